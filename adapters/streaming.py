@@ -33,11 +33,13 @@ _FIRST_TYPING_S = 0.2
 _DRAFT_LIFETIME_S = 25.0
 # No draft is shown before this time. An answer that is complete by then is posted at once.
 _FIRST_WORDS_S = 0.15
-# The first draft has at least so many words, or characters, unless they take longer than this.
+# The first draft has at least this many words or characters, unless they take longer than this
+# time.
 _FIRST_WORDS = 3
 _FIRST_CHARS = 20
 _MAX_WORDS_WAIT_S = 0.6
-# Words that come within this time are part of the first draft. The answer may be complete then.
+# Words that arrive within this time are part of the first draft. The answer may be complete by
+# then.
 _SETTLING_S = 0.06
 _log = structlog.get_logger("streaming")
 
@@ -105,9 +107,9 @@ class MessageApi(Protocol):
     # The shortest time between two drafts. If drafts are edits of a message, the time grows up to
     # four times as long.
     pace_s: float
-    # Whether each file is a message of its own, after those of the text.
+    # Whether each file is a separate message after the messages with the text.
     posts_files_alone: bool
-    # The most files of one post: of an album, or of the message that they are attached to.
+    # The maximum number of files in an album, or attached to one message.
     max_files: int
     # Whether lost messages are searched for while drafts are shown. If a search edits messages,
     # only `finish` searches.
@@ -184,7 +186,7 @@ class MessageApi(Protocol):
 @dataclass(slots=True)
 class _PostedMessage:
     id: str
-    # The part that the message shows; None if an earlier process posted it.
+    # The part that the message shows. None if an earlier process posted the message.
     part: StyledText | None
 
 
@@ -219,7 +221,7 @@ class StreamedReply:
         self._api = api
         # Changes the final answer to what the platform shows. None if it shows the whole text.
         self._adapt = adapt
-        # The mark on the person's message. None if the settings want none.
+        # The mark on the person's message. None if marks are turned off.
         self._mark = mark
         self._first_words_s = first_words_s
         self._begun_at = 0.0

@@ -71,7 +71,7 @@ class SettingsDraft:
                 errors.append(error)
             else:
                 return value
-        # For a list without brackets, its reading as a list says more.
+        # For a list without brackets, the last error describes the list, which is more helpful.
         is_list = "list in brackets" in errors[0].problems[0]
         raise errors[-1 if is_list else 0]
 

@@ -206,7 +206,7 @@ Groups = Annotated[tuple[GroupKey, ...], Field(strict=False)]
 Roles = Annotated[tuple[RoleKey, ...], Field(strict=False)]
 Folder = Annotated[Path, BeforeValidator(_check_folder)]
 Folders = Annotated[tuple[Folder, ...], Field(strict=False)]
-# A folder; None if the settings name none.
+# A folder. None if the settings name no folder.
 OptionalFolder = Annotated[Path | None, BeforeValidator(_check_optional_folder)]
 # Zero for "off".
 Interval = Annotated[timedelta, BeforeValidator(_parse_interval)]

@@ -42,7 +42,7 @@ def replace_file(path: Path, content: bytes) -> None:
             dir=path.parent, prefix=f".{path.name}.", suffix=_TEMPORARY_SUFFIX
         )
     except OSError as error:
-        # People know the file, not the temporary one.
+        # The error names the file itself, because people don't know the temporary one.
         error.filename = str(path)
         raise
     try:

@@ -83,7 +83,7 @@ def list_option_paths(options: Mapping[str, Any], prefix: str = "") -> Iterator[
 
 def suggest_name(name: str, known_names: Sequence[str]) -> str:
     """Return the known dotted name that a person probably meant, or ""."""
-    # The right option in the wrong table, such as "general.chat" or "chat" for "model.chat".
+    # The option is in the wrong table, such as "general.chat" or "chat" for "model.chat".
     last = name.rpartition(".")[2]
     same = [known for known in known_names if known.rpartition(".")[2] == last]
     if len(same) == 1:
@@ -91,7 +91,7 @@ def suggest_name(name: str, known_names: Sequence[str]) -> str:
     similar = find_similar_name(name, same)
     if similar:
         return similar
-    # Of several, the option of a whole table rather than that of one server in it.
+    # If several match, prefer the option of a whole table to that of one server in it.
     least_depth = min((known.count(".") for known in same), default=0)
     outermost = [known for known in same if known.count(".") == least_depth]
     if len(outermost) == 1:

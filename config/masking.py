@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from urllib.parse import quote, quote_plus
 
 MASK = "[secret]"
-# Shorter secrets could be ordinary words, so they are only recognised by their shape.
+# Shorter secrets could be ordinary words, so they are recognized only by their form.
 MIN_SECRET_CHARS = 8
 
 # The user and password of a URL: "ana:pw" in https://ana:pw@host, also percent-encoded.

@@ -32,7 +32,7 @@ from config.field_types import (
 )
 from config.locating import find_similar_name
 
-# The server of models whose names have no server.
+# The server for model names without a server.
 DEFAULT_SERVER = "anthropic"
 CacheLife = Literal["5m", "1h"]
 # How much a model thinks before it answers: a level, or a number of tokens. "": its default.
@@ -86,11 +86,11 @@ class ModelServer(_Section):
     chat: str = ""
     # A small model of this server. It is the helper model if the settings name none.
     helper: str = ""
-    # Whether the server keeps the beginning of a conversation, and charges less for it.
+    # Whether the server caches the beginning of a conversation and charges less for it.
     caches: bool = False
     # The beginnings of model names whose server caches only marked parts of a prompt.
     cache_marks: Annotated[tuple[str, ...], Field(strict=False)] = ()
-    # What no model of this server can use.
+    # Abilities that all models of this server lack.
     lacks: Annotated[tuple[Ability, ...], Field(strict=False)] = ()
     # The models that replace retired ones, by the beginning of the retired model's name.
     successors: Mapping[str, str] = {}
@@ -121,12 +121,12 @@ class ModelOptions(_Section):
     # The names of models are checked against the servers, so these come first.
     servers: Mapping[ModelServerName, ModelServer]
     chat: ModelName
-    # The models that answer instead, in this order, if the chat model is out of reach.
+    # The models that answer, in this order, if the chat model is unreachable.
     fallbacks: Annotated[tuple[ModelName, ...], Field(strict=False)]
     # Further models that `/model` offers.
     choices: Annotated[tuple[ModelName, ...], Field(strict=False)]
     helper: ModelName
-    # The models that help instead, in this order, if the helper model doesn't answer.
+    # The models to ask, in this order, if the helper model doesn't answer.
     helper_fallbacks: Annotated[tuple[ModelName, ...], Field(strict=False)]
     # Further helper models that `/model helper` offers.
     helper_choices: Annotated[tuple[ModelName, ...], Field(strict=False)]
@@ -140,7 +140,7 @@ class ModelOptions(_Section):
     effort: Effort
     # The effort of single models, by name.
     efforts: Mapping[ModelName, Effort]
-    # What single models can't use, by name.
+    # The abilities that single models lack, by name.
     lacks: Mapping[ModelName, Annotated[tuple[Ability, ...], Field(strict=False)]]
     tool_timeout_s: Seconds
     tries: Annotated[int, Field(gt=0, le=100)]
@@ -248,6 +248,6 @@ class Price(_Section):
 
 class UsageOptions(_Section):
     currency: Annotated[str, Field(min_length=1, max_length=10)]
-    # The owner is told if a month will probably cost more. 0 means no line.
+    # The owner is informed if a month will probably cost more. 0 turns this off.
     month_line: Amount = 0.0
     prices: Mapping[str, Price]

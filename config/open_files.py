@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import resource
 
-# Files, locks and sockets that stay open, and some that are opened for a moment.
+# The number of files, locks and sockets that stay open or are opened for a moment.
 RESERVED_FILES = 27
-# Pools of connections that share the rest: Telegram, Discord, the model and a memory service.
+# The number of connection pools that share the rest: Telegram, Discord, the model and a memory
+# service.
 POOLS = 4
 # A pool has at least this many connections. A platform keeps one connection open to wait for
 # updates, so it needs another one to send messages.

@@ -72,7 +72,7 @@ def exchange_paths(first: Path, second: Path, system: System = SYSTEM) -> bool:
     with contextlib.suppress(AttributeError):
         if system == "macos":
             return bool(library.renamex_np(*names, EXCHANGE) == 0)
-        # The folders of relative paths don't matter.
+        # Only absolute paths are used, so these folder descriptors are ignored.
         return bool(library.renameat2(-100, names[0], -100, names[1], EXCHANGE) == 0)
     return False
 

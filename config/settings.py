@@ -642,7 +642,7 @@ def _suggest_option(path: str) -> str:
     table, _, name = path.rpartition(".")
     group = table.rpartition(".")[0]
     if group == "model.servers" and table not in known_paths:
-        # A server of one's own has the options of the others.
+        # A custom server has the same options as the known ones.
         similar = find_similar_name(name, list(ModelServer.model_fields))
         return f"{table}.{similar}" if similar else ""
     return suggest_name(path, known_paths)

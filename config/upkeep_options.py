@@ -66,13 +66,13 @@ class PageOptions(_Section):
     port: Annotated[int, Field(ge=1024, le=65_535)]
     # The address of the network interface.
     bind: str
-    # Where browsers reach the page, if that's not http://127.0.0.1:PORT.
+    # The URL of the page for browsers, if it isn't http://127.0.0.1:PORT.
     url: OptionalWebAddress
     # The environment variable with a password that every login needs, too.
     password: KeyVariable
-    # A header that a reverse proxy sets after it has checked who asks.
+    # A header that a reverse proxy sets after it has authenticated the person.
     proxy_header: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{0,60}$")]
-    # People who are served may open their own page, too.
+    # Whether people whom Mneme answers may open their own page, too.
     people: bool
 
     @property
@@ -115,7 +115,7 @@ class BackupOptions(_Section):
     """The section [backup]."""
 
     every: Interval
-    # None means next to the home.
+    # None: next to the home.
     folder: OptionalFolder
     keep: Count
     keep_days: Count

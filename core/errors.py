@@ -161,7 +161,7 @@ class ModelError(MnemeError):
         **values: object,
     ) -> None:
         super().__init__(message, **values)
-        # The HTTP status, for example 413 if the conversation is too long.
+        # The HTTP status, such as 413 if the conversation is too long.
         self.status = status
         # Another attempt may succeed.
         self.is_retryable = is_retryable
@@ -230,7 +230,7 @@ class FileError(MnemeError):
 
     def __init__(self, message: str, *, is_permanent: bool = False, **values: object) -> None:
         super().__init__(message, **values)
-        # No retry can succeed: the file is gone, or the platform doesn't give files of its size.
+        # No retry can succeed: the file is gone, or too large for the platform's limit.
         self.is_permanent = is_permanent
 
 
@@ -255,7 +255,7 @@ class LimitReached(ModelError, Refused):
 
     def __init__(self, message: str, *, can_be_raised: bool = False, **values: object) -> None:
         super().__init__(message, is_retryable=False, retry_after_s=None, status=None, **values)
-        # The owner may allow more for this day.
+        # Whether the owner may raise the limit for this day.
         self.can_be_raised = can_be_raised
 
 

@@ -36,7 +36,7 @@ class LostPost:
     The process was killed, or the connection broke, before the message's id was known.
     """
 
-    # How many messages of the reply with a known id come before it.
+    # How many messages of the reply with a known id precede this one.
     position: int
     # The newest message of the chat before the call, as far as the adapter knows, as text that only
     # the adapter reads. Empty if unknown.
@@ -72,9 +72,9 @@ class PastMessage:
 class DeliveryNotices:
     """Texts that a reply adds itself, in the language of its chat."""
 
-    # Above a message that may have arrived before, too.
+    # The notice above a message that may have arrived twice.
     may_be_duplicate: str
-    # Instead of an answer in which nothing is visible.
+    # The notice that replaces an answer without visible text.
     no_text: str
 
 

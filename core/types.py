@@ -29,11 +29,11 @@ MessageKind = Literal[
     "command",
     # Shown to the person only.
     "notice",
-    # Taken back by /undo: hidden everywhere until it's restored.
+    # Undone by /undo: hidden everywhere until it's restored.
     "undone",
 ]
 
-# An arrival: somebody has added the bot to a group.
+# A person added the bot to a group.
 InboundKind = Literal["message", "edit", "delete", "action", "reaction", "arrival"]
 
 Origin = Literal[
@@ -280,7 +280,7 @@ class Inbound:
     is_mention: bool = False
     # The id of the server that a channel belongs to, on platforms that have servers.
     server_id: str = ""
-    # The message stands in the topic "General" of a forum on Telegram, which has no thread id.
+    # The message is in the topic "General" of a Telegram forum, which has no thread id.
     is_in_general: bool = False
     command: Command | None = None
     reply_to: str | None = None
@@ -297,11 +297,11 @@ class Inbound:
     group_id: str | None = None
     # A line that is shown above the answer.
     heading: str = ""
-    # The text that was typed into the form of a button. For an action only.
+    # The text that was typed into the form of a button. Only for an action.
     form_text: str = ""
     # A code such as "de": first as the platform reports it, then the language of the answer.
     language: str = ""
-    # Set if the text was read from the store, such as the text of a job. The epoch isn't stored.
+    # Set if the text was read from the store, like the text of a job. The epoch isn't stored.
     epoch: ErasureEpoch | None = None
 
     @property
@@ -346,7 +346,7 @@ class File:
     name: str
     content: bytes
     mime: str = "application/octet-stream"
-    # It came as a file, so it's sent as one, because platforms reduce the quality of pictures.
+    # Sent as a file, as it came, because platforms reduce the quality of pictures.
     is_document: bool = False
 
 
@@ -530,8 +530,8 @@ class ToolContext:
     # Recall leaves these messages out, because they are already in the model's context.
     window: Window = ()
     epoch: ErasureEpoch | None = None
-    # Set by `core/review/gate.py`: why the call waits for approval, as a clause, and what others
-    # wrote in every request, as a noun phrase. Both may be empty.
+    # Set by `core/review/gate.py`: a clause that says why the call waits for approval, and a noun
+    # phrase for the text by others in every request. Both may be empty.
     hold_reason: str = ""
     foreign_source: str = ""
     # The budget of the turn to which the call belongs. None outside of a model's turn.
@@ -574,15 +574,15 @@ class Effect(Enum):
 class Subject:
     """A stored item that a tool call changes, such as a note or a reminder."""
 
-    # A noun phrase for the thing: "reminder 4", "the note", "fact 7", "the skill".
+    # A noun phrase for the item: "reminder 4", "the note", "fact 7", "the skill".
     label: str
     text: str
-    # The number by which a person may name the thing, as digits; empty if it has none.
+    # The digits of the number by which a person may name the item, or "".
     number: str = ""
     is_pinned: bool = False
-    # What kind of thing it is: "reminder", "memory" (a note or a fact) or "skill".
+    # The kind of the item: "reminder", "memory" (a note or a fact) or "skill".
     kind: str = ""
-    # The texts of the other things of its kind that the person can see.
+    # The texts of the other items of its kind that the person can see.
     others: Sequence[str] = ()
 
 
@@ -609,14 +609,14 @@ class Tool:
     is_read_only: bool = False
     # An external service may store the arguments. Incognito and scheduled sessions can't use it.
     is_external: bool = False
-    # Scheduled sessions may use the tool all the same, to read and to look things up.
+    # Scheduled sessions may still use the tool, to read and to look things up.
     is_schedulable: bool = False
     # The tool looks something up outside: its arguments are an address or search words.
     is_lookup: bool = False
-    # The only platform in whose groups the model has the tool. Empty: the model has it everywhere.
+    # The model has the tool only in groups of this platform. Empty: everywhere.
     group_platform: str = ""
     timeout_s: float = 0.0  # Used instead of the general timeout if it's longer.
-    # Returns the stored things that a call changes. None if the tool can't tell.
+    # Returns the stored items that a call changes. None if the tool can't tell.
     find_subjects: Callable[[Json, ToolContext], Awaitable[Sequence[Subject]]] | None = None
     # The tool counts the model calls that it makes against the budget of the turn. Each call of
     # another tool with the effect `SPEND` counts as one model call.
@@ -672,7 +672,7 @@ class Request:
     tools: tuple[Json, ...] = ()
     model: str = ""
     max_tokens: int = 8192
-    # How much the model thinks: a word such as "high", or a number of tokens. "": its default.
+    # How much the model thinks: a level such as "high", or a number of tokens. "": its default.
     effort: str | int = ""
     # For the usage log.
     kind: CallKind = "chat"

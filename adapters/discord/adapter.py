@@ -75,9 +75,9 @@ class Discord:
     marks_working: bool = False
     # Whether a mention in a channel begins a thread.
     opens_threads: bool = False
-    # The most lines of one message. 0: any number.
+    # The maximum number of lines in one message. 0: no limit.
     max_lines: int = 0
-    # What the profile of the bot says.
+    # The description in the profile of the bot.
     presence: str = ""
 
     def __post_init__(self, inbox: Inbox, clock: Clock) -> None:

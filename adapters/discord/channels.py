@@ -23,7 +23,7 @@ ClientSource = Callable[[], Awaitable[discord.Client]]
 PAGE_MESSAGES = 100
 # At most this many messages are read to find a lost one.
 MAX_LOOKUP_MESSAGES = 500
-# By how much this machine's clock may differ from Discord's, whose ids contain times.
+# How much this machine's clock may differ from Discord's clock. Discord's ids contain times.
 CLOCK_TOLERANCE = timedelta(minutes=5)
 
 log = logging.getLogger(__name__)

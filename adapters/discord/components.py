@@ -27,10 +27,10 @@ MAX_CARD_CHARS = 4096
 MAX_CARDS_CHARS = 6000
 # The `custom_id` of a select menu is this and the id of its first button.
 MENU_PREFIX = "choose:"
-# The id of a button or choice that opens a form is this and its stored id, so that it's known for
-# such a button after a restart, too.
+# The id of a button or choice that opens a form is this prefix and its stored id, so that the form
+# can be recognized after a restart.
 FORM_PREFIX = "form:"
-# A longer text can't be changed in a form.
+# A longer text can't be edited in a form.
 MAX_FORM_CHARS = 4000
 
 

@@ -29,7 +29,8 @@ EXPIRED_INTERACTION_CODES = (
     INVALID_WEBHOOK_TOKEN,
 )
 
-# Why Discord takes no message for a channel, by its code: see `core.errors.ChatRefused`.
+# The reason why Discord accepts no messages for a channel, by error code: see
+# `core.errors.ChatRefused`.
 _CHAT_REFUSALS = {
     10003: "gone",
     10004: "gone",
@@ -115,8 +116,8 @@ def _response_error(
         message = f"Discord asks to slow down: {details}"
         return DeliveryError(message, retry_after_s=delay_s, is_unreachable=True)
 
-    # In an archived thread nothing can be edited, but a new message reopens the thread.
-    # The response of a synchronous webhook, which Mneme doesn't use, would have no method.
+    # In an archived thread, messages can't be edited, but a new message reopens the thread. Only
+    # responses of synchronous webhooks, which Mneme doesn't use, have no method.
     method = getattr(error.response, "method", "")
     is_archived = error.code == THREAD_ARCHIVED and method == "PATCH"
     if error.code == UNKNOWN_MESSAGE or is_archived:

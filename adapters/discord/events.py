@@ -108,9 +108,9 @@ class DiscordEvents:
         # Whether events were dropped since the last catch-up.
         self._is_full = False
         self._catch_up_slots = asyncio.Semaphore(CATCH_UP_CONCURRENCY)
-        # The newest message that the gateway has delivered; 0 if events were dropped since.
+        # The newest message that the gateway has delivered, or 0 if events were dropped since.
         self._newest_heard_id = 0
-        # Held while a catch-up starts. New events wait for it.
+        # Acquired while a catch-up starts. New events wait for it.
         self._catch_up_lock = asyncio.Lock()
 
     def begin(self, sink: InboundSink, commands: Sequence[CommandSpec]) -> None:

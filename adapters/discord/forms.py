@@ -24,7 +24,7 @@ from core.types import Button, Form
 MAX_TITLE_CHARS = 45
 MAX_LABEL_CHARS = 45
 MAX_PLACEHOLDER_CHARS = 100
-# As many forms are remembered, the newest ones.
+# At most this many forms are remembered, the newest ones.
 MAX_REMEMBERED = 2000
 # The `custom_id` of a menu's form is this and the id of the interaction.
 _MENU_PREFIX = "menu:"

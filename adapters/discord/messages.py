@@ -28,10 +28,10 @@ from core.types import Address, Answer, File
 
 MAX_NONCE_CHARS = 25
 MAX_THREAD_NAME_CHARS = 100
-# The code of Discord if a message has a thread already.
+# Discord's error code if a message already has a thread.
 THREAD_EXISTS = 160004
 
-# A press or a form that isn't answered leaves nothing visible.
+# Interactions of these types leave nothing visible if they aren't answered.
 _WITHOUT_TRACE = (discord.InteractionType.component, discord.InteractionType.modal_submit)
 
 StartTask = Callable[[Awaitable[None]], None]
@@ -50,7 +50,7 @@ class _Messages:
     can_read_history = True
     posts_files_alone = False
     max_files = MAX_FILES
-    # The most lines of one message. 0: any number.
+    # The maximum number of lines in one message. 0: no limit.
     max_lines = 0
 
     def measure(self, part: StyledText) -> int:
@@ -110,7 +110,7 @@ class DiscordMessages(_Messages):
             self._reply_to = int(reply_to)
         elif reply_to and reply_to.startswith("@"):
             self._person_id = int(reply_to[1:])
-        # The ids of other messages of the bot, as the last search got them; None before a search.
+        # The ids of other messages of the bot from the last search. None before a search.
         self._known_ids: Collection[str] | None = None
         self._is_typing = False
 
@@ -300,7 +300,7 @@ class DiscordMessages(_Messages):
                     name=name[:MAX_THREAD_NAME_CHARS],
                     auto_archive_duration=1440,
                 )
-            # A message can't reply to one of another channel.
+            # A message can't reply to a message in another channel.
             self._reply_to = None
         except DeliveryError as error:
             cause = error.__cause__
@@ -339,7 +339,7 @@ class DiscordInteraction(_Messages):
         self._was_private_at_first = is_private
         self._lock = asyncio.Lock()
         self._is_answered = False
-        # The first message takes the place of the one whose button was pressed.
+        # The first message replaces the message with the pressed button.
         self._replaces_page = False
 
     @property
@@ -385,7 +385,7 @@ class DiscordInteraction(_Messages):
                 return
             self._is_answered = True
             response = self._interaction.response
-            # A button press shows nothing that must be deleted, unless it was deferred.
+            # Unless it was deferred, a button press shows nothing that must be deleted.
             is_button = self._interaction.type in _WITHOUT_TRACE
             is_visible = response.is_done() or not is_button
             try:

@@ -30,7 +30,7 @@ from core.types import Address, Attachment, Command, Inbound, Quote, Scope, Send
 PLATFORM = "discord"
 # The kinds of messages that people write. All other kinds are notices of Discord.
 WRITTEN_TYPES = (discord.MessageType.default, discord.MessageType.reply)
-# The kinds of files that a group message is asked about.
+# The kinds of files for which a member may ask about a group message.
 _ASKABLE_KINDS = frozenset({"image", "file", "video", "sticker"})
 # A mention of a person, role or channel in the raw text: "<@42…>", "<@&42…>", "<#42…>".
 MENTION = re.compile(r"<(@!?|@&|#)([0-9]{15,20})>")
@@ -269,7 +269,7 @@ class FilledForm:
     """The texts that a person typed into a form, by the names of its fields."""
 
     values: Mapping[str, str]
-    # The message whose menu opened the form. None if a button did.
+    # The message with the menu that opened the form. None if a button opened it.
     choice: MenuChoice | None = None
 
 

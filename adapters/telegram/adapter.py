@@ -67,7 +67,7 @@ UPDATE_KINDS = (
 ADMIN_STATES = ("creator", "administrator")
 # The outcome of this many of the latest polls is recognized.
 MAX_POLLS = 200
-# How long the answer to a poll may take after the time that Telegram holds the poll open.
+# How long the response to a poll may take after the time for which Telegram holds the poll open.
 POLL_GRACE_S = 10
 # An update that fails this often is set aside.
 MAX_ATTEMPTS = 3
@@ -137,9 +137,9 @@ class Telegram:
         webhook: TelegramOptions | None = None,
         owner_ids: Sequence[str] = (),
     ) -> None:
-        # Their direct chats have a menu with the owner's commands.
+        # The owner's accounts. Their direct chats have a menu with the owner's commands.
         self._owner_ids = owner_ids
-        # Set if Telegram sends the updates here instead of being polled.
+        # Set if Telegram sends the updates to a webhook.
         self._webhook = webhook if webhook is not None and webhook.webhook_url else None
         # Whether a message has a reaction while its answer is being prepared.
         self._marks_working = marks_working
@@ -229,7 +229,8 @@ class Telegram:
             ]
             for code in ("", *sorted(languages)):
                 if not await self._send_menu(specs, code, scope):
-                    # The others would be refused, too: the owner hasn't written yet, for example.
+                    # The other menus would be refused, too, for example because the owner hasn't
+                    # written yet.
                     break
 
     async def _send_menu(
@@ -483,7 +484,7 @@ class Telegram:
             blocked_addresses.add(inbound.address.key)
             raise
         if update.callback_query:
-            # Ends the spinner of the button.
+            # This stops the spinner of the button.
             self._start_task(
                 self._try_call(self._bot.answer_callback_query, update.callback_query.id)
             )

@@ -17,7 +17,7 @@ from adapters.telegram.messages import TelegramRequest
 from core.errors import FileError
 from core.types import Attachment
 
-# A path may expire between the two calls, so the file is asked for once more.
+# A path may expire between the two calls, so a new path is requested once.
 ATTEMPTS = 2
 
 

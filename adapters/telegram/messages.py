@@ -93,7 +93,7 @@ _UNSENT_ERRORS = (
     aiohttp.ConnectionTimeoutError,
     aiohttp.InvalidURL,
 )
-# A proxy answers with these after it has forwarded a call, so Telegram may have executed the call.
+# Statuses of a proxy that has forwarded a call, so Telegram may have executed the call.
 _GATEWAY_STATUSES = (HTTPStatus.BAD_GATEWAY, HTTPStatus.GATEWAY_TIMEOUT)
 
 # How many messages after the newest known one are tried to find a lost message. Each try counts

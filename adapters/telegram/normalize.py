@@ -62,7 +62,7 @@ _FILE_TYPES: dict[type, _FileType] = {
 }
 
 
-# The kinds of files that a group message is asked about.
+# The kinds of files for which a member may ask about a group message.
 _ASKABLE_KINDS = frozenset({"photo", "animation", "document", "video", "sticker"})
 
 
@@ -104,7 +104,7 @@ def _convert_service_message(message: Message, me: User) -> Inbound | None:
         return None
     inbound = _convert_content(message, me, text, (), (), is_edit=False)
     if not inbound.is_direct:
-        # Telegram wrote it, so it's no one's request, also where Mneme answers every message.
+        # Telegram wrote the message, so it isn't a request, even where Mneme answers every message.
         inbound = replace(inbound, sender=replace(inbound.sender, is_anonymous=True))
     return inbound
 

@@ -35,7 +35,7 @@ UNREADABLE_KINDS: Mapping[str, str] = {
     "users_shared": "shared contacts",
     "chat_shared": "a shared chat",
 }
-# A kind that came with a later version of the Bot API.
+# The kind was added in a later version of the Bot API.
 UNKNOWN_KIND = "something new"
 MAX_RAW_CHARS = 1_500
 

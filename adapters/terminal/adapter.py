@@ -64,7 +64,7 @@ class Terminal:
     greet: Callable[[Address], Awaitable[str]] | None = None
     # Returns whether typed lines must not be stored in the history at the moment.
     is_incognito: Callable[[Address], bool] = lambda _: False
-    # Words a sentence in the language of the person.
+    # Returns a sentence in the person's language.
     word: Callable[[Sentence], str] = str
     # The language of the typed text. Empty: the language of the shell.
     language: str = ""

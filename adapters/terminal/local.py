@@ -84,7 +84,7 @@ class LocalTerminals:
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-        # The gateway holds the lock of the home, so an old socket belongs to no process.
+        # This process has the lock of the home, so an old socket belongs to no running process.
         self._socket.unlink(missing_ok=True)
         server = await asyncio.start_unix_server(connect, self._socket, limit=MAX_LINE_BYTES)
         os.chmod(self._socket, 0o600)
@@ -155,7 +155,8 @@ class LocalTerminals:
             while line := await reader.readline():
                 await self._handle(json.loads(line), client, sink)
         except (ValueError, OSError, KeyError, TypeError):
-            # A line that is too long or no JSON object: the program at the other end isn't ours.
+            # The line is too long or isn't a JSON object, so the program at the other end isn't
+            # ours.
             pass
         finally:
             self._clients.remove(client)
@@ -197,7 +198,7 @@ class LocalTerminals:
         try:
             return await sink.autocomplete(inbound, inbound.command.arguments)
         except StoreError:
-            # Without the store, nothing is suggested.
+            # Without the store, there are no suggestions.
             return {}
 
 
@@ -206,7 +207,7 @@ class _Client:
 
     def __init__(self, writer: asyncio.StreamWriter, address: Address) -> None:
         self.is_open = True
-        # The conversation of its last message.
+        # The conversation of the client's last message.
         self.address = address
         self._writer = writer
         self._confirmations: dict[int, asyncio.Future[None]] = {}

@@ -224,7 +224,7 @@ class _LiveReply:
         self._word = word
         self._text = ""
         self._spinner = Spinner("dots", Text(word(Sentence("terminal_thinking")), style="dim"))
-        # The tools that are at work; empty while the model writes.
+        # The running tools. Empty while the model writes.
         self._tools = ""
 
     def begin(self, record: DeliveryRecord) -> None:

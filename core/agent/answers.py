@@ -33,7 +33,7 @@ from core.types import Json
 
 MAX_QUOTES = 5
 MAX_LOOSE = 2
-"""So many statements that share only the topic of the best answer are shown below it."""
+"""At most this many statements that share only the topic of the best answer are shown."""
 MAX_LINES = 24
 MAX_QUOTE_CHARS = 320
 MAX_DISTANCE = 2
@@ -44,22 +44,22 @@ MIN_RELEVANCE = 0.5
 """A statement answers a question if it covers at least this share of the question's words."""
 MAX_FOLLOW_UP_CHARS = 300
 MIN_COMPOUND_CHARS = 9
-"""A shorter German word isn't taken for a compound."""
+"""A shorter German word isn't treated as a compound."""
 MAX_FOLLOW_UP_WORDS = 60
 MAX_LENGTH_DIFFERENCE = 2
-"""A number with so many digits more or less may be a new value of the same thing."""
+"""Two numbers may be values of the same thing if their lengths differ by at most this."""
 PERSONAL_TOPICS = frozenset(("home", "work"))
-"""Topics in which everybody has a state of their own."""
+"""Topics in which each person has their own state, such as a home."""
 MAX_SUBJECT_CHARS = 4
-"""The subject of a text without spaces has at most so many characters."""
+"""The subject of a text without spaces has at most this many characters."""
 MAX_CLOCK_DISTANCE = timedelta(minutes=1)
 """The time of a message of this conversation is known to the minute."""
 MIN_SIGNS = 3.0
-"""A later statement stands before an earlier one if `_count_signs` returns at least this."""
+"""A later statement ranks above an earlier one if `_count_signs` returns at least this."""
 MAX_SHARED_WORDS = 2
-"""More words that two statements share are no further sign."""
+"""At most this many words that two statements share count as signs."""
 MAX_STATEMENTS_WITH_WORD = 3
-"""A word in more statements doesn't show that two of them are about the same thing."""
+"""A word that occurs in more statements doesn't count as shared by two of them."""
 
 
 def drop_excluded(question: str, quotes: Iterable[Quote]) -> list[Quote]:
@@ -187,7 +187,7 @@ def _find_answers(question: AskedQuestion, own: list[Quote]) -> list[Quote]:
         if not penalties[id(quote)] and not quote.is_over:
             _outrank_earlier(question, quote, own[:index], own)
     answers = [quote for quote in own if quote.relevance >= MIN_RELEVANCE]
-    # A statement that replaced an answer is an answer, too.
+    # A statement that replaces an answer is itself an answer.
     for quote in list(answers):
         if quote.replaced_by is not None and quote.replaced_by not in answers:
             answers.append(quote.replaced_by)
@@ -291,7 +291,7 @@ def _replace_earlier(
     """
     is_correction = "correction" in quote.reading.kinds
     for position, other in enumerate(reversed(earlier)):
-        # A correction in the next message needn't name its subject.
+        # A correction that directly follows needn't repeat its subject.
         is_close = position == 0 and other.session_id == quote.session_id
         if not other.relevance or penalties[id(other)] > 1:
             continue
@@ -442,7 +442,7 @@ def _share_subject(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
         for word in distinct_words(older.text)
         if newer_words.contain(word) and (word in question.words or is_distinctive(word, older))
     ]
-    # A word of the question shows the subject, too.
+    # A shared word of the question also shows a shared subject.
     is_asked = any(word in question.words for word in shared)
     return is_asked or len(shared) > _has_other_topic(question, newer, older)
 

@@ -54,7 +54,7 @@ HEAD_SHARE = 0.05  # the first exchange, at most
 SUMMARY_SHARE = 0.05  # the summary, at most
 MAX_MESSAGE_SHARE = 0.4  # one message, at most
 LOOK_UP_SHARE = 0.1  # for a longer request, the server is asked for the window's real size
-# If the model refuses a history as too long, this share of the history is taken as the window.
+# If the model refuses a history as too long, its window is assumed to be this share of it.
 REFUSED_SHARE = 0.5
 MAX_SUMMARY_TOKENS = 6_000
 # A conversation with more messages is compressed even if it has few tokens, because each answer
@@ -344,7 +344,7 @@ class Compressor:
         root_id = _root_id(session)
         if self._futile_counts[root_id] != MAX_FUTILE_COMPRESSIONS:
             return False
-        # A count above the maximum means that the person has got the notice.
+        # A count above the maximum means that the person has already got the notice.
         self._futile_counts[root_id] += 1
         return True
 
@@ -375,7 +375,8 @@ class Compressor:
         child = await self._open_child(session, rows, parts, turn)
         history = await self.conversations.load_history(child, turn.scopes)
 
-        # The system prompt and the tool definitions aren't rows, so they are as long as before.
+        # The system prompt and the tool definitions aren't rows, so a compression doesn't shorten
+        # them.
         fixed_tokens = estimate_request_tokens(session, rows) - row_tokens
         tokens = fixed_tokens + sum(map(estimate_row_tokens, history))
         if tokens <= self.threshold * window_tokens and len(history) <= MAX_MESSAGES:

@@ -50,9 +50,9 @@ RULES_FOLDER = ".cursor/rules"
 MAX_OWNER_FILE_BYTES = 1_000_000
 MAX_IMPORT_DEPTH = 5
 TOO_DEEP = f"it is imported more than {MAX_IMPORT_DEPTH} levels deep"
-# A file may import this many files. A folder may have this many rules, and a rule this many globs.
+# The maximum number of files that a file imports, of rules in a folder, and of globs in a rule.
 MAX_FILES = 100
-# All files together may be this many times as long as the limit for one file.
+# The limit for all files together is this many times the limit for one file.
 TOTAL_LENGTH_FACTOR = 4
 DESCRIPTION_CHARS = 300
 _prompt_texts = partial(language_data, "prompts", "core.agent")
@@ -101,7 +101,7 @@ class ContextFile:
         patterns: set[str] = set()
         for glob in self.globs:
             for plain_glob in _expand_braces(glob):
-                # "**/" may also match nothing: "src/**/a.py" includes "src/a.py".
+                # "**/" may also match no folder: "src/**/a.py" includes "src/a.py".
                 patterns.add(f"*/{plain_glob}")
                 patterns.add(f"*/{plain_glob.replace('**/', '')}")
         paths = [f"/{os.path.normpath(name)}" for name in names]

@@ -131,7 +131,7 @@ class Delegator:
         """
         session_id = context.session.id
         if context.epoch is not None:
-            # The writes of a task don't show that the task was finished.
+            # The task's own writes must not mark the call as carried out.
             context = replace(context, epoch=replace(context.epoch, call=None))
         tools = self._select_tools(arguments.tools, context.session)
         if not arguments.task.strip():

@@ -174,11 +174,11 @@ class MemoryReviewer:
             return []
 
         def mark() -> list[Message]:
-            # No session is left out, so the foreign texts of all of them count.
+            # The id 0 belongs to no session, so the foreign texts of all sessions count.
             foreign_texts = list_foreign_texts(latest, replace(session, id=0))
             return mark_repeats(material.messages, foreign_texts)
 
-        # To compare long texts takes long.
+        # Comparing long texts takes long, so it runs in a thread.
         return await asyncio.to_thread(mark)
 
     async def _load_holdings(self, scopes: frozenset[Scope], since: datetime) -> _Holdings:

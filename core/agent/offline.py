@@ -39,13 +39,13 @@ MAX_FACTS = 10
 WINDOW_MESSAGES = 12
 RESULT_CHARS = 30_000
 MAX_QUERY_CHARS = 2000
-# A longer message is no greeting and none of the other short messages.
+# A longer message isn't a greeting or another short message.
 MAX_SMALL_CHARS = 80
 # A line of `prompt_and_memory.with_attachments`: "[attached photo: boat.jpg (image/jpeg)]".
 _ATTACHMENT = re.compile(r"\[attached [^:\[\]\n]{1,40}: [^\n]*\]")
-# A kind of message that an adapter can only name.
+# A message of a kind that the adapter can't read, such as "[unsupported: …]".
 _UNREADABLE = re.compile(r"^Message: \{[^}]*, which can be read only in \w+(?:: [^}]*)?\}$")
-# The frame of a file that is kept: its name, and its type and size.
+# The frame of a stored file: its name, type and size.
 _FILE_FRAME = re.compile(rf"\[{FILE_LEAD}(?: (\d+))?, “([^”]*)” \(([^)]*)\)")
 _WORDING: Mapping[str, Any] = tomllib.loads(
     Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
@@ -84,9 +84,9 @@ class _File:
 
     number: str
     name: str
-    # Its type and size.
+    # The type and size of the file.
     details: str
-    # Its text follows in the request.
+    # The text of the file follows in the request.
     has_text: bool
 
 
@@ -98,7 +98,7 @@ class OfflineModel:
     language.
     """
 
-    # Its answers cost nothing, so the owner's line for a day isn't checked.
+    # Offline answers cost nothing, so daily limits aren't checked.
     is_free = True
 
     def __init__(

@@ -331,7 +331,7 @@ class PromptWriter:
                     earlier_frames.append(text)
         framed_text = "\n".join(earlier_frames)
         labels = [f"[{self._format_moment(row.created_at)}, message {row.id}]" for row in jobs]
-        # The index of the first new job result. All results before it are framed or too old.
+        # The index of the first new job result. Earlier ones are framed or too old.
         new_from = 0
         for index, label in enumerate(labels):
             if label in framed_text:

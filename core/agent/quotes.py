@@ -33,11 +33,11 @@ from core.text.terms import content_words, names_in, query_terms, word_terms
 NAME_WEIGHT = 2
 ATTRIBUTE_WEIGHT = 0.5
 NARROW_TOPICS = frozenset(("rent",))
-"""Words of such a topic belong to a wider one, too, such as home."""
+"""The words of these topics also belong to a wider topic, such as home."""
 PEOPLE_TOPICS = frozenset(("partner", "children", "siblings"))
-"""A person of such a topic answers questions about it: "my son" and "my children"."""
+"""In these topics, a person answers questions about the group: "my son" and "my children"."""
 ATTRIBUTE_TOPICS = frozenset(("name",))
-"""Such a topic of a question counts less than what it belongs to: "what's my daughter's name?"."""
+"""These topics count less than the person they belong to: "what's my daughter's name?"."""
 MIN_STEM_CHARS = 3
 """Words of at most this length have no endings."""
 MIN_SHARED_CHARS = 1
@@ -47,7 +47,7 @@ MIN_DISTINCTIVE_CHARS = 4
 MAX_CACHED_TEXTS = 500
 PRONOUNS = ("he", "she", "er", "sie", "il", "elle")
 _SUBJECT_LANGUAGES = (("english",), ("german",), ("french",))
-"""In these languages, a statement has a subject."""
+"""Languages in which every sentence has a subject."""
 _INNER_NAME = re.compile(r"(?<=[\w,] )[A-Z][a-z]{2,}(?!\w)")
 _INNER_NOUN = re.compile(r"(?<=[\w,] )[A-ZÄÖÜ]\w+")
 _POSSESSIVE_NAME = re.compile(r"\w+['’]s ")
@@ -72,17 +72,17 @@ class Quote:
     message_id: int | None = None
     # The rank in the results of the search, or None if the search didn't match this message.
     rank: int | None = None
-    # The end of the time in which the statement held, as a clause: "until May 2027, no longer so".
+    # When the statement stopped being true, as a clause: "until May 2027, no longer so".
     end: str = ""
     # The share of the question's words that the statement covers, from 0 to 1.
     relevance: float = 0.0
-    # The same share by its own words only, without what a replaced statement lends it.
+    # The same share without the relevance that it takes over from a replaced statement.
     coverage: float = 0.0
-    # Whether it stands below a message of the same conversation that it touches.
+    # Whether the quote is listed below a neighbouring message of the same conversation.
     follows: bool = False
     # The later statement that replaced this one.
     replaced_by: Quote | None = None
-    # Whether a later statement about the same thing stands before this one.
+    # Whether a later statement about the same subject ranks above this one.
     is_outranked: bool = False
     reading: Reading = field(init=False)
 
@@ -126,7 +126,7 @@ class AskedQuestion:
             for word in distinct_words(self._separate_topics(text))
             if not self._is_of_topic(word)
         ]
-        # The person with whom a question begins in a language that marks subjects.
+        # The person at the beginning of a question, in a language that marks subjects.
         self.actor = find_actor(text)
         if self.actor and self.actor not in self.words:
             self.words.append(self.actor)

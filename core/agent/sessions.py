@@ -178,8 +178,8 @@ class SessionTracker:
             session, rows = open_session
 
         if session.scope != turn.scope or not session.prompt.visible_scopes <= turn.scopes:
-            # The prompt was written with data that this turn may not see, and so was the recalled
-            # memory in the history. Both stay in the old session.
+            # The prompt and the recalled memory in the history contain data that this turn may not
+            # read. Both stay in the old session.
             session = await self._open_next(session, blank, "rights", turn.epoch)
             return await self._with_stored_prompt(session, turn), []
 

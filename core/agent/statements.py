@@ -22,7 +22,7 @@ from core.text.normalize import fold, language_data, plain_with_offsets, words_o
 from core.text.terms import content_words
 
 SINGLE_ATTRIBUTES = ("home", "work", "profession", "birthday", "name", "age", "phone", "email")
-"""A person has one value of each of these attributes. The latest statement replaces the others."""
+"""A person has one value for each of these attributes. The latest statement replaces the others."""
 QUESTION_MARKS = ("?", "？")
 MIN_SUBJECT_CHARS = 4
 # The day at the end of a line: " (3 May 2026)".

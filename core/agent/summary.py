@@ -41,7 +41,7 @@ TURNS_HEADING = "## Done, turn by turn"
 MEMORY_HEADING = "## From memory"
 OMITTED_LINES = "- earlier ones are left out"
 
-# So many standing wishes, such as "always answer me briefly", stay in a summary.
+# At most this many standing wishes, such as "always answer me briefly", stay in a summary.
 MAX_WISHES = 8
 # The length of one line of a summary or of a shortened tool result.
 LINE_CHARS = 160
@@ -61,7 +61,7 @@ SECRET_SEARCH_TOKENS = 60_000 / CHARS_PER_TOKEN
 _HEADING_LINE = re.compile(rf"^#{{1,3}}\s*(?:{'|'.join(HEADINGS)})", re.MULTILINE | re.IGNORECASE)
 # The first character of a line that isn't a heading.
 _TEXT_LINE = re.compile(r"^[^#\s]", re.MULTILINE)
-# A secret in words, such as "my PIN is 4711". Group 1 is the part that stays.
+# A secret in words, such as "my PIN is 4711". Group 1 is the part that isn't masked.
 _SECRET = re.compile(
     language_data("compression", "core.agent")["secret"], re.IGNORECASE | re.VERBOSE
 )
@@ -417,7 +417,7 @@ def list_statements(rows: Sequence[Message], zone: ZoneInfo) -> list[str]:
 
     A repeated statement appears once, with the place and the day of its last repetition.
     """
-    # Imported here because its patterns take long to compile.
+    # Imported here because the patterns of the module take long to compile.
     from core.agent.statements import find_statements
 
     lines: dict[str, str] = {}

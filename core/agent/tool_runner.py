@@ -46,8 +46,8 @@ STRIPPED_RESULT = (
     "Do not call it again for the same purpose."
 )
 
-# More calls of a round wait. The timeout of a call begins when the call runs, so that many calls at
-# once don't all end unfinished on a slow machine.
+# Further calls of a round wait. The timeout of a call begins when the call starts to run.
+# Otherwise, many calls at once could all time out on a slow machine.
 MAX_CONCURRENT_CALLS = 8
 
 # Tools that take longer are named below the answer so far.
@@ -66,7 +66,7 @@ STILL_WAITING = (
     "This isn't done yet. Before the assistant restarted, it was stored to wait for a yes, but the "
     "result was lost. Do not call the tool again; don't say that it's done."
 )
-# Only for calls that an earlier version recorded.
+# Used only for calls that an earlier version recorded.
 DONE_OR_WAITING = (
     "Before the assistant restarted, this was done or was stored to wait for a yes, but the result "
     "was lost. Do not call the tool again; look up which it was before you tell the person."
@@ -82,7 +82,7 @@ UNKNOWN_OUTCOME = (
     "Check that before you call the tool again."
 )
 
-# What the result of a call that was stopped or has failed says after the reason.
+# The sentence after the reason in the result of a call that was stopped or failed.
 STOPPED_NOT_DONE = "This was not done."
 STOPPED_DONE = "It was done, but its result was lost. Do not call the tool again."
 STOPPED_WAITING = (
@@ -137,7 +137,7 @@ class ToolRunner:
         # Called with the address and the names of the tools whenever a round of calls starts.
         self._on_start = on_start
         self._check_switch = check_switch
-        # Words the sentence about tools that are at work. None if it isn't shown.
+        # Returns the sentence about running tools. None if the sentence isn't shown.
         self._word = word
         # Looks up whether a call that was stopped has been carried out.
         self._load_outcome = load_outcome

@@ -81,7 +81,7 @@ class RunningTurn:
     progress: TurnProgress = TurnProgress.UNTOUCHED
     # The texts of the finished model calls.
     finished_texts: list[str] = field(default_factory=list)
-    # The text of the present model call so far, without memory fences.
+    # The text of the current model call so far, without memory fences.
     current_text: str = ""
     # How many model calls have been answered.
     answered_calls: int = 0
@@ -91,7 +91,7 @@ class RunningTurn:
     unlogged_calls: list[ModelCall] = field(default_factory=list)
     # Limits the model calls of the turn's tools. None until a tool is called.
     budget: TurnBudget | None = None
-    # The raw text of the present call, as the model client last reported it.
+    # The raw text of the current call, as the model client last reported it.
     _received_text: str = field(default="", init=False)
     _scrubber: Scrubber = field(default_factory=Scrubber, init=False)
 
@@ -187,7 +187,7 @@ class Agent:
     options: ModelOptions
     # Adds a list of the tools' changes to an answer. Also returns the rows of the list's buttons.
     add_receipts: AddReceipts | None = None
-    # Keeps the files that people send. None if files aren't kept.
+    # Stores the files that people send. None if files aren't stored.
     media: MediaIntake | None = None
 
     def __post_init__(self) -> None:
@@ -517,7 +517,7 @@ class Agent:
             running.turn.billing_scope(running.session),
             turn_key=running.turn.outbox_item.key,
         )
-        # No one waits for a scheduled question. Rather than memories, its author gets the reason.
+        # No person waits for a scheduled question, so its author gets the reason instead of quotes.
         is_scheduled = running.session.address.platform == "cron"
         language = running.turn.language
         request = replace(request, has_fallback=not is_scheduled, language=language)

@@ -102,7 +102,7 @@ _WORD_END = re.compile(r"[)\s]")
 REASONS: Mapping[str, str] = _DATA["reasons"]
 
 NAME_CHARS = 64
-# The most marks on one letter of a name. Hebrew, Arabic and Burmese need this many.
+# The maximum number of marks on one letter of a name. Hebrew, Arabic and Burmese need this many.
 MAX_MARKS = 3
 # Invisible characters that a text may contain, but that no name needs.
 _UNSEEN_IN_NAMES = (
@@ -338,7 +338,7 @@ def _is_imitation(runs: list[tuple[str, str]]) -> bool:
     if len(runs) == 1 or any(not alphabet for alphabet, _ in runs):
         return False
     lookalikes = {"latin": _CYRILLIC_LIKE, "other": LATIN_LIKE}
-    # For each run: whether all of its letters are drawn like letters of the other alphabet.
+    # For each run, whether all its letters are drawn like letters of the other alphabet.
     could_imitate = [lookalikes[alphabet].issuperset(letters) for alphabet, letters in runs]
     if len(runs) > 2:
         return any(could_imitate)

@@ -125,7 +125,7 @@ def _find_tag_end(text: str, start: int) -> int | None:
     remaining_letters = _TAG_LETTERS
     for position in range(start, len(text)):
         letters = _fold_character(text[position])
-        # After the whole name of the tag, the first character that counts decides.
+        # After the whole name of the tag, the first character that isn't ignored decides.
         if not remaining_letters and letters:
             return position if letters == ">" else len(text)
         if not remaining_letters.startswith(letters):
@@ -181,7 +181,7 @@ _TAG_BRACKET = re.compile(f"[{_OPENERS}(]")
 _TAG_NAME = re.compile(rf"[{_OPENERS}(]\s{{0,4}}(?:/\s{{0,4}})?{_NAME}", re.IGNORECASE)
 # An unfinished tag isn't longer, not even a closing tag with attributes.
 _MAX_UNFINISHED_CHARS = 240
-# How much of the text that was shown is searched for a tag that new text completes.
+# How many of the last shown characters are searched for a tag that new text completes.
 _TAIL_CHARS = 40
 # A removed block may be inside a tag, which may be inside another tag. Each pass removes one level.
 _PASSES = 3
@@ -219,7 +219,7 @@ class Scrubber:
 
     def _reset(self) -> None:
         self._removers = [_BlockRemover() for _ in range(_PASSES)]
-        # The end of the text that was shown.
+        # The last characters of the shown text.
         self._tail = ""
 
     def _show(self, text: str) -> str:
@@ -243,7 +243,7 @@ class _BlockRemover:
     """
 
     def __init__(self) -> None:
-        # Text that may not be shown yet.
+        # Text that can't be shown yet.
         self._held = ""
         # How many blocks are open.
         self._depth = 0
@@ -409,7 +409,7 @@ _INSERTION = re.compile(
     re.MULTILINE,
 )
 _SPACES = re.compile(r"[^\S\n]{2,}")
-# Line breaks of other programs: form feeds, U+2028 and so on, and a "\r" that is alone.
+# Line breaks that other programs write: form feeds, U+2028 and so on, and a single "\r".
 _OTHER_LINE_BREAK = re.compile(r"\r(?!\n)|[\v\f\x1c-\x1e\x85\u2028\u2029]")
 # A text with none of these signs has no pasted part.
 _PASTE_SIGN = re.compile(r"[\n:\uff1a`~]")

@@ -44,7 +44,7 @@ _MAX_PARSED_DEPTH = 30
 _MAX_DEPTH = 24
 # A longer address is shown as ordinary text.
 URL_CHARS = 2000
-# East Asian punctuation, which no space follows: stops; commas and colons; brackets.
+# East Asian punctuation, which has no space after it: stops; commas and colons; brackets.
 CJK_STOPS = "\u3002\uff01\uff1f"
 CJK_PAUSES = "\u3001\uff0c\uff1b\uff1a"
 CJK_CLOSERS = "\u300d\u300f\uff09\u3011\u300b"
@@ -477,7 +477,7 @@ def _parse_bracket(state: StateInline, silent: bool) -> bool:
     Returns True if the bracket is text.
     """
     mark = "![" if state.src.startswith("![", state.pos) else "["
-    # This method returns the last position of any string, in spite of its name, and caches it.
+    # Despite its name, this method returns the last position of any string. It caches the result.
     if not state.src.startswith(mark, state.pos) or state.html_terminator_last("](") > state.pos:
         return False
     if not silent:

@@ -32,7 +32,7 @@ class _Boundary(Enum):
     SENTENCE = "sentence"
 
 
-# How much of a message must come before such a cut. Otherwise the text is cut between words.
+# The minimum share of a message before a cut of each kind. Otherwise the text is cut between words.
 _MIN_SHARES = {_Boundary.PARAGRAPH: 0.5, _Boundary.LINE: 0.6, _Boundary.SENTENCE: 0.6}
 
 

@@ -16,7 +16,7 @@ class ApiLimits:
 
     # The types of pictures.
     picture_types: frozenset[str]
-    # Models scale pictures with a longer edge down themselves.
+    # Models scale down pictures with a longer edge themselves.
     useful_edge_px: int
     # The longest edge of a picture, and of each picture if a request has more than
     # `many_pictures`.

@@ -36,13 +36,12 @@ ATTACHED = "[attached "
 # The type of a picture's source in a stored block. Its data is the name of a view.
 HASH_SOURCE = "hash"
 VIEW_TYPE = "image/jpeg"
-# The texts of all documents of a message have at most this many times `document_chars`.
+# The limit for the texts of all documents of a message, as a multiple of `document_chars`.
 MAX_DOCUMENTS_SHARE = 3
 MAX_OUTLINE_PARTS = 60
 OUTLINE_CHARS = 80
-# A request has at most this many pictures, and this many bytes of them in Base64, well below the
-# limits of the API. Older pictures are left out in steps, so that the prefix doesn't change with
-# each turn.
+# The maximum number of pictures in a request, and of their bytes in Base64, well below the API's
+# limits. Older pictures are left out in steps, so that the prefix doesn't change with each turn.
 MAX_PICTURES = 60 * API_LIMITS.pictures // 100
 MAX_PICTURE_BYTES = 60 * API_LIMITS.request_bytes // 100
 DROP_STEP = 20
@@ -82,7 +81,7 @@ class MediaBlocks:
 
     intake: MediaIntake
     options: MediaOptions
-    # Encoded pictures, by hash, the one used last at the end.
+    # Encoded pictures by hash, most recently used last.
     _encoded: OrderedDict[str, str] = field(default_factory=OrderedDict)
 
     async def render(

@@ -22,8 +22,8 @@ from core.media.folder import list_views, number_view
 
 # How many files are decoded at the same time.
 MAX_WORKERS = 2
-# A worker may use this many times its processor time by the clock, because other programs may keep
-# the machine busy.
+# A worker may run for this many times its processor time, because other programs may keep the
+# machine busy.
 BUSY_FACTOR = 6
 MAX_OUTPUT_BYTES = 16 * 2**20
 _ROOT = Path(__file__).resolve().parents[2]
@@ -31,18 +31,18 @@ _log = structlog.get_logger("media")
 
 Note = Literal[
     "",
-    # A document whose pages are pictures.
+    # A document with pictures as pages.
     "scan",
     # A document with a password.
     "locked",
     "broken",
-    # Decoding takes too much time, memory or room.
+    # Decoding takes too much time, memory or disk space.
     "bomb",
     # Mneme doesn't read this type.
     "unknown",
     # A video, and PyAV isn't installed.
     "no_video",
-    # A voice note or video that nothing has transcribed: there is no transcriber, or it failed.
+    # A voice message or video without a transcript: no transcriber is configured, or it failed.
     "unheard",
     "inaudible",
 ]
@@ -68,9 +68,9 @@ class Decoded(BaseModel):
     height: int | None = None
     duration_s: float | None = None
     parts: Sequence[_Part] = ()
-    # Of a video.
+    # Only for a video.
     has_sound: bool = False
-    # Of a web page.
+    # Only for a web page.
     title: str = ""
     date: str = ""
     # Whether a copy without a position, or the sound, was written.
@@ -92,7 +92,7 @@ class Decoder:
 
         Write its views to `view_path` and files next to it.
         """
-        # A worker that is killed leaves no half of a view.
+        # A killed worker must not leave an incomplete view.
         new_path = view_path.with_name(f"{view_path.name}.part")
         try:
             decoded = await self._run("read", path, new_path, name)

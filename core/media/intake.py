@@ -37,7 +37,7 @@ from core.types import Address, Attachment, ErasureEpoch, Inbound, Scope, ToolCo
 MEGABYTE = 1_000_000
 # The kind of a voice note. Music isn't transcribed.
 VOICE = "voice"
-# What is said in files of these kinds is the text of their message.
+# For these kinds, the spoken words become the text of the message.
 SPOKEN_KINDS = frozenset({VOICE, "video note"})
 # A file whose message wasn't stored after this time is deleted.
 ORPHAN_LIFETIME = timedelta(days=1)
@@ -48,16 +48,16 @@ Problem = Literal[
     # The person, or all people, have used up the room for files.
     "person_full",
     "all_full",
-    # The platform gives out the file no longer, or never did.
+    # The platform doesn't provide the file, or no longer does.
     "gone",
     # The download failed. It's tried again when the person asks.
     "failed",
-    # The platform has no files to fetch.
+    # The adapter of the platform can't fetch files.
     "no_source",
     # The disk is full or can't be written.
     "disk",
 ]
-"""Why a file isn't kept. The gateway has the sentences."""
+"""The reason why a file isn't stored. The gateway has the sentences."""
 # The problems after which a download is tried again when the file is needed.
 _RETRYABLE = frozenset({"", "failed", "disk", "person_full", "all_full"})
 _log = structlog.get_logger("media")
@@ -96,7 +96,7 @@ class MediaIntake:
     clock: Clock
     options: MediaOptions
     is_incognito: Callable[[Address], bool]
-    # Returns what a model can't use, as far as the settings say.
+    # Returns the abilities that a model lacks according to the settings.
     known_lacks: Callable[[str], Collection[str]]
     # The adapters, by platform.
     sources: Mapping[str, object] = field(default_factory=dict)
@@ -232,7 +232,7 @@ class MediaIntake:
             message_id=context.message_id,
             account=context.asker.key,
             kind="image",
-            # The ending of the name comes from the bytes.
+            # The extension is chosen from the type of the bytes.
             name=name.replace(".", "_"),
             size=len(content),
             at=context.now,

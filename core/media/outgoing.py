@@ -17,7 +17,7 @@ from core.store.media.files import AttachedFile
 from core.types import File
 
 _PLAIN = "text/plain"
-# The types of the files that an answer can be sent as, by their ending.
+# The types of files that an answer can be sent as, by extension.
 DOCUMENT_TYPES: Mapping[str, str] = {
     "md": "text/markdown",
     "csv": "text/csv",
@@ -27,7 +27,7 @@ DOCUMENT_TYPES: Mapping[str, str] = {
     **dict.fromkeys(("txt", "yaml", "toml", "py", "js", "ts", "sh", "sql", "css"), _PLAIN),
     **dict.fromkeys(("c", "h", "cpp", "go", "java", "kt", "rb", "rs"), _PLAIN),
 }
-# Files of these types have the whole answer, also if it contains code.
+# Files of these types contain the whole answer, even if it has a code block.
 _WHOLE_TYPES = frozenset({"md", "txt"})
 MAX_STEM_CHARS = 60
 DOCUMENT_NAME = "answer.md"
@@ -60,7 +60,7 @@ def make_document(name: str, text: str) -> File:
     blocks = [] if ending in _WHOLE_TYPES else _CODE_BLOCK.findall(text)
     content = blocks[0] if len(blocks) == 1 else text
     if ending == "ics":
-        # RFC 5545 asks for this line break.
+        # RFC 5545 requires this line break.
         content = content.replace("\r\n", "\n").replace("\n", "\r\n")
     return File(name=name, content=content.encode("utf-8", "replace"), mime=DOCUMENT_TYPES[ending])
 

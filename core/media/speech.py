@@ -103,7 +103,7 @@ class ProgramTranscriber:
     timeout_s: float = 60.0
 
     async def transcribe(self, path: Path) -> Transcript:
-        # Kept files have no ending, but some programs need one.
+        # Stored files have no extension, but some programs need one.
         with tempfile.TemporaryDirectory(prefix="mneme-") as folder:
             copy = Path(folder, "voice.ogg")
             await asyncio.to_thread(shutil.copyfile, path, copy)
@@ -125,7 +125,7 @@ async def post(url: str, name: str, key: str, timeout_s: float, **content: Any) 
 
     Raises FileError if the server can't be reached.
     """
-    # Loading it takes a tenth of a second, which most processes never need.
+    # Imported here because loading takes a tenth of a second, and most processes never need it.
     import httpx
 
     headers = {"Authorization": f"Bearer {key}"} if key else {}

@@ -27,7 +27,7 @@ from core.text.terms import query_terms, terms_of
 from core.types import Effect, Subject, Tool, ToolContext
 
 SEND_FILE = "send_file"
-# A result has about this many characters of a document.
+# A result contains about this many characters of a document.
 RESULT_CHARS = 12_000
 MAX_PASSAGES = 12
 MAX_OUTLINE_PARTS = 120

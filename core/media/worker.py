@@ -22,10 +22,10 @@ from config.operating_system import limit_resources
 from core.media.folder import MAX_VIEWS, number_view
 from core.media.formats import kinds, texts
 
-# The text of one file has at most this many characters, in at most this many parts.
+# The maximum number of characters and parts in the text of one file.
 MAX_CHARS = 2_000_000
 MAX_PARTS = 2_000
-# A larger text file isn't read whole.
+# Only the beginning of a larger text file is read.
 MAX_TEXT_BYTES = 8_000_000
 _VIEWABLE = frozenset(
     {
@@ -138,7 +138,7 @@ def _read_recording(path: Path, view_path: Path, mime: str) -> Result:
             mime = f"audio/{mime.partition('/')[2]}"
             return {"type": mime, "note": "unknown", "duration_s": duration}
         if mime.startswith("audio/"):
-            # Music may have a picture of its cover.
+            # Music files may contain a picture of the cover.
             return {"type": mime, "note": "unknown", "duration_s": video.duration_s}
         _write_views(recordings.read_frames(path), view_path)
     except recordings.ERRORS:
@@ -208,7 +208,7 @@ def _collect(parts: Iterable[texts.Part]) -> list[Mapping[str, str]]:
     collected: list[Mapping[str, str]] = []
     remaining_chars = MAX_CHARS
     for label, text in parts:
-        # SQLite ends a text at a NUL.
+        # SQLite cuts a text at a NUL.
         text = text.replace("\0", " ").strip()[:remaining_chars]
         if text:
             collected.append({"label": label[:100], "text": text})

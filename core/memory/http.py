@@ -45,7 +45,7 @@ ANSWER_BYTES = 4_000_000
 MAX_RETRY_AFTER_S = 3600.0
 MAX_REDIRECTS = 2
 REPEATABLE_METHODS = ("GET", "PUT", "DELETE")
-# 4xx statuses after which a later try may succeed: request timeout, too early, too many requests.
+# 4xx statuses after which a retry may succeed: request timeout, too early, too many requests.
 RETRYABLE_STATUSES = (408, 425, 429)
 _SEGMENT = re.compile(r"[\w.~:@+=-]{1,300}")
 # The default of `missing`: a 404 is an error.

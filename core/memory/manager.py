@@ -44,8 +44,8 @@ from core.types import Json, Message, Scope, Session, Tool, ToolContext
 T = TypeVar("T")
 log = structlog.get_logger("memory")
 
-# The kinds of notices for the owner. down: the provider is out of order. keeps: the provider
-# didn't erase something that it was told to erase.
+# The kinds of notices for the owner. down: the provider is out of order. keeps: the provider didn't
+# carry out an erasure.
 MemoryNotice = Literal["down", "keeps"]
 
 # The timeout of deliveries from the outbox, of tools and of calls at the start.
@@ -80,7 +80,7 @@ class CircuitBreaker:
         self._on_open = on_open
         self._failures = 0
         self._rests_until = clock.now()
-        # Why the last failed call failed.
+        # The reason for the last failure.
         self.reason = ""
 
     @property
@@ -578,8 +578,8 @@ class MemoryManager:
                 raise DeliveryError(
                     f"{provider.name} can't erase what it received", is_permanent=True
                 )
-            # A dot in `turn` marks a turn that is sent again, such as after an edit. A provider
-            # without `on_forget` can't replace its first copy, so such a turn is skipped.
+            # A dot in `turn` marks a turn that is sent again, for example after an edit. A provider
+            # without `on_forget` can't replace its first copy, so the turn is skipped.
             if task.hook == "sync_turn" and "." in task.turn:
                 return
         arguments = await self._queue.load_arguments(task)

@@ -19,9 +19,9 @@ from core.memory.http import MODEL, SEARCH, CallTimeout, JsonService, objects, t
 from core.memory.service import ServiceOptions, setup_option
 from core.types import Json
 
-# How many texts one call for embeddings contains at most.
+# The maximum number of texts in one call for embeddings.
 TEXTS_PER_CALL = 64
-# A longer text is cut, because models for embeddings take a limited one, often 8,192 tokens.
+# A longer text is cut, because embedding models limit the length, often to 8,192 tokens.
 EMBEDDED_CHARS = 6_000
 # If the server refuses texts that are longer than this, they are cut to this length.
 SHORT_CHARS = 1_200

@@ -25,11 +25,11 @@ class Entry:
     # The key of the `SyncItem`.
     key: str
     space: str
-    # The ids of the messages that the item was made of.
+    # The ids of the messages that the item was made from.
     messages: Sequence[int] = ()
-    # The ids of the note changes that the item was made of.
+    # The ids of the note changes that the item was made from.
     notes: Sequence[int] = ()
-    # A hash of the note's text; empty for other items.
+    # A hash of the note's text. Empty for other items.
     mark: str = ""
     # The service's ids for the item. None until the service has confirmed the item.
     remote: Sequence[str] | None = None

@@ -105,9 +105,9 @@ class RemoteMemory:
     text: str
     # The date of the memory in ISO 8601, as the service gives it. Empty if unknown.
     at: str = ""
-    # When the memory stopped being true, in ISO 8601. Empty if it still holds or if unknown.
+    # When the memory stopped being true, in ISO 8601. Empty if it is still true or if unknown.
     until: str = ""
-    # Higher is better. Services without scores leave 0.
+    # Higher is better. Services without scores leave this at 0.
     score: float = 0.0
 
 
@@ -122,7 +122,7 @@ class SyncItem:
     at: datetime
     # A name for the session of a turn, safe in a path. Empty for other items.
     session: str = ""
-    # Whether an earlier try may have arrived.
+    # Whether an earlier attempt may have arrived.
     is_retry: bool = False
 
     @property
@@ -265,7 +265,8 @@ class RemoteService(MemoryProvider):
 
     async def tools(self) -> Sequence[Tool]:
         """Return the tools for which this service defines a name."""
-        # A search counts as read: the owner chose the service, and it stores the conversation.
+        # A search counts as `READ`, because the owner chose the service and it stores the
+        # conversation.
         tools: Sequence[tuple[str, type[ToolArguments], Any, Effect]] = (
             (self.search_tool, Query, self._run_search, Effect.READ),
             (self.add_tool, Content, self._run_add, Effect.ADD),

@@ -34,7 +34,7 @@ class Option:
     prefix: str = ""
     # What values are suggested while the person types, such as "facts". Empty for no suggestions.
     suggests: str = ""
-    # A form has a large field for the value.
+    # In a form, the value has a large field.
     is_long: bool = False
     # The description and the name in other languages, by codes such as "de" and "pt-BR".
     translations: Mapping[str, str] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class Action:
     options: tuple[Option, ...] = ()
     # See `CommandSpec.joiner`.
     joiner: str = " "
-    # The answer is visible only to the person, even if that of other actions isn't.
+    # The answer is visible only to the person, even if the answers of other actions aren't.
     is_private: bool = False
     translations: Mapping[str, str] = field(default_factory=dict)
     name_translations: Mapping[str, str] = field(default_factory=dict)
@@ -71,7 +71,8 @@ class CommandSpec:
     name: str
     description: str
     options: tuple[Option, ...] = ()
-    # If there are any, the first word of the line is the name of one, and `options` is empty.
+    # If a command has actions, the first word of the line names one of them, and `options` is
+    # empty.
     actions: tuple[Action, ...] = ()
     # The separator when option values are joined to the line that a person would type: switches
     # first, then values with a prefix, then all other values.
@@ -93,7 +94,7 @@ class CommandSpec:
     changes: str | None = None
     # The description in other languages, by codes such as "de" and "pt-BR".
     translations: Mapping[str, str] = field(default_factory=dict)
-    # The name in other languages, as far as the command has one there.
+    # The name in the languages in which the command has another name.
     name_translations: Mapping[str, str] = field(default_factory=dict)
     # The same for `menu`.
     menu_translations: Mapping[str, str] = field(default_factory=dict)

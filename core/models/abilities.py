@@ -21,14 +21,14 @@ from core.models.failures import EFFORT_LEVELS, ModelFailure, WordSentence
 from core.ports import Model, TextCallback
 from core.types import Completion, Json, Request
 
-# How many conversations are remembered that know what a model lacks.
+# The maximum number of conversations for which it's remembered that the sentence was shown.
 MAX_INFORMED = 1000
 # The types of blocks with which an answer begins.
 _THINKING_TYPES = ("thinking", "redacted_thinking", "reasoning")
 ABILITIES: tuple[Ability, ...] = get_args(Ability)
 # The ids of tool calls that every server accepts in later requests. OpenAI refuses longer ones.
 CALL_ID = re.compile(r"[a-zA-Z0-9_-]{1,40}")
-# The names of tool calls may have all other characters.
+# The characters that the names of tool calls must not contain.
 _NO_NAME_CHARS = re.compile(r"[^a-zA-Z0-9_-]")
 MAX_TOOL_NAME_CHARS = 64
 # Levels that are sent only if the settings or the refusal name them.
@@ -96,7 +96,7 @@ class Route:
     # The model's name on its server.
     model: str
     effort: Effort
-    # What the model can't use, by the settings and by its earlier refusals.
+    # The abilities that the model lacks according to the settings and earlier refusals.
     lacks: frozenset[Ability]
 
 
@@ -109,7 +109,7 @@ class LackingModels:
     def __init__(self, limits: LearnedLimits | None, word: WordSentence) -> None:
         self._limits = limits
         self._word = word
-        # The conversations that know what a model lacks, oldest first.
+        # The conversations in which the sentence was shown, oldest first.
         self._informed: dict[tuple[int | None, str, str], None] = {}
         self._log = structlog.get_logger("model")
 
@@ -235,7 +235,7 @@ def find_other_effort(effort: str | int, levels: Sequence[str]) -> Effort | None
     if not others and effort not in levels:
         return "" if levels else None
     position = EFFORT_LEVELS.index(effort)
-    # A refusal that names only the refused level recommends nothing.
+    # A refusal that names only the refused level doesn't recommend another one.
     lower = others or [level for level in EFFORT_LEVELS[:position] if level not in _NEVER_TRIED]
     below = [level for level in lower if EFFORT_LEVELS.index(level) < position]
     return cast(Effort, below[-1] if below else next(iter(others), ""))

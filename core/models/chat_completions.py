@@ -45,7 +45,7 @@ _STOP_REASONS = {
     "content_filter": "refusal",
     "sensitive": "refusal",
 }
-# With these reasons, the server gave up in the middle of an answer.
+# The finish reasons of servers that gave up in the middle of an answer.
 _BROKEN_REASONS = ("error", "insufficient_system_resource")
 # The types of parts with text in an answer.
 _TEXT_TYPES = ("text", "output_text")
@@ -314,7 +314,8 @@ def _build_user_messages(
             continue
         result = block.get("content") or ""
         if not isinstance(result, str):
-            # The message of a tool can contain only text, so its pictures follow in the user's.
+            # The message of a tool can contain only text, so its pictures follow in the user's
+            # message.
             others += [part for part in result if part["type"] == "image"]
             result = _join_texts(result)
         content: Any = result
@@ -382,8 +383,8 @@ class ChunkedAnswer:
         # end.
         self.is_complete = False
         self._text = ""
-        # Thinking that the server wants back, and the part of it that belongs to a tool call, by
-        # the call's index in the answer.
+        # Thinking that the server requires in later requests, and its parts that belong to tool
+        # calls, by the index of the call in the answer.
         self._reasoning = ReasoningParts(server, model)
         self._extras: dict[int, Json] = {}
         self._thinking = ThinkingFilter()
@@ -534,7 +535,7 @@ class ThinkingFilter:
     """
 
     def __init__(self) -> None:
-        # The text that isn't returned yet. None once the answer has begun.
+        # The text that wasn't returned yet. None once the answer has begun.
         self._held: str | None = ""
         self._is_after_thinking = False
 

@@ -73,7 +73,7 @@ class Claude:
     sleep: InitVar[Callable[[float], Awaitable[None]]] = asyncio.sleep
     word: InitVar[WordSentence] = word_in_english
     names: ServerNames = field(default_factory=ServerNames)
-    # None if the server doesn't know blocks with citations.
+    # None if the server doesn't support citations.
     citable: CitableBlocks | None = None
 
     def __post_init__(
@@ -92,7 +92,7 @@ class Claude:
         self._accepts_cache_marks = True
         # Some servers write thinking without signatures and refuse it later.
         self._accepts_unsigned = not self.is_official
-        # The models that refuse tool calls without thinking, unless they are told not to think.
+        # The models that refuse tool calls without thinking unless the request turns thinking off.
         self._strict_models: set[str] = set()
         # The signatures of thinking that the server refused, oldest first.
         self._refused_signatures: dict[str, None] = {}
@@ -134,7 +134,7 @@ class Claude:
             return tokens
         if self.is_official:
             return None
-        # Other servers, such as llama.cpp's, report it in their list of models, if at all.
+        # Other servers, such as llama.cpp's, report the size in their list of models, if at all.
         return await self._connection.fetch_window_tokens(MODELS_PATH, model)
 
     async def list_models(self) -> list[str]:
@@ -272,7 +272,7 @@ def build_body(request: Request) -> bytes:
     try:
         return to_json(body)
     except PydanticSerializationError:
-        # A text contains half of a surrogate pair.
+        # The text contains half of a surrogate pair.
         return to_json(make_json_safe(body))
 
 

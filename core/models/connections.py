@@ -38,9 +38,9 @@ from core.text.normalize import make_json_safe
 from core.types import Completion, Request
 
 CONNECT_TIMEOUT_S = 10.0
-# For the question how large a model's window is.
+# The timeout for asking for the size of a model's window.
 WINDOW_TIMEOUT_S = 5.0
-# For the list of the server's models.
+# The timeout for the list of the server's models.
 LIST_TIMEOUT_S = 20.0
 # Sent to servers that need no key. Without any key, the SDK searches the environment.
 NO_KEY = "no-key"

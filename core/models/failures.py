@@ -48,7 +48,7 @@ _REFUSED_ABILITIES = {
     ability: re.compile(pattern) for ability, pattern in _FAILURES["refused_ability"].items()
 }
 # The statuses with which servers refuse something that a model can't use, and the abilities that
-# only refusals of the request itself are about.
+# they refuse only with the status of an invalid request.
 _ABILITY_STATUSES = (400, 404, 422, 500, 501)
 _REQUEST_ABILITIES = ("thinking", "effort")
 
@@ -106,10 +106,10 @@ class ModelFailure(ModelError):
         names = names or ServerNames()
         details |= {"key": names.key, "address": names.address, "api": names.api}
         self.kind = kind
-        # True if the server had begun its answer before the call failed.
+        # Whether the server had begun its answer before the call failed.
         self.has_begun = False
-        # What the model can't use, by the server's explanation: keys of `refused_ability`, the most
-        # likely first.
+        # The abilities that the server refuses according to its explanation, as keys of
+        # `refused_ability`, most likely first.
         self.refused_abilities: tuple[str, ...] = ()
         # The levels of thinking that the server's explanation names.
         self.levels: tuple[str, ...] = ()
@@ -140,7 +140,7 @@ class ErrorResponse:
     type: str = ""
     # Empty for an error event in a stream.
     headers: Mapping[str, str]
-    # The name of the model that was asked.
+    # The name of the requested model.
     model: str
 
 
@@ -240,7 +240,7 @@ def _find_refused_abilities(status: int, words: str) -> tuple[str, ...]:
         if (status in (400, 422) or ability not in _REQUEST_ABILITIES) and pattern.search(words)
     ]
     if "thinking" in abilities and "effort" in abilities:
-        # The thinking in the history is wrong. The model can think all the same.
+        # The refusal is about the thinking in the history. The model itself can think.
         abilities.remove("effort")
     return tuple(abilities)
 

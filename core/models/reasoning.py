@@ -18,9 +18,9 @@ from core.models.failures import ModelFailure, find_missing_thinking, find_place
 from core.text.normalize import make_json_safe
 from core.types import Json, Request
 
-# How many refused thoughts are remembered.
+# The maximum number of remembered digests of refused thinking.
 MAX_REFUSED = 1000
-# Fields with thinking as plain text. It goes back only with tool calls, because no server uses it
+# Fields with thinking as plain text. It's sent back only with tool calls, because no server uses it
 # elsewhere.
 TEXT_FIELDS = ("reasoning_content", "reasoning")
 # The fields of a detail whose texts arrive in pieces.
@@ -79,7 +79,7 @@ class ReasoningParts:
 
         `extras` are the fields that the server added to tool calls, by the ids of the calls.
         """
-        # The details repeat what is in the text.
+        # The details repeat the text.
         texts = self._texts if has_calls and not self._details else {}
         if not (self._details or extras or texts):
             return None
@@ -110,11 +110,11 @@ class ReturnedReasoning:
 
     def __init__(self, server: str) -> None:
         self._server = server
-        # The digests of thoughts that the server refused, oldest first.
+        # The digests of thinking that the server refused, oldest first.
         self._refused: dict[str, None] = {}
-        # The models that take no thinking as plain text.
+        # The models that reject thinking as plain text.
         self._textless: set[str] = set()
-        # What stands instead of missing thinking, by the model.
+        # The kind of fields that replace missing thinking, by model.
         self._placeholders: dict[str, Mapping[str, Json]] = {}
 
     def add_to(self, message: dict[str, Any], blocks: Sequence[Json], model: str) -> None:

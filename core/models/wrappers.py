@@ -206,7 +206,7 @@ TOO_LONG_STATUS = 413
 # With these statuses, the server refuses all requests until the owner corrects the key, the credit
 # or the model's name. Any other refusal concerns only one request.
 REFUSED_STATUSES = (401, 402, 403, 404)
-# These kinds of failures have no such status and last as long.
+# Failures of these kinds have no such status, but also last until the owner corrects them.
 _LASTING_KINDS = ("illegal_key", "spend_limit")
 
 
@@ -261,7 +261,7 @@ class _Breaker:
         Raises ModelError if the model doesn't answer.
         """
         is_out = self._outage is not None
-        # Calls that were made before the outage, or that must be made, don't end another's trial.
+        # Only the call that began the trial ends it. Other calls may run meanwhile.
         is_trial = is_out and not self._is_trial_running
         if is_trial:
             self._is_trial_running = True
@@ -285,7 +285,7 @@ class _Breaker:
         if concerns_one_request(error):
             return
         if not turn_key:
-            # Calls outside of turns count one by one.
+            # Each call outside of a turn counts as a turn.
             self._calls += 1
             turn_key = f"call {self._calls}"
         failures = [*self._failures.items(), (turn_key, build_sentence(error))]

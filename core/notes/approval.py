@@ -50,8 +50,8 @@ class NoteApproval:
         notes.
         """
         author = Author(account=context.account, message_id=context.message_id, epoch=context.epoch)
-        # The owner's own groups see more than their own scope. The owner may do there what they
-        # may do in a private chat.
+        # The owner's own groups see more than their own scope. There, the owner has the same rights
+        # as in a private chat.
         is_others_group = context.scope.is_group and context.scopes == {context.scope}
         if is_others_group:
             await self._check_member_rights(target, operations, context)

@@ -43,14 +43,14 @@ MAX_GROUPS = 20
 # After a question to the helper model, the same scope isn't reviewed again for this long.
 PAUSE_BETWEEN_QUESTIONS = timedelta(hours=1)
 PAUSE_AFTER_REJECTION = timedelta(days=1)
-# Two notes that contradict each other share at least this part of the words of the shorter one.
+# Two notes that contradict each other share at least this part of the shorter one's words.
 MIN_SHARED_TERMS = 0.5
 # The reasons why a note is dropped: keys of `core/errors.toml`.
 CONTRADICTION = "waits_notes_contradict"
 OUTDATED = "waits_note_outdated"
 _FIRST_PERSON_VERBS = {"is": "am", "has": "have"}
-# The blanks after a sentence, or a new line. The full stop after a digit, as in "the 3. May", ends
-# no sentence.
+# The blanks after a sentence, or a new line. A full stop after a digit, as in "the 3. May", doesn't
+# end a sentence.
 _SENTENCE_END = re.compile(r"(?<=[.!?;。！？])(?<!\d\.)\s+|\n+")
 _log = structlog.get_logger("curator")
 

@@ -319,8 +319,8 @@ class Notebook:
             scope = change.scope
         scopes = scopes | {change.scope}
         group = await self._notes.list_group(scopes, change)
-        # The same note may have been changed in several files. `NoteEdit.undo` changes all of them
-        # at once, so one of these changes is enough.
+        # The same note may have been changed in several files. `NoteEdit.undo` undoes the change in
+        # all of them, so one of the logged changes is enough.
         unique_changes = {(member.before, member.after): member for member in group}
 
         def undo_all(edit: NoteEdit) -> None:
@@ -630,7 +630,7 @@ def _describe_changes(changes: Iterable[NoteChange]) -> list[Sentence]:
 
 def _describe(change: NoteChange) -> Sentence:
     note = change.before if change.after is None else change.after
-    # A note that ends a sentence itself needs no full stop.
+    # A note that already ends like a sentence needs no full stop.
     is_whole = quote_at_end(note or "").endswith("”")
     if change.after is None:
         key = "note_removed_whole" if is_whole else "note_removed"

@@ -35,15 +35,15 @@ MAX_TOKENS = 1_000
 MAX_LINES = 40
 """The helper model reads this many of the latest typed lines."""
 MAX_CHANGES = 50
-"""So many of the latest changes are searched for a note that was made before a crash."""
+"""This many of the latest changes are searched for a note that was added before a crash."""
 MAX_NOTES = 20
 """One call asks about this many notes. The others wait for approval."""
 _log = structlog.get_logger("verdicts")
 
 OnVerdict = Callable[[PendingNote, int | None], Awaitable[bool]]
-"""Tells the person about a note. The number of its change is None if the note needs approval.
-
-Returns False if the answer of the note's turn isn't written yet. The person is told later.
+"""Reports the verdict on a note to the person. The number of its change is None if the note needs
+approval. Returns False if the answer of the note's turn isn't written yet. The verdict is then
+reported later.
 """
 
 
@@ -82,10 +82,10 @@ class Verifier:
     on_verdict: OnVerdict
 
     def __post_init__(self) -> None:
-        # Notes may be proposed that an earlier process didn't judge.
+        # Whether proposed notes may be waiting, including those of an earlier process.
         self.has_proposals = True
-        # The verdicts that the person wasn't told yet, by the id of the note: the number of its
-        # change, or None.
+        # The verdicts that the person doesn't know yet: the number of the note's change or None, by
+        # the id of the note.
         self._untold: dict[int, int | None] = {}
 
     async def judge_proposals(self, busy_scopes: Collection[Scope]) -> None:

@@ -34,8 +34,7 @@ _SHOWN_KINDS: Mapping[str, Literal["fact", "job", "file"]] = {
     "jobs": "job",
     "files": "file",
 }
-# Words that aren't the subject of a request such as "everything I said about Porto", in addition to
-# the stop words.
+# Filler words of a request such as "everything I said about Porto", in addition to the stop words.
 _FILLER_WORDS = frozenset(
     {
         "all",
@@ -105,7 +104,8 @@ def fill_expired_list(connection: Connection, *, erasure_list: ErasureList) -> Q
     if erasure_list.made_at is None:
         erasure_list.upto = latest_message_id(connection)
     if not message_ids:
-        # A restored backup repeats an erasure at once, however many messages there are.
+        # After a restored backup, an erasure is repeated at once, regardless of the number of
+        # messages.
         limit = MAX_QUOTED_MESSAGES if erasure_list.made_at is None else MAX_MESSAGES
         values = {**erasure_list.parameters, "limit": limit}
         rows = connection.execute(expiry.SELECT_EXPIRED_MESSAGES, values)

@@ -48,7 +48,7 @@ _log = structlog.get_logger("forgetting")
 @dataclass(frozen=True, slots=True)
 class _Note:
     scope: Scope
-    # The file that has the note, by its key in `ALL_FILES`.
+    # The key in `ALL_FILES` of the file with the note.
     target: str
     text: str
 

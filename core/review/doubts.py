@@ -32,8 +32,8 @@ from core.text.terms import word_terms
 from core.types import Effect
 
 MIN_VERB_LETTERS = 6
-"""A form of a verb with fewer letters may be another word."""
-# The verbs of a frame that consists of verbs and a thing.
+"""A verb form with fewer letters may be another word."""
+# The verbs of a frame that consists of verbs and an item.
 _VERB_FRAME = re.compile(r"^\(([^()*]+)\) ?\*$|\(([^()*]+)\)(?:\([^()*]*\)\??)*$")
 
 _CLOCK_COLON = re.compile(r"(?<=\d):(?=\d)")
@@ -60,7 +60,7 @@ def may_hold_wish(message: str, effect: Effect) -> bool:
         return True
     plain = to_plain(mask_quotations(message))
     if find_wishes([message], Effect.CHANGE):
-        # Who moves a reminder lets the old one be removed.
+        # A request to move a reminder also allows removing the old one.
         return True
     names = ("ends", "denial", "pauses") if effect is Effect.WEAKEN else ("ends", "denial")
     return any(_has_end(plain, language, names) for language in languages)

@@ -71,7 +71,8 @@ def list_effects(tool: Tool, arguments: Json) -> frozenset[Effect]:
         # A tool without actions has one effect.
         return frozenset(tool.effects.values())
     if tool.inner_argument:
-        # Don't search the nested arguments: the inner tool's may have the same name.
+        # Nested arguments aren't searched, because the inner tool may have an argument with this
+        # name.
         named_action = arguments.get(tool.action_argument)
         actions = [named_action] if isinstance(named_action, str) else []
     else:

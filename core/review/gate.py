@@ -41,7 +41,7 @@ from core.text.terms import word_terms
 from core.types import Effect, Json, Subject, Tool, ToolContext
 
 EvidenceCheck = Callable[[Sequence[str], ToolContext], Awaitable[str | None]]
-"""Returns a clause about the first text that nobody typed, or None."""
+"""Returns a clause about the first text that the person didn't type, or None."""
 
 FREE_EFFECTS = frozenset({Effect.READ, Effect.SPEND})
 # A replacement counts as typed if the person typed at least this share of the words that it adds.
@@ -53,11 +53,11 @@ _MAX_DROPPED_WORDS = 1
 # For these effects, the texts of a call are compared with the typed messages. A tool that holds
 # back its own calls (`can_hold`) compares them itself.
 _CONTENT_EFFECTS = frozenset({Effect.ADD, Effect.CHANGE, Effect.PLAN})
-# At least this share of the words of a text that leaves the machine must be typed by the person.
+# The person must have typed at least this share of the words in a text that leaves the machine.
 _MIN_SENT_SHARE = 1.0
-# These effects need a wish if a long message may hold a paste.
+# Effects that need an explicit request if a long message may contain a paste.
 _ENDING_EFFECTS = frozenset({Effect.REMOVE, Effect.WEAKEN})
-# What a voice note may do at once. Speech is easily misheard.
+# Effects that a voice message may have at once. Others wait, because speech is easily misheard.
 _SPOKEN_EFFECTS = frozenset({Effect.ADD, Effect.PLAN})
 
 
@@ -68,7 +68,7 @@ class Gate:
     transcripts: TranscriptReader
     review: Review
     explain_untyped: EvidenceCheck
-    # Judges wishes in words that no rule covers. None without a helper model.
+    # Judges requests that the rules don't recognize. None without a helper model.
     judge: WishJudge | None = None
 
     async def check(self, tool: Tool, arguments: Json, context: ToolContext) -> ToolContext:
@@ -136,7 +136,8 @@ class Gate:
             return ""
         is_new_plan = effect is Effect.PLAN and not subjects
         if is_new_plan and tool.can_hold and transcript.messages:
-            # The tool compares the text and the time with what was typed, and asks the helper.
+            # The tool itself compares the text and the time with the typed messages, and asks the
+            # helper.
             return ""
         known = [*texts, tool.name.replace("_", " ")]
         if effect is Effect.SEND and not _is_typed_to_send(texts, subjects, transcript):

@@ -37,10 +37,10 @@ _MAX_ENDING_LETTERS = 4
 _MIN_COMPOUND_LETTERS = 6
 _UNSPACED_LETTERS = "\u3041-\u30ff\u4e00-\u9fff"
 _PART = re.compile(rf"\d+|[{_UNSPACED_LETTERS}]+|[^\W\d_{_UNSPACED_LETTERS}]+")
-# Numbers in a list, between which is at most a word such as "and".
+# Numbers in a list, separated by at most a word such as "and".
 _NUMBER_LIST = re.compile(r"(?<=\d)(?: (?:and|und|y|et|e|\u0438|ve) | ?[\u548c\u3068] ?)(?=\d)")
 _HIRAGANA = re.compile("[\u3041-\u309f]+")
-# A word with a capital behind another word.
+# A capitalized word after another word.
 _INNER_CAPITAL = re.compile(r"(?<=\w[\s,])\s?([A-Z\u00c0-\u00de\u0410-\u042f][^\W\d_]+)")
 _HANGUL = re.compile("[\uac00-\ud7a3]")
 _CYRILLIC = re.compile("[\u0400-\u052f]")
@@ -68,7 +68,7 @@ class _Part:
 class _Name:
     """The words of a request in which every word names an item or is a small word."""
 
-    # How many words are the thing's own. In scripts without spaces, how many letters.
+    # The words that occur in the item's text.
     own_words: tuple[str, ...]
     has_kind: bool
     has_number: bool
@@ -110,7 +110,7 @@ def _names_only(words: str, wish: Wish, subject: Subject, new_text: str) -> bool
         return False
     if name.has_number or (name.has_all and name.has_kind and not name.score):
         return True
-    # "Forget the invoice" may be an idiom, and no wish to erase a stored text.
+    # "Forget the invoice" may be an idiom rather than a request to erase a stored text.
     is_idiom = subject.kind == _IDIOM_KIND and not name.has_kind
     if name.score < (_MIN_CLEAR_SCORE if is_idiom else 1):
         return False
@@ -132,7 +132,7 @@ def _read_name(
         if _is_run(part):
             pieces = _read_run_of_name(part, language, subject, new_text)
         elif part.isdecimal() and is_numbered:
-            # "Reminders 3 and 4" name both.
+            # "Reminders 3 and 4" names both reminders.
             pieces = [(part, "number")]
         else:
             pieces = [(part, _find_role_in_name(part, language, subject, new_text))]
@@ -435,7 +435,7 @@ def _find_role(word: str, languages: tuple[str, ...]) -> str:
         return "detail"
     if any(word in filler_words(language) for language in languages):
         return "filler"
-    # Single Latin letters are endings behind an apostrophe.
+    # Single Latin letters are endings after an apostrophe.
     is_ending = len(word) == 1 and languages[0] not in UNSPACED_LANGUAGES
     return "filler" if is_ending and word.isascii() else "content"
 

@@ -21,8 +21,8 @@ _FORMS = {
     Effect.CHANGE: ("endings", "changes"),
     Effect.PLAN: ("plans",),
 }
-# Between a word that refuses and the verb are at most this many words, or letters in a script
-# without spaces.
+# The maximum distance between a word that refuses and the verb, in words, or in letters for a
+# script without spaces.
 _GAPS = {"spaced": r"(?: [\w']+){0,4}?[ ']", "unspaced": r"[^\u4e86]{0,6}?"}
 
 

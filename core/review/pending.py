@@ -23,8 +23,8 @@ from core.types import Account, ErasureEpoch, Message, Scope, Sender, ToolContex
 
 # A person writes this before a text to store the text even if it looks suspicious.
 ANYWAY = "--anyway"
-# The result of a call that waits for a yes begins so. `ToolRunner` lets no result of an external
-# tool begin so.
+# The beginning of the result of a call that waits for confirmation. `ToolRunner` ensures that no
+# result of an external tool begins like this.
 WAITING_LEAD = "Not kept yet: "
 # Phones replace two hyphens with a dash.
 _ANYWAY_SPELLINGS = (ANYWAY, "\N{EM DASH}anyway")
@@ -45,7 +45,7 @@ class Review:
     ) -> None:
         self._notes = notes
         self._clock = clock
-        # Called with each change that was put aside, to announce the change.
+        # Announces a change that waits for confirmation.
         self._on_pending = on_pending
         # Called with the scope, target, suspicion and text of a suspicious note that was written
         # into a file by hand.
@@ -73,8 +73,8 @@ class Review:
             at=self._clock.now(),
             is_proposed=author.is_proposed,
         )
-        # The answer of a turn shows the waiting changes, except in a group, where the owner may not
-        # be.
+        # The answer of a turn shows the waiting changes, except in a group, because the owner may
+        # not be a member.
         is_shown = author.call is not None and not scope.is_group
         if not await self.add_pending(note, author.epoch, is_announced=not is_shown):
             raise Refused("too_many_wait", reason=reason)

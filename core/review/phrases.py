@@ -17,7 +17,7 @@ from core.text.terms import stop_words
 
 LANGUAGES = ("en", "de", "es", "fr", "pt", "ru", "zh", "ja", "ko", "tr")
 UNSPACED_LANGUAGES = frozenset({"zh", "ja"})
-# Tables with parts of Korean words, which have endings.
+# Tables with stems of Korean words, to which endings are added.
 _KOREAN_PARTS = frozenset({"hearsay", "request", "denial", "ends", "pauses"})
 _NAMES = {"german": "de", "spanish": "es", "french": "fr", "portuguese": "pt", "turkish": "tr"}
 _SCRIPTS = (
@@ -44,7 +44,7 @@ SENTENCE_END = re.compile(
 _CLAUSE_END = re.compile(
     r"(?<!\d)[,:](?!\d)|[,:]\s|[;()\u2013\u2014\uff0c\uff1a\uff1b\u3001\u201d\u2026]|\s-\s"
 )
-# This sign replaces a quotation, because its words aren't the person's own.
+# The placeholder for a quotation, because its words aren't the person's own.
 _MASK = "\u00a7"
 _NOT_A_WORD = re.compile(rf"[^\w'{_MASK}]+")
 # Numbers in a list stay in one clause.
@@ -55,9 +55,9 @@ _NUMBER_LIST = re.compile(
 _SUBORDINATE = re.compile(
     r",(?=\s+(?:dass|da\u00df|was|wer|wie|wo|that|what|who|where|\u0447\u0442\u043e|\u043a\u0430\u043a|\u0433\u0434\u0435|\u043a\u0442\u043e)\b)"
 )
-# A colon right behind the verb: "fix: the boat is green".
+# A colon directly after the verb: "fix: the boat is green".
 _VERB_WITH_COLON = re.compile(r"^\s*(\w+(?:\s+\w+)?)\s*[:\uff1a](?=\s)")
-# Before a dictated text are at most this many words.
+# The maximum number of words before a dictated text.
 _MAX_LEAD_WORDS = 6
 _QUESTION_MARKS = ("?", "\uff1f")
 

@@ -14,7 +14,7 @@ SEQUENCE_CHARACTERS = 8
 MIN_SHARED_RUN = 2
 """Shared words count as repeated if at least this many of them follow each other."""
 MIN_REPEATED_WORDS = 5
-"""A shorter text must be equal to a whole sentence, or it repeats nothing."""
+"""A shorter text counts as a repetition only if it equals a whole sentence."""
 MIN_REPEATED_SHARE = 0.7
 MAX_COMPARED_WORDS = 60
 """Longer texts are only compared by their sequences of words."""

@@ -28,7 +28,8 @@ from core.text.normalize import language_data
 
 # A clause of at most this many words may be the secret that the clause before it announces.
 _MAX_SECRET_WORDS = 3
-# What may follow a web address in a text: a slash, marks and then a space, or a closing bracket.
+# The characters that may follow a web address in a text: a slash, punctuation and then a space, or
+# a closing bracket.
 _ADDRESS_END = r"/?(?:[.,;:!?]*(?:\s|$)|[)\]}>\"'”»])"
 # The address of a search result: the line below its number and title.
 _RESULT = re.compile(r"^\d+\. [^\n]*\n   (\S+)$", re.MULTILINE)

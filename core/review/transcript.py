@@ -84,16 +84,16 @@ class Transcript:
     questions: tuple[str, ...]
     # All texts that the person typed in the conversation.
     all_typed: str
-    # What the person typed last before these messages.
+    # The last typed message before these messages.
     previous: str = ""
     # Text in the model's context that the person didn't type.
     foreign: tuple[ForeignText, ...]
-    # What searches on the web have returned, and the pages that were read.
+    # The results of web searches, and the pages that were read.
     search_results: tuple[str, ...] = ()
     page_results: tuple[str, ...] = ()
     # One of the messages that are being answered is a voice note.
     is_spoken: bool = False
-    # A message of the person has several lines or is long, so it may hold a paste without a sign.
+    # A message of the person is more than one short line, so it may contain an unrecognized paste.
     has_long: bool = False
 
     @property
@@ -120,7 +120,7 @@ class TranscriptReader:
     conversations: Conversations
     # Headings of the texts of others that a system prompt may contain.
     prompt_marks: Sequence[str] = ()
-    # Returns the descriptions of tools that others wrote and that the model sees.
+    # Returns descriptions of tools that others wrote and that are part of every request.
     list_definitions: Callable[[], Sequence[str]] = tuple
 
     async def load(self, context: ToolContext) -> Transcript:
@@ -143,11 +143,11 @@ class TranscriptReader:
             )
             others = [ForeignText(_TOOL_SOURCE, text) for text in self.list_definitions()]
             if has_erased:
-                # The answers may repeat what was deleted.
+                # The answers may repeat the deleted text.
                 others.append(ForeignText(Sentence("source_deleted"), ""))
             return replace(transcript, foreign=(*transcript.foreign, *others))
 
-        # To compare long texts takes long.
+        # Comparing long texts takes long, so it runs in a thread.
         return await asyncio.to_thread(read)
 
 

@@ -34,7 +34,8 @@ TIMEOUT_S = 15
 MAX_MESSAGE_CHARS = 600
 MAX_OTHERS = 20
 MAX_WORD_CHARS = 20
-# The effects that a wish in free words may have. The gate has compared what leaves the machine.
+# The effects that a request in free words may have. The gate has already compared the texts that
+# leave the machine.
 JUDGED_EFFECTS = frozenset({Effect.CHANGE, Effect.WEAKEN, Effect.REMOVE, Effect.PLAN, Effect.SEND})
 # Calls with these effects may have no subject.
 _FREE_OF_SUBJECTS = frozenset({Effect.PLAN, Effect.SEND})
@@ -57,7 +58,7 @@ class WishedCall:
     effect: Effect
     arguments: Json
     subjects: Sequence[Subject]
-    # Texts of the call that the tool has compared with the typed words by itself.
+    # Texts of the call that the tool itself has compared with the typed words.
     compared: Json = field(default_factory=dict)
 
 
@@ -133,7 +134,7 @@ def may_be_wished(effect: Effect, subjects: Sequence[Subject], messages: Sequenc
 def _may_be_kept(subjects: Sequence[Subject], messages: Sequence[str]) -> bool:
     """Return whether messages may ask to keep an item, or may contain a paste."""
     known = "\n".join(subject.text for subject in subjects)
-    # A long message may hold a paste that shows no sign of it.
+    # A long message may contain a paste that can't be recognized.
     if not all(is_short_line(message, known) for message in messages):
         return True
     return any(is_kept_or_in_text(message, subject) for subject in subjects for message in messages)

@@ -31,14 +31,14 @@ from core.text.pastes import QUOTATION
 from core.types import Effect
 
 MAX_WISH_CHARS = 160
-"""A longer message is more than a wish, and may be a paste."""
+"""A longer message contains more than a request, and may be a paste."""
 MAX_LEADS = 6
 MAX_TAILS = 3
 """At most this many polite words may come before and after a frame, so that matching is fast."""
 
 # An item of a list, which is rarely typed as a request.
 BULLET = re.compile(r"\s*(?:[-*\u2022\u2013\u2014>]|\d+[.)])\s")
-# The tables of frames that show the wish for an effect.
+# The tables with the frames of requests for an effect.
 _TABLES = {
     Effect.CHANGE: ("change", "remove"),
     Effect.WEAKEN: ("weaken", "remove", "stated"),
@@ -51,7 +51,7 @@ _TABLES = {
 class Wish:
     """A request for a change: a whole message, or a question to which the person said yes."""
 
-    # The words that name the thing, in lower case and without accents.
+    # The words that name the item, in lower case and without accents.
     object: str
     # The table of its frame.
     table: str

@@ -60,7 +60,8 @@ class Skill:
     files: Mapping[str, int] = field(default_factory=dict)
     changed_at: datetime | None = None
     scope: Scope = LOCAL_SCOPE
-    # Whether Mneme may change the skill. Skills in the folders of `skills.folders` are only read.
+    # Whether Mneme may change the skill. Skills in the folders listed in `skills.folders` are only
+    # read.
     is_own: bool = True
     uses: int = 0
     # The time of the last use.

@@ -34,7 +34,8 @@ from core.types import LOCAL_SCOPE, ErasureEpoch, Scope
 
 # Larger files aren't searched for texts to erase.
 MAX_SEARCHED_BYTES = 5_000_000
-# Suspicious passages are shorter than this, so each is whole in one of two overlapping parts.
+# Suspicious passages are shorter than this, so one of two overlapping parts contains each of them
+# completely.
 OVERLAP_CHARS = 2_000
 # To make the index for the prompt fit, descriptions are shortened to each of these lengths in turn.
 DESCRIPTION_LENGTHS = (1024, 300, 200, 120, 60, 0)
@@ -210,7 +211,7 @@ class Skills:
         home = LOCAL_SCOPE if LOCAL_SCOPE in scopes else scope
         skill = await self._find_target(home, scopes | {home}, operation)
         if author.origin != "typed":
-            # This raises Refused now if the change couldn't be made after the yes.
+            # This raises Refused now if the change couldn't be made after the confirmation.
             await asyncio.to_thread(_plan_changes, skill, operation)
             waiting = await self.review.put_aside(home, SKILL, [operation], author, author.reason)
             return Report((Sentence(waiting),))

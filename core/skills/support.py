@@ -29,7 +29,7 @@ MAX_INSTRUCTIONS = 60
 MIN_TYPED_SHARE = 0.6
 """The arguments of a call come from the person if they typed this share of the words."""
 MAX_CLAUSES = 3
-"""An instruction may combine this many clauses that follow each other."""
+"""An instruction may combine at most this many consecutive clauses."""
 MIN_CLAUSE_SHARE = 0.6
 """An instruction keeps at least this share of the words of each clause that it repeats."""
 _CLAUSE_END = re.compile(r"[.!?;:,。！？；：，、\n]+(?:\s+|$)|\n+|[。！？；：，、]")

@@ -17,8 +17,8 @@ from core.errors import Refused
 FRONT_MATTER_CHARS = 16_000
 MAX_DEPTH = 8
 
-# A line whose value contains a colon but not the quotes that YAML requires then:
-# "description: Sorts mail: invoices first".
+# A value with a colon and without the quotes that YAML requires for it: "description: Sorts mail:
+# invoices first".
 _UNQUOTED_VALUE = re.compile(
     r"(?m)^(?P<key>[A-Za-z][\w-]*):[ \t]+(?P<value>[^\s\"'\[{|>&*!#%@`][^#\n]*:[ \t][^#\n]*)$"
 )

@@ -16,7 +16,7 @@ from core.text.normalize import is_unspaced, language_data
 
 # A longer first paragraph counts as pasted.
 TYPED_CHARS = 600
-# A text is searched for the begin of a paste only as far as it could be typed.
+# A text is searched for the beginning of a paste only up to the length of typed texts.
 _MAX_SEARCHED_CHARS = TYPED_CHARS + 100
 _MAX_SEARCHED_LINES = 100
 _MAX_SEARCHED_COLONS = 50
@@ -38,7 +38,8 @@ _LINE = re.compile(r"[^\n]+")
 # Notes below a heading have lines of at most this length, and the items of a list are shorter.
 MAX_NOTE_CHARS = 90
 MAX_ITEM_CHARS = 50
-# So many messages show how a person writes. The shares of lines with a trait may differ this much.
+# The number of messages that show a person's style, and how much the share of lines with a trait
+# may differ.
 MIN_STYLE_MESSAGES = 3
 MAX_STYLE_DIFFERENCE = 0.35
 
@@ -56,7 +57,7 @@ def find_paste(text: str) -> int:
     end = len(searched)
     if end > _MAX_SEARCHED_CHARS:
         searched, end = _limit_search(searched)
-    # The leads of pastes are searched for only where there may be one.
+    # An introduction needs a colon, so other texts skip the slower search.
     if ":" in searched or "\uff1a" in searched:
         end = _find_end_of_lead(searched, end)
     if "\n" in searched:
@@ -464,15 +465,15 @@ _SIGNATURE = re.compile(
     rf"(?P<name>{_NAME})[).]?$"
 )
 _MAX_SIGNATURE_CHARS = 80
-# A shorter text isn't another person's message, but for example "Ben: call him back".
+# A shorter text is probably a note, such as "Ben: call him back", and not Ben's message.
 _MIN_SIGNED_WORDS = 4
-# A text behind a label of the sender's own has at most this many words.
+# A text after one of the sender's own labels has at most this many words.
 _MAX_LABELLED_WORDS = 7
-# Words before a dash that say where the text comes from ("from the group chat - …").
+# Words before a dash that name the source of the text ("from the group chat - …").
 _MAX_SOURCE_WORDS = 6
-# A shorter line may be a fact about somebody that the sender tells.
+# A shorter line may be a fact about another person that the sender reports.
 _MIN_PROSE_WORDS = 18
-# A line that addresses a reader may be shorter.
+# The corresponding minimum for a line that addresses a reader.
 _MIN_ADDRESSED_WORDS = 10
 # A line of at most this many words is a heading.
 _MAX_HEADING_WORDS = 3

@@ -22,10 +22,10 @@ Resolver = Callable[[str, int], Awaitable[list[str]]]
 
 MAX_URL_CHARS = 2_000
 DEFAULT_PORTS = {"http": 80, "https": 443}
-# Below this, only the default ports are allowed: other services listen on the others.
+# Below this, only the default ports are allowed, because other services use the other ports.
 _FIRST_FREE_PORT = 1024
-# IPv6 networks that contain an IPv4 address in their last 32 bits: NAT64 (RFC 6052) and
-# IPv4-compatible addresses.
+# IPv6 networks with an IPv4 address in the last 32 bits: NAT64 (RFC 6052) and IPv4-compatible
+# addresses.
 _EMBEDDING_NETWORKS = (IPv6Network("64:ff9b::/96"), IPv6Network("::/96"))
 # NAT64 of a local network, which may put the IPv4 address elsewhere (RFC 8215).
 _LOCAL_TRANSLATION = IPv6Network("64:ff9b:1::/48")

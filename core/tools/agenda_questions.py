@@ -18,9 +18,9 @@ from core.text.normalize import language_data
 from core.text.terms import word_terms
 from core.tools.agenda import read_coming_period
 
-# A longer message is no plain question.
+# A longer message isn't a plain question.
 MAX_QUESTION_CHARS = 100
-# An event is searched for in this time.
+# Events are searched for in this period.
 SEARCHED_TIME = timedelta(days=60)
 MAX_EVENTS = 10
 _ENDS = " \t\n¿?\uff1f!\uff01.\u3002"
@@ -32,7 +32,7 @@ class AgendaQuestion:
 
     start: datetime
     end: datetime
-    # The words of the event that is asked for; empty for all events.
+    # The name of the requested event. Empty for all events.
     what: str = ""
 
 

@@ -71,7 +71,7 @@ class Calendars:
     # The values of the variables that the sources name.
     variables: Mapping[str, str]
     _feeds: dict[str, tuple[bytes, float]] = field(default_factory=dict)
-    # Their own, so that slow calendars keep no other work waiting.
+    # A separate pool, so that slow calendars don't block other work.
     _threads: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(MAX_THREADS, "calendar")
     )

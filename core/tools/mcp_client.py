@@ -39,9 +39,9 @@ CONNECT_TIMEOUT_S = 20.0
 MIN_PAUSE_S = 1.0
 MAX_PAUSE_S = 60.0
 MAX_TOOL_PAGES = 20
-# More pictures of one result aren't kept.
+# Further pictures of one result aren't stored.
 MAX_PICTURES = 4
-# What the SDK and its transports raise when a server can't be started or reached, or breaks off.
+# Errors of the SDK and its transports if a server can't be started or reached, or disconnects.
 _ERRORS = (OSError, MCPError, httpx2.HTTPError, ValueError, RuntimeError, ExceptionGroup)
 _log = structlog.get_logger("mcp")
 
@@ -204,7 +204,7 @@ class McpConnection:
                     args=list(self._options.args),
                     env=self._fill(self._options.env),
                 )
-                # What a server writes to its standard error isn't for the person at the terminal.
+                # The standard error of a server must not appear in the person's terminal.
                 null_device = await asyncio.to_thread(open, os.devnull, "w", encoding="utf-8")
                 error_log = stack.enter_context(null_device)
                 transport = stdio_client(parameters, error_log)

@@ -51,9 +51,8 @@ _log = structlog.get_logger("mcp")
 
 
 KeepPicture = Callable[[str, bytes, ToolContext], Awaitable[int | None]]
-"""Keeps a picture that a tool made, given its name, as a file of the message that is answered.
-
-Returns the number of the file, or None if it isn't kept.
+"""Stores a picture from a tool, under this name, as a file of the message being answered. Returns
+the number of the file, or None if it isn't stored.
 """
 
 
@@ -76,7 +75,7 @@ class _StoredServer(BaseModel):
 _STORED = TypeAdapter(dict[str, _StoredServer])
 
 
-# The arguments of the two tools that stand for many. They are described in `data/prompts.toml`.
+# The arguments of `find_tools` and `call_tool`. They are described in `data/prompts.toml`.
 class _FindArguments(ToolArguments):
     query: str
 
@@ -294,7 +293,7 @@ class McpServers:
                 _CallArguments,
                 call,
                 "core.tools",
-                # A call of a tool that isn't there any more has the strictest effect.
+                # A call of a tool that no longer exists has the strictest effect.
                 {"": Effect.REMOVE, **{offer.full_name: offer.effect for offer in offers}},
                 action_argument="tool_name",
                 inner_argument="arguments",

@@ -47,7 +47,7 @@ class SearchResult:
     title: str
     url: str
     extract: str
-    # As the engine writes it, such as "2026-11-20" or "3 days ago"; empty if unknown.
+    # The date as the engine writes it, such as "2026-11-20" or "3 days ago". Empty if unknown.
     date: str
 
 

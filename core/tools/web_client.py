@@ -36,7 +36,7 @@ ROBOT_NAME = "Mneme"
 MAX_REDIRECTS = 5
 MAX_PAGE_BYTES = 3_000_000
 MAX_ROBOTS_BYTES = 500_000
-"""RFC 9309 asks for at least this much."""
+"""RFC 9309 requires at least this limit."""
 CONNECT_TIMEOUT_S = 5.0
 ROBOTS_CACHE_S = 3_600.0
 MAX_CACHED_ROBOTS = 200
@@ -93,7 +93,7 @@ class WebClient:
         self._respects_robots = respects_robots
         self._is_only_first_trusted = is_only_first_trusted
         self._slots = asyncio.Semaphore(bound_connections(_MAX_CONNECTIONS))
-        # The rules of robots.txt by origin, and until when they hold on the monotonic clock.
+        # The rules of robots.txt by origin, and when they expire on the monotonic clock.
         self._robots: dict[str, tuple[RobotFileParser, float]] = {}
 
     async def download(self, url: str) -> Download:
@@ -115,7 +115,7 @@ class WebClient:
             target = await check_address(urldefrag(url)[0], self._resolve, self._is_allowed)
             first_host = first_host or target.host
             if self._is_only_first_trusted and target.host != first_host:
-                # The owner chose the first address. What it leads to may be anything.
+                # The owner chose the first address, but it may redirect anywhere.
                 target = await check_address(target.url, self._resolve, is_public)
             if self._respects_robots and not await self._may_read(target):
                 raise Refused(f"{target.host} doesn't allow programs to read this page.")
@@ -154,7 +154,7 @@ class WebClient:
                     "GET",
                     target.connect_url,
                     headers=headers,
-                    # The certificate must be the one of the host's name.
+                    # The certificate must match the name of the host.
                     extensions={"sni_hostname": target.host},
                 ) as response,
             ):

@@ -33,7 +33,7 @@ CATALOG_FILE = "backups.json"
 JOURNAL_ENTRY = "erasures"
 MANIFEST_ENTRY = "manifest.json"
 HOME_FOLDER = "home"
-# What a backup leaves out, by the beginning of its path in the home.
+# The beginnings of the paths in the home that a backup leaves out.
 LEFT_OUT_STARTS = (
     f"{STATE_FILE}",
     "database-state.created",
@@ -68,7 +68,7 @@ class Manifest:
     """The list of the files in a backup, and when and by which version it was written."""
 
     made_at: datetime
-    # The version of Mneme that has made it.
+    # The version of Mneme that made the backup.
     program: str
     schema: int
     # The erasure epoch of state.db: words that were forgotten later are still in the backup.
@@ -76,7 +76,7 @@ class Manifest:
     has_secrets: bool = False
     # The files by their paths in the archive.
     files: Mapping[str, FileEntry] = field(default_factory=dict)
-    # What couldn't be copied, with the reason.
+    # The files that couldn't be copied, with the reason.
     left_out: tuple[str, ...] = ()
 
 

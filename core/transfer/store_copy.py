@@ -39,9 +39,9 @@ from core.types import Scope
 
 BATCH_ROWS = 1_000
 BATCH_CHARS = 4_000_000
-"""A batch ends after about so many characters, so that it fits into memory."""
+"""A batch has about this many characters, so that it fits into memory."""
 SAMPLES = 12
-"""So many messages are searched for in both stores."""
+"""This many messages are searched for in both stores."""
 _SAMPLE_WORDS = 12
 _META_TABLE = "state_meta"
 _OWN_KEYS = frozenset(
@@ -50,9 +50,9 @@ _OWN_KEYS = frozenset(
         *(COMPACTION_KEY, COPY_KEY),
     }
 )
-"""Keys of `state_meta` that say something about the store itself, not about its content."""
+"""Keys of `state_meta` that describe the store itself, not its content."""
 _LATER_TABLES = {"message_files": "messages"}
-"""Tables that come after another one because a trigger of that one changes their rows."""
+"""Tables that must be copied after another table because its trigger changes their rows."""
 _CONTENT_TABLES = ("messages", "facts", "jobs", "note_changes", "files", "skills")
 _COUNTED_BY_TRIGGER = (
     "fact_count - (SELECT COUNT(*) FROM fact_entities WHERE entity_id = entities.id)"
@@ -74,9 +74,9 @@ Progress = Callable[[str, int, int], None]
 class Position:
     """The table and row that a copy has reached. It's stored in the target as JSON."""
 
-    # The key of the source. Another store has another one.
+    # The key of the source. Each store has a different key.
     source: str
-    # The table that is being copied; "" if all are.
+    # The table that is being copied, or "" if all tables are copied.
     table: str
     # The primary key of the last row that was copied of this table.
     after: Sequence[Any] | None = None
@@ -92,7 +92,7 @@ class CopyReport:
     tables: int
     rows: int
     repaired: int
-    # For how many of the samples both stores find the same message.
+    # The number of samples for which both stores find the same message.
     equal_samples: int
     samples: int
 

@@ -20,7 +20,7 @@ from av.video.stream import VideoStream
 FRAMES = 3
 # Larger pictures aren't decoded. 8K has 33 million pixels.
 MAX_PIXELS = 40_000_000
-# Frames that are decoded at most to find one picture after a jump.
+# The maximum number of frames to decode after a jump to find one picture.
 MAX_DECODED_FRAMES = 300
 # Only the beginning of a longer recording is read.
 MAX_SOUND_S = 3_600

@@ -24,8 +24,8 @@ from core.media.formats.kinds import EPUB, decode_text
 PART_CHARS = 4_000
 # Further chapters of a book aren't read.
 MAX_CHAPTERS = 500
-# An archive with more bytes than this, or whose entries are this much larger than itself, isn't
-# opened.
+# Archives that exceed these limits aren't opened: the total size of the entries, the ratio of that
+# size to the size of the archive, and the number of entries.
 MAX_ARCHIVE_BYTES = 200_000_000
 MAX_ARCHIVE_RATIO = 200
 MAX_ARCHIVE_ENTRIES = 20_000

@@ -107,8 +107,7 @@ class Ledger:
         self._checksums: dict[str, int] = content.get("seen", {})
         # The files of each item, by its key.
         self._files: dict[str, list[str]] = content.get("files", {})
-        # The items whose sending may not have finished, by key: the time when it began, in
-        # milliseconds.
+        # When sending began for the items that may be unfinished, in milliseconds, by key.
         self.unfinished: dict[str, int] = content.get("begun", {})
         # Changes since the ledger was saved belong to the unfinished items. If no item is
         # unfinished, the changes belong to all items.

@@ -33,10 +33,10 @@ from core.types import Json
 NEO4J_SCHEMES = ("bolt://", "bolt+s://", "neo4j://", "neo4j+s://")
 FALKOR_SCHEME = "falkor://"
 FALKOR_PORT = 6379
-# Facts are found from this similarity on. The library's own bound of 0.6 leaves out most facts that
-# answer a question in other words.
+# The minimum similarity of facts that are found. The library's own minimum of 0.6 leaves out most
+# facts that answer a question in other words.
 MIN_SIMILARITY = 0.1
-# How long a call waits for an addition, which then continues, and when the call is tried again.
+# How long a call waits for an addition, which then continues, and how long until the next try.
 ADDITION_WAIT_S = 20.0
 ADDITION_RETRY_S = 5.0
 PROBE = 'Answer with this JSON object: {"ok": true}'
@@ -81,7 +81,7 @@ class GraphitiEngine:
         self._model = model
         self._embedder = embedder
         self._graphiti: Any = None
-        # The additions that run, or that no caller has seen the end of, by the keys of the items.
+        # Additions that are running or whose result hasn't been read yet, by the keys of the items.
         self._additions: dict[str, asyncio.Task[Sequence[str]]] = {}
 
     async def open(self, folder: Path) -> None:
@@ -386,7 +386,7 @@ class GraphitiEngine:
 def _import_library() -> None:
     """Import the library without its telemetry and its log. The import takes two seconds."""
     export_variables({"GRAPHITI_TELEMETRY_ENABLED": "false"})
-    # Its messages quote what people said.
+    # The library's messages quote what people said.
     logging.getLogger("graphiti_core").setLevel(logging.CRITICAL)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -407,8 +407,8 @@ def _create_vector_search(driver: Any) -> Any:
 
     class VectorSearch(SearchInterface):  # type: ignore[misc]
         async def edge_similarity_search(self, _: Any, *args: Any, **__: Any) -> list[Any]:
-            # The last argument is the library's bound. Without a search by words, it would hide
-            # most facts that a new one may contradict.
+            # The last argument is the library's minimum similarity. Without a search by words, it
+            # would hide most facts that a new one may contradict.
             return list(await edge_similarity_search(plain_driver, *args[:-1], MIN_SIMILARITY))
 
         async def node_similarity_search(self, _: Any, *args: Any, **kwargs: Any) -> list[Any]:

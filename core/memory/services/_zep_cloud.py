@@ -19,7 +19,7 @@ from core.types import Json
 # The fields in the metadata of an episode: the key of the item, and the number of the part.
 KEY = "mneme"
 PART = "mneme_part"
-# The attributes of a fact whose end is void: the end, and the one that counts instead, if any. The
+# The attributes of a fact with a void end: the void end, and the end that replaces it, if any. The
 # cloud changes the attributes of a fact, but not its end.
 VOID_END = "mneme_void_end"
 OTHER_END = "mneme_other_end"
@@ -27,7 +27,7 @@ OTHER_END = "mneme_other_end"
 EPISODE_CHARS = 9_000
 PAGE_SIZE = 50
 MAX_PAGES = 100
-# When a deletion is tried again that had to wait for the cloud's model.
+# How long until a deletion that must wait for the cloud's model is tried again.
 PENDING_RETRY_S = 5.0
 
 

@@ -91,9 +91,10 @@ class Honcho(ServerService):
         self._level = options.reasoning_level
         if options.reasoning_level not in LEVELS:
             raise ConfigError(f"reasoning_level should be one of {', '.join(LEVELS)}.")
-        # Spaces whose peers exist.
+        # The spaces with existing peers.
         self._created_peers: set[str] = set()
-        # Held while a session is copied or extended, so that no message is added to an old copy.
+        # Acquired while a session is copied or extended, so that no message is added to an old
+        # copy.
         self._session_lock = asyncio.Lock()
 
     async def probe(self) -> str:
@@ -437,7 +438,7 @@ def _derived_conclusions(session_id: str, conclusions: Sequence[Json]) -> Sequen
     for conclusion in conclusions:
         if text_of(conclusion, "session_id") == session_id:
             derived_ids[text_of(conclusion, "id")] = None
-    # Each pass may add conclusions that are derived from those of the pass before.
+    # Each pass may add conclusions that were derived from those found in the previous pass.
     size_before = -1
     while len(derived_ids) > size_before:
         size_before = len(derived_ids)

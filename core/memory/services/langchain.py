@@ -38,7 +38,7 @@ POSTGRES_SCHEMES = ("postgresql://", "postgres://")
 # How long Mneme waits for a connection to PostgreSQL.
 CONNECT_TIMEOUT_S = 5
 CONNECTIONS = 4
-# pgvector's index takes longer embeddings only with half the precision.
+# pgvector's index accepts longer embeddings only with half the precision.
 MAX_VECTOR_DIMS = 2_000
 # Without embeddings, a search reads all items of a space, up to this number.
 PAGE_SIZE = 500

@@ -28,7 +28,7 @@ CLOUD = "https://api.letta.com"
 # The field in the metadata of the core block: the notes by their keys.
 NOTES = "mneme_notes"
 BLOCK_CHARS = 50_000
-# How many passages of one item are looked for at most. An item is one passage.
+# The maximum number of passages to search for. An item normally has one passage.
 MAX_PASSAGES = 20
 
 

@@ -34,7 +34,7 @@ FOLDER = f"{MEMORIES}/events"
 MISSING: Any = {"status": "ok", "result": None}
 # This many of the best matches are read in full. For the other matches, the abstract is enough.
 FULL_READS = 3
-# How many results are asked for per memory, because some of them are overviews.
+# How many results are requested per memory, because some results are overviews.
 RESULTS_PER_MEMORY = 3
 
 

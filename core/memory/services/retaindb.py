@@ -58,8 +58,8 @@ class RetainDb(ServerService):
 
     async def probe(self) -> str:
         """Return a description of the server, after checking with a search that it's RetainDB."""
-        # The profile of an unknown user wouldn't be a check: RetainDB answers with 404, as any
-        # other server would.
+        # Loading the profile of an unknown user wouldn't prove anything, because RetainDB answers
+        # with 404, as any other server would.
         await self.find(f"{self._namespace}-nobody", "hello", 1)
         return f"retaindb, {self.location}, which answers; search, profile, project {self._project}"
 

@@ -35,7 +35,7 @@ from core.types import Effect, Json, Tool, ToolContext
 CLOUD = "https://api.supermemory.ai"
 SEARCH_MODES = ("hybrid", "memories")
 DREAMING_MODES = ("dynamic", "instant")
-# Fields in the metadata of a document and its memories: our key, and when the words were said.
+# Metadata fields of a document and its memories: our key, and when the words were written.
 KEY = "mneme"
 SAID_AT = "said_at"
 RUNNING_STATUSES = ("queued", "extracting", "chunking", "embedding", "indexing")
