@@ -295,7 +295,8 @@ class StreamedReply:
         if self._api.posts_files_alone:
             attached, rest = (), answer.files
             files_per_message = 1
-        answer = replace(answer, files=attached)
+        if attached != answer.files:
+            answer = replace(answer, files=attached)
         if not parts and (attached or not rest):
             parts = [StyledText("" if attached else self._record.notices.no_text)]
         pieces = [_Piece(part) for part in parts]

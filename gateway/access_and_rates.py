@@ -103,7 +103,7 @@ class Access:
         if inbound.language and inbound.account.key not in codes:
             own_language = await self._languages.choose(inbound, judgement.scope)
         language = language or own_language
-        return replace(inbound, language=language)
+        return inbound if language == inbound.language else replace(inbound, language=language)
 
     async def apply_chat_rules(self, inbound: Inbound) -> Inbound:
         """Return the event with `is_addressed` set according to the settings of its group.

@@ -483,9 +483,12 @@ def _limit_inbound(inbound: Inbound) -> Inbound:
     The event keeps its command only if the sender typed it. A person who forwards someone else's
     command doesn't mean to run it.
     """
-    sender = replace(inbound.sender, name=inbound.sender.name[:MAX_NAME_CHARS])
-    command = inbound.command if inbound.origin == "typed" else None
-    return replace(inbound, sender=sender, command=command)
+    if len(inbound.sender.name) > MAX_NAME_CHARS:
+        sender = replace(inbound.sender, name=inbound.sender.name[:MAX_NAME_CHARS])
+        inbound = replace(inbound, sender=sender)
+    if inbound.command is not None and inbound.origin != "typed":
+        inbound = replace(inbound, command=None)
+    return inbound
 
 
 def _clean_sender_name(inbound: Inbound) -> Inbound:

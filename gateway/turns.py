@@ -666,7 +666,10 @@ def _add_notices(texts: Texts, answered_turn: AnsweredTurn, *, is_last_turn: boo
         paragraphs.append(texts.CONDENSED_INCOGNITO if is_incognito else texts.CONDENSED)
     if answered_turn.is_too_long:
         paragraphs.append(texts.TOO_LONG)
-    return replace(answered_turn.answer, text="\n\n".join(paragraphs))
+    text = "\n\n".join(paragraphs)
+    if text == answered_turn.answer.text:
+        return answered_turn.answer
+    return replace(answered_turn.answer, text=text)
 
 
 def _append_unseen(texts: Texts, answer: Answer, unseen: Answer) -> Answer:

@@ -534,8 +534,13 @@ def _small_phrases() -> Mapping[str, str]:
     return kinds
 
 
+@cache
+def _compile(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE | re.DOTALL | re.VERBOSE)
+
+
 def _match(pattern: str, text: str) -> re.Match[str] | None:
-    return re.fullmatch(pattern, text.strip(), re.IGNORECASE | re.DOTALL | re.VERBOSE)
+    return _compile(pattern).fullmatch(text.strip())
 
 
 def _match_any(patterns: Iterable[str], text: str) -> re.Match[str] | None:

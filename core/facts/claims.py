@@ -196,7 +196,11 @@ def mentions_change(text: str) -> bool:
         return True
     starts = {*plain, *map(add, plain, plain[1:])}
     groups = change_signs()
-    return any(sign in plain for start in starts & groups.keys() for sign in groups[start])
+    for start in starts & groups.keys():
+        for sign in groups[start]:
+            if sign in plain:
+                return True
+    return False
 
 
 class _Clause(NamedTuple):

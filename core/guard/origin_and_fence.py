@@ -177,6 +177,8 @@ _UNFINISHED_TAG = re.compile(
     re.IGNORECASE,
 )
 _TAG_BRACKET = re.compile(f"[{_OPENERS}(]")
+# The first character of any tag or note.
+_TAG_START = re.compile(rf"[{_OPENERS}(\[]")
 # The beginning of any tag up to its complete name.
 _TAG_NAME = re.compile(rf"[{_OPENERS}(]\s{{0,4}}(?:/\s{{0,4}})?{_NAME}", re.IGNORECASE)
 # An unfinished tag isn't longer, not even a closing tag with attributes.
@@ -228,6 +230,8 @@ class Scrubber:
         If the text would complete a tag whose beginning was shown already, the last letter of the
         tag's name is left out.
         """
+        if not text:
+            return ""
         visible_text = self._tail + text
         while tag := _TAG_NAME.search(visible_text):
             visible_text = visible_text[: tag.end() - 1] + visible_text[tag.end() :]
@@ -251,11 +255,15 @@ class _BlockRemover:
         self._last = ""
 
     def feed(self, chunk: str) -> str:
+        if not self._held and not self._depth and _TAG_START.search(chunk) is None:
+            # Nearly every chunk is like this.
+            self._last = chunk[-1:] or self._last
+            return chunk
         self._held += chunk
         return self._release(is_end=False)
 
     def close(self) -> str:
-        return self._release(is_end=True)
+        return self._release(is_end=True) if self._held else ""
 
     def _release(self, *, is_end: bool) -> str:
         """Process the tags in `_held`, and return the text outside of blocks.

@@ -106,10 +106,13 @@ class CommandSpec:
                 return action
         return None
 
-    def is_private_line(self, arguments: str) -> bool:
-        """Return True if the answer to the command with these arguments is for one person only."""
-        if self.is_private or not self.actions:
-            return self.is_private
+    def is_private_action(self, arguments: str) -> bool:
+        """Return True if arguments begin with an action whose answer is for one person only.
+
+        Without arguments, the first action counts.
+        """
+        if not self.actions:
+            return False
         action = self.find_action(arguments.partition(" ")[0].lower() or self.actions[0].name)
         return action is not None and action.is_private
 

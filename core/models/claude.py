@@ -524,9 +524,11 @@ def _has_bare_calls(request: Request) -> bool:
 
 
 def _has_thinking(message: Json) -> bool:
-    return message["role"] == "assistant" and any(
-        block["type"] in _THINKING_TYPES for block in message["content"]
-    )
+    if message["role"] == "assistant":
+        for block in message["content"]:
+            if block["type"] in _THINKING_TYPES:
+                return True
+    return False
 
 
 def _read_signature(block: Json) -> str:

@@ -460,6 +460,7 @@ def is_about_self(text: str) -> bool:
 MAX_SMALLTALK_CHARS = 80
 # A letter that is written three times or more: "sooo".
 _REPEATED_LETTER = re.compile(r"(.)\1{2,}")
+_ASCII_GAPS = re.compile(r"[^a-z0-9']+")
 
 
 def is_smalltalk(text: str) -> bool:
@@ -471,7 +472,10 @@ def is_smalltalk(text: str) -> bool:
     if len(text) > MAX_SMALLTALK_CHARS:
         return False
     normal = to_normal_form("NFKC", text).casefold().replace("’", "'")
-    letters = "".join(sign if _is_word_sign(sign) else " " for sign in normal)
+    if normal.isascii():
+        letters = _ASCII_GAPS.sub(" ", normal)
+    else:
+        letters = "".join(sign if _is_word_sign(sign) else " " for sign in normal)
     # A "word" without a letter or digit is left out, such as the variation selector of an emoji.
     words = [word.strip("'") for word in letters.split() if any(map(str.isalnum, word))]
     known_words, phrases, fillers = _smalltalk()

@@ -444,7 +444,7 @@ class CommandRegistry:
             answer = replace(answer, buttons=_leave_out_forms(answer.buttons))
 
         spec = self._specs.get(command.name)
-        is_shown_to_one = spec is not None and spec.is_private_line(command.arguments)
+        is_shown_to_one = spec is not None and _is_private_line(spec, command.arguments)
         is_for_one_person = context.inbound.is_direct or is_shown_to_one
         presser = context.account if is_for_one_person else None
         now = self._clock.now()
@@ -465,7 +465,7 @@ class CommandRegistry:
         # In a group, a plain message such as "yes" can't be answered privately.
         is_message = context.inbound.kind == "message" and context.inbound.command is None
         is_open = context.is_answer_public and is_message
-        is_private_command = spec is None or spec.is_private_line(command.arguments)
+        is_private_command = spec is None or _is_private_line(spec, command.arguments)
         is_private = not is_open and (answer.is_private or is_private_command)
         return replace(answer, buttons=buttons, is_private=is_private), actions
 
@@ -675,16 +675,21 @@ def list_all_specs() -> Mapping[str, CommandSpec]:
     return TypeAdapter(dict[str, CommandSpec]).validate_python(specs)
 
 
+def _is_private_line(spec: CommandSpec, arguments: str) -> bool:
+    return spec.is_private or spec.is_private_action(arguments)
+
+
 def _resolve_names(inbound: Inbound) -> Inbound:
     """Return the event with the English names of its command and action, if it has other ones."""
     command = inbound.command
     if command is None:
         return inbound
     if not is_command(command.name):
-        name = find_alias(command.name, inbound.language) or command.name
-        command = replace(command, name=name)
+        command = replace(command, name=find_alias(command.name, inbound.language) or command.name)
     spec = list_all_specs().get(command.name)
-    return replace(inbound, command=translate_action(command, spec, inbound.language))
+    if spec is not None and spec.actions:
+        command = translate_action(command, spec, inbound.language)
+    return inbound if command == inbound.command else replace(inbound, command=command)
 
 
 def _remove_secret_arguments(inbound: Inbound) -> Inbound:

@@ -19,13 +19,11 @@ def find_alias(word: str, language: str) -> str | None:
     return None
 
 
-def translate_action(command: Command, spec: CommandSpec | None, language: str) -> Command:
+def translate_action(command: Command, spec: CommandSpec, language: str) -> Command:
     """Return a command with the English name of its action: "add Tea" for "hinzufügen Tea".
 
     A command whose arguments begin with no action's name in this language is returned as it is.
     """
-    if spec is None or not spec.actions or not command.arguments:
-        return command
     word, separator, rest = command.arguments.strip().partition(" ")
     names = load_texts(language).table("ACTION_NAMES")
     for action in spec.actions:
