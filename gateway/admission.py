@@ -17,7 +17,7 @@ from gateway.access_and_rates import Access, Judgement, RateLimiter, Verdict
 from gateway.commands.registry import CommandContext, CommandRegistry, ResolvedInbound, can_confirm
 from gateway.delivery import Delivery
 from gateway.failures import Failures
-from gateway.queues import Batch, EventKind, PendingEvent
+from gateway.queues import EDIT_KEY, Batch, EventKind, PendingEvent
 from gateway.supervisor import contain_adapter_errors
 from gateway.texts.catalog import load_texts
 from gateway.turns import TurnDispatcher
@@ -193,8 +193,7 @@ class Admission:
         if not (is_new and is_question and inbound.text) or inbound.attachments:
             return None
         inbound = _clean_sender_name(await self._access.set_language(inbound, judgement))
-        # Not the number of a message, and the same if the platform repeats the edit.
-        key = f"edited:{inbound.message_id}:{inbound.sent_at.timestamp():.0f}"
+        key = f"{EDIT_KEY}{inbound.message_id}:{inbound.sent_at.timestamp():.0f}"
         return await self._run_command(inbound, reply, judgement, Command(name="retry"), key)
 
     async def _run_command(

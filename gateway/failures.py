@@ -241,3 +241,14 @@ def describe_speech(texts: Texts, receptions: Sequence[Reception]) -> str:
     is_own = all(reception.inbound.origin == "spoken" for reception in spoken)
     sentence = texts.YOU_SAID if is_own else texts.IT_SAYS
     return sentence.format(text=escape(shorten(text, MAX_HEADING_CHARS)))
+
+
+def append_unseen(texts: Texts, answer: Answer, unseen: Answer) -> Answer:
+    """Append an earlier answer that couldn't be delivered when it was written."""
+    return replace(
+        answer,
+        text=f"{answer.text}\n\n{texts.UNSEEN}\n\n{unseen.text}",
+        files=(*answer.files, *unseen.files),
+        buttons=(*answer.buttons, *unseen.buttons),
+        is_private=True,
+    )

@@ -24,6 +24,9 @@ from core.ports import Reply
 from core.store.mailbox import InboxEntry, OutboxItem
 from core.types import Address, Command, Inbound, Scope
 
+# The event that answers an edited question again has this, the question's id and the time of the
+# edit as its message id. That's no number of a message, and the same if the edit is repeated.
+EDIT_KEY = "edited:"
 # Messages that arrive within this time belong to one burst.
 BURST_WINDOW_S = 1.2
 # A running turn isn't restarted to add messages to a batch of this length. Further messages wait
@@ -446,6 +449,11 @@ class ConversationQueues:
             if (message.address, message.message_id) == (inbound.address, inbound.message_id):
                 return event
         return None
+
+    def has_waiting(self, address: Address) -> bool:
+        """Whether events wait behind the turn that runs at an address."""
+        queue = self._queues.get(address.key)
+        return queue is not None and bool(queue.waiting)
 
     def withdraw(self, event: PendingEvent) -> None:
         """Remove a waiting event from its queue. Events that were merged into it stay queued."""

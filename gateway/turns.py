@@ -34,8 +34,9 @@ from gateway.commands.registry import (
     make_button,
 )
 from gateway.delivery import Delivery
-from gateway.failures import Failures, describe_files, describe_speech
+from gateway.failures import Failures, append_unseen, describe_files, describe_speech
 from gateway.queues import (
+    EDIT_KEY,
     Batch,
     ConversationQueues,
     EventKind,
@@ -176,13 +177,18 @@ class TurnDispatcher:
             event.changes.append(inbound)
 
     async def load_latest_question(self, inbound: Inbound) -> str | None:
-        """Return the stored text of an edited message if nothing but its answer followed it.
+        """Return the text of an edited message before the edit if nothing but its answer follows.
 
-        Returns None while it is being answered, for incognito messages, and if a tool may have
-        changed something for the answer, because a second answer might do that again.
+        Returns None for incognito messages, and if a tool may have changed something for the
+        answer, because a second answer might do that again. While the message is being answered,
+        nothing may wait behind it, and `TurnRunner` checks the tools afterwards.
         """
-        if self._queues.find(inbound) is not None or self._inbox.is_incognito(inbound.address):
+        if self._inbox.is_incognito(inbound.address):
             return None
+        event = self._queues.find(inbound)
+        if event is not None:
+            is_last = event.is_running and not self._queues.has_waiting(inbound.address)
+            return event.inbound.text if is_last else None
         conversations = self._sessions.conversations
         question = await conversations.load_latest_question(inbound.address, inbound.message_id)
         if question is None:
@@ -334,6 +340,10 @@ class TurnRunner:
         """
         event = batch.last
         inbound = event.inbound
+        if inbound.message_id.startswith(EDIT_KEY) and not await self._may_answer_again(event):
+            await self._delivery.inbox.close([event.entry.id])
+            await event.reply.abandon()
+            return None
         has_stopped_turn = command.name == "stop" and self._queues.stop(inbound.address)
         if has_stopped_turn:
             # An answer would wait until the stopped turn's answer is delivered. A notice doesn't.
@@ -394,6 +404,19 @@ class TurnRunner:
         text = self._commands.render_stored_text(command)
         await self._agent.store_command(turn, session, text, answer, actions, is_silent=is_silent)
         return answer
+
+    async def _may_answer_again(self, event: PendingEvent) -> bool:
+        """Whether an edited question may be answered again, after its first answer is complete.
+
+        The answer may have changed something, or other messages may have followed it.
+        """
+        if event.outbox_item.id:
+            # An earlier process has begun the new answer.
+            return True
+        question_id = event.inbound.message_id.removeprefix(EDIT_KEY).rpartition(":")[0]
+        conversations = self._agent.sessions.conversations
+        question = await conversations.load_latest_question(event.inbound.address, question_id)
+        return question is not None and self.are_read_only(question[1])
 
     def are_read_only(self, tool_names: Sequence[str]) -> bool:
         """Whether tools with these names change nothing."""
@@ -533,7 +556,7 @@ class TurnRunner:
         unseen_items = await self._delivery.list_unseen(event.inbound)
         for item in unseen_items:
             if item.answer is not None:
-                answer = _append_unseen(texts, answer, item.answer)
+                answer = append_unseen(texts, answer, item.answer)
         is_delivered = await self._delivery.deliver(batch.outbox_item, event.reply, answer)
         if is_delivered:
             for item in unseen_items:
@@ -670,14 +693,3 @@ def _add_notices(texts: Texts, answered_turn: AnsweredTurn, *, is_last_turn: boo
     if text == answered_turn.answer.text:
         return answered_turn.answer
     return replace(answered_turn.answer, text=text)
-
-
-def _append_unseen(texts: Texts, answer: Answer, unseen: Answer) -> Answer:
-    """Append an earlier answer that couldn't be delivered when it was written."""
-    return replace(
-        answer,
-        text=f"{answer.text}\n\n{texts.UNSEEN}\n\n{unseen.text}",
-        files=(*answer.files, *unseen.files),
-        buttons=(*answer.buttons, *unseen.buttons),
-        is_private=True,
-    )

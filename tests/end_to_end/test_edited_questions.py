@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -97,3 +99,55 @@ async def test_edited_command_message_is_not_run_again(home: Path) -> None:
     async with open_gateway(home, ScriptedModel()) as harness:
         await harness.say("/title Boats", message_id="100")
         assert await edit(harness, "100", "/title Ships") == ""
+
+
+async def edit_while_answering(
+    harness: GatewayHarness, model: ScriptedModel, *new_texts: str, question: str = "to Capri?"
+) -> list[str]:
+    """Edit a question while its answer is being written. Return the texts of all answers."""
+    model.gate = asyncio.Event()
+    asking = asyncio.create_task(harness.say(question, message_id="100"))
+    await model.began.wait()
+    replies = []
+    numbers = []
+    for seconds, text in enumerate(new_texts):
+        at = harness.services.clock.now() + timedelta(seconds=seconds)
+        event = harness.inbound(text, kind="edit", message_id="100", command=None, sent_at=at)
+        replies.append(KeptReply())
+        numbers.append(await harness.admission.admit(event, replies[-1]))
+    model.gate.set()
+    answers = [(await asking).text]
+    for number, reply in zip(numbers, replies, strict=True):
+        if number is not None:
+            await harness.admission.serve(number)
+        answers.append("" if reply.answer is None else reply.text)
+    return answers
+
+
+async def test_question_edited_while_it_is_answered_is_answered_again_afterwards(
+    home: Path,
+) -> None:
+    model = ScriptedModel(says("At nine."), says("At ten."))
+    async with open_gateway(home, model) as harness:
+        answers = await edit_while_answering(harness, model, "to Ischia?", "to Procida?")
+        assert answers == ["At nine.", "At ten.", ""]
+        sent = str(model.requests[1].messages)
+        assert "Procida" in sent
+        assert "Capri" not in sent
+        assert "At nine." not in sent
+
+
+async def test_question_edited_while_its_answer_changes_something_is_not_repeated(
+    home: Path,
+) -> None:
+    add = {"action": "add", "target": "memory", "content": "Ana likes boats"}
+    model = ScriptedModel(calls(("memory", add)), says("Noted."))
+    async with open_gateway(home, model) as harness:
+        question = "Remember that Ana likes boats"
+        answers = await edit_while_answering(
+            harness, model, "Remember that Ana likes the boats", question=question
+        )
+        assert answers[1] == ""
+        assert len(model.requests) == 2
+        waiting = await harness.services.database.fetch_all("SELECT * FROM inbox")
+        assert waiting == []
