@@ -215,8 +215,7 @@ class Access:
     async def load_view(
         self, scope: Scope, account: Account, entry_ids: Sequence[int] = ()
     ) -> View:
-        """Return the scopes that an account can see in a chat, and which inbox entries are still
-        open.
+        """Return the scopes that an account can see, and which inbox entries are still open.
 
         Waits while an erasure in the scope is running. Raises StoreError if the erasure takes too
         long.
@@ -291,9 +290,7 @@ class Access:
 
 
 def _apply_listening(inbound: Inbound, settings: ChatSettings) -> Inbound:
-    """Return the message with `is_addressed` set by the group's settings, and without
-    their prefix.
-    """
+    """Set `is_addressed` of a message by its group's settings, and remove their prefix."""
     rest = _remove_prefix(inbound.text, settings.prefix or "")
     if rest is not None:
         return replace(inbound, text=rest or inbound.text, is_addressed=True)

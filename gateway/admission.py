@@ -371,10 +371,9 @@ class Admission:
         return await self._commands.autocomplete(name, typed, source, judgement.scope)
 
     async def resume(self, adapter: Adapter, max_age: timedelta) -> list[int]:
-        """Queue the events that an earlier process left unanswered, and return their ids for
-        `serve`.
+        """Queue the events that an earlier process left unanswered. Return their ids.
 
-        A message older than `max_age` gets a notice instead of an answer.
+        Pass the ids to `serve`. A message older than `max_age` gets a notice instead of an answer.
         """
         events: list[PendingEvent] = []
         for entry in await self._inbox.list_waiting(adapter.platform):

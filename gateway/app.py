@@ -342,9 +342,7 @@ def _build_outside_tools(services: Services, helper: Model | None) -> list[Tool]
 
 
 def _build_channel_tools(services: Services, platforms: Mapping[str, Adapter]) -> list[Tool]:
-    """Build the tool that reads channel posts, for each platform that lets the bot read
-    channels.
-    """
+    """Build the tool that reads posts, for each platform that lets bots read channels."""
     tools = []
     for name, adapter in platforms.items():
         if isinstance(adapter, ChannelSource) and adapter.can_read_channels:

@@ -87,9 +87,7 @@ class BriefWriter:
 
 @cache
 def _list_questions(key: str) -> frozenset[str]:
-    """Return a question in all languages, because its author may have changed the language
-    since.
-    """
+    """Return a question in all languages, because its author may have changed theirs."""
     return frozenset(load_texts(language)[key] for language in list_languages())
 
 

@@ -446,9 +446,7 @@ async def _check_context_files(texts: Texts, services: Services) -> list[CheckRe
 def _summarize_files(
     texts: Texts, files: Sequence[ContextFile], folder: Path, max_chars: int
 ) -> str:
-    """List files by their state, such as ``read A.md (cut in the middle); not read B.md (a
-    link)``.
-    """
+    """List files by state: ``read A.md (cut in the middle); not read B.md (a link)``."""
     names_by_state: dict[FileState, list[str]] = {"read": [], "offered": [], "not read": []}
     for file in files:
         path = file.path.relative_to(folder) if file.path.is_relative_to(folder) else file.path
@@ -464,8 +462,7 @@ def _summarize_files(
 
 
 def _build_result(subject: str, problems: Sequence[str], advice: str, right: str) -> CheckResult:
-    """Return a "wrong" result from `problems` and `advice`, or a "right" one if there are no
-    problems.
+    """Return a "wrong" result from `problems` and `advice`, or else a "right" one.
 
     The text of the right result is `right`.
     """
@@ -475,8 +472,7 @@ def _build_result(subject: str, problems: Sequence[str], advice: str, right: str
 
 
 async def _probe_model(texts: Texts, settings: Settings) -> str | None:
-    """Call the chat model, its fallbacks, the other models people may choose, and the helper
-    models.
+    """Call the chat model, its fallbacks, the other models on offer, and the helper models.
 
     Returns a sentence for each model, or None if no model is set up.
     """

@@ -1,13 +1,13 @@
-"""Sends answers, reminders and notices, each of them only once.
+"""Sends answers, reminders and notices, each of them once.
 
-An answer is sent at once if possible. If not, it is sent later from the outbox, like reminders and
-notices. A failed delivery is repeated after growing delays. A successful delivery is never
+An answer is sent at once if possible. Otherwise, it's sent later from the outbox, like reminders
+and notices. A failed delivery is retried after growing delays. A successful delivery is never
 repeated. Items for one address are sent in order, so a newer item waits for an older one. If the
 store can't be written, the result of a delivery is written later.
 
-While its platform is out of reach, an item waits. Only a refusal by the platform counts as an
-attempt. After the last attempt, or a permanent refusal, the item is dead: the owner
-sees it in `/status` and `mneme check`, and can send it again with `mneme outbox retry`.
+If a platform can't be reached, its items wait, and this doesn't count as an attempt. Only a
+rejection by the platform does. After the last attempt, or a permanent rejection, the item is dead:
+the owner sees it in `/status` and `mneme check`, and can send it again with `mneme outbox retry`.
 """
 
 from __future__ import annotations
@@ -66,10 +66,11 @@ _log = structlog.get_logger("delivery")
 class PostedRecord:
     """Implements `DeliveryRecord`.
 
-    An entry is the id of a message, or `INTENT_MARK` and the id of the message before it.
+    An entry is the id of a posted message, or `INTENT_MARK` followed by the id of the message
+    before it.
 
     `store` saves the entries. It's None for answers that aren't in the outbox. `load_known_ids`
-    returns the ids of the messages that were posted for other answers.
+    returns the ids of messages that were posted for other answers.
     """
 
     def __init__(
@@ -132,8 +133,8 @@ class PostedRecord:
     ) -> None:
         """Replace the entry of a lost post by the id of its message.
 
-        If the message may belong to another answer, the post stays lost, but isn't looked for
-        again.
+        If the message might belong to another answer (`is_certain` is false), the entry stays, but
+        Mneme stops searching for the message.
         """
         self._posting = 0
         index = self._entries.index(f"{INTENT_MARK}{lost_post.after_id}")
@@ -142,7 +143,7 @@ class PostedRecord:
         await self._save()
 
     async def record_absent(self, lost_post: LostPost) -> None:
-        """Remove the entry of a lost post that has created no message."""
+        """Remove the entry of a lost post if no message was created."""
         self._posting = 0
         self._entries.remove(f"{INTENT_MARK}{lost_post.after_id}")
         await self._save()
@@ -174,7 +175,7 @@ def describe_delay(texts: Texts, late_s: float, late_after_s: float = LATE_AFTER
 
 @dataclass(frozen=True, kw_only=True)
 class DeliveryWords:
-    """What `Delivery` says by itself."""
+    """The texts that `Delivery` adds to messages or sends itself."""
 
     # Returns the texts in the language of a chat.
     find_texts: Callable[[Address], Texts] = lambda _: ENGLISH
@@ -183,12 +184,10 @@ class DeliveryWords:
 
 
 class Delivery:
-    """Delivers the answers of running turns.
+    """Delivers answers, and everything that is due in the outbox.
 
-    `run` also delivers everything that is due in the outbox.
-
-    `run` delivers one item at a time for each address, and all addresses concurrently. Errors of
-    a platform or of the store don't end it.
+    `run` delivers one item at a time for each address, and all addresses concurrently. Errors of a
+    platform or of the store don't end it.
     """
 
     def __init__(
@@ -228,21 +227,25 @@ class Delivery:
         self._may_have_unseen = True
 
     def add_platform(self, platform: str, create_reply: ReplyFactory) -> bool:
-        """Deliver to a platform that has opened. Returns False if it was added before."""
+        """Deliver to a platform that is now open. Return False if it was added before."""
         is_new = platform not in self._replies
         self._replies[platform] = create_reply
         return is_new
 
     def create_reply(self, address: Address) -> Reply:
-        """Create a reply to no message. Raises LookupError if the platform isn't open."""
+        """Create a reply that isn't tied to a message.
+
+        Raise LookupError if the platform isn't open.
+        """
         return self._replies[address.platform](address, None)
 
     @staticmethod
     def draft_outbox_item(inbound: Inbound) -> OutboxItem:
         """Return the outbox item for the answer to an event, without storing it.
 
-        In a group, the answer replies to the message. For an interaction, `reply_to` is "@" and the
-        id of the person: if the interaction expires, a private answer is sent to their direct chat.
+        In a group, the answer is a reply to the message. For an interaction, `reply_to` is "@" and
+        the person's id, so that a private answer can go to their direct chat if the interaction
+        expires.
         """
         reply_to = None
         if inbound.is_interaction:
@@ -257,7 +260,7 @@ class Delivery:
         )
 
     def begin(self, outbox_item: OutboxItem, reply: Reply) -> None:
-        """Show that an answer is being written, and record what the reply posts from now on."""
+        """Show that an answer is being written, and start to record what the reply posts."""
 
         async def store(posted: Sequence[str]) -> None:
             await self._write_outbox(partial(self.outbox.set_posted, outbox_item.key, posted))
@@ -273,10 +276,10 @@ class Delivery:
         reply.begin(record)
 
     async def deliver(self, outbox_item: OutboxItem, reply: Reply, answer: Answer) -> bool:
-        """Send the final answer through a reply that has begun. Returns whether it arrived.
+        """Send the final answer through a reply that has begun. Return whether it arrived.
 
-        If the delivery fails, `run` repeats it later, unless the failure is permanent. If an older
-        item for the same address is waiting, `run` sends the answer after that item. A notice never
+        If the delivery fails, `run` retries it, unless the failure is permanent. If an older item
+        for the same address is waiting, `run` sends the answer after that item. A notice never
         waits. An incognito answer isn't stored, so only this call can send it.
         """
         is_unstored = outbox_item.answer is None and self.inbox.is_incognito(outbox_item.address)
@@ -295,7 +298,7 @@ class Delivery:
         return False
 
     async def _must_wait(self, outbox_item: OutboxItem) -> bool:
-        """Return whether an older item must be sent first; False if the outbox can't be read."""
+        """Return whether an older item must be sent first, or False if the outbox can't be read."""
         return await self._read_outbox(self.outbox.has_older_item(outbox_item.key), False)
 
     async def _postpone(self, outbox_item: OutboxItem, reply: Reply, answer: Answer) -> None:
@@ -317,10 +320,10 @@ class Delivery:
     async def record_failure(
         self, outbox_item: OutboxItem, error: MnemeError, *, is_unstored: bool = False
     ) -> None:
-        """Schedule another attempt of a failed delivery, or mark the item dead.
+        """Schedule the next attempt of a failed delivery, or mark the item dead.
 
-        An item is dead if the failure is permanent, if the last attempt was refused, or if the
-        answer `is_unstored`, so that nothing can send it later.
+        An item is dead if the failure is permanent, if its last attempt was rejected, or if it's
+        unstored and so can't be sent later.
         """
         is_memory = outbox_item.kind == "memory"
         is_refusal = is_memory or _is_refusal(error)
@@ -351,7 +354,7 @@ class Delivery:
         self.wake()
 
     async def _bury(self, outbox_item: OutboxItem, error: MnemeError, *, is_unstored: bool) -> None:
-        """Mark an item dead, so that it isn't tried again, and tell the person elsewhere.
+        """Mark an item dead so that it isn't tried again, and notify the person in another chat.
 
         The owner can send it again. A dead answer to an interaction is added to the person's next
         answer.
@@ -367,13 +370,13 @@ class Delivery:
         await self._write_outbox(partial(record, key, str(error), cause=cause))
 
     async def resume(self, platforms: Sequence[str]) -> None:
-        """Make all waiting items of these platforms due now, because they are connected again."""
+        """Make all waiting items of these platforms due now, after a reconnection."""
         now = self._clock.now()
         await self._write_outbox(partial(self.outbox.make_due, platforms, now))
         self.wake()
 
     async def list_unseen(self, inbound: Inbound) -> list[OutboxItem]:
-        """List answers to interactions that couldn't reach the person who is writing now.
+        """List answers to interactions that couldn't reach the person who is now writing.
 
         These answers are private, and are appended to the next answer to this person. So the list
         is empty if other people can read that answer.
@@ -386,7 +389,7 @@ class Delivery:
         return [item for item in items or () if (item.address.platform, item.reply_to) == person]
 
     def wake(self) -> None:
-        """Make `run` look at the outbox now: something in it may be due."""
+        """Make `run` check the outbox now, because an item may be due."""
         self._wakeup.set()
 
     async def run(self) -> None:
@@ -406,7 +409,7 @@ class Delivery:
                         await self._wakeup.wait()
 
     async def _repeat_failed_writes(self) -> None:
-        """Repeat failed writes, oldest first. Raises StoreError if a write fails again."""
+        """Retry failed writes, oldest first. Raise StoreError if a write fails again."""
         while self._failed_writes:
             await self._failed_writes[0]()
             self._failed_writes.popleft()
@@ -423,7 +426,7 @@ class Delivery:
             tasks.create_task(delivery, name=f"delivery {outbox_item.key}")
 
     async def _pause_s(self) -> float:
-        """Return how long `run` may pause before the next item is due."""
+        """Return how many seconds `run` may pause before the next item is due."""
         next_at = await self.outbox.find_next_due(tuple(self._replies))
         if next_at is None:
             return MAX_PAUSE_S
@@ -444,7 +447,10 @@ class Delivery:
         self.wake()
 
     def _mark_lateness(self, outbox_item: OutboxItem) -> Answer:
-        """Return the answer of a due item. A late reminder says how long its platform was away."""
+        """Return the answer of a due item.
+
+        For a late reminder, it says how long the platform was away.
+        """
         answer = outbox_item.answer
         assert answer is not None, "a due item has content"
         if outbox_item.kind != "reminder" or outbox_item.created_at is None:
@@ -470,7 +476,7 @@ class Delivery:
             _log.info("not told", address=inbound.address.key, error=str(error))
 
     async def tell_unstored(self, address: Address, answer: Answer) -> bool:
-        """Send a notice that can't be stored. Returns whether it was sent; failures are logged."""
+        """Send a notice that can't be stored. Return whether it was sent. Failures are logged."""
         if address.platform not in self._replies:
             return False
         try:
@@ -486,9 +492,9 @@ class Delivery:
     async def _send(
         self, outbox_item: OutboxItem, reply: Reply, answer: Answer, *, is_unstored: bool = False
     ) -> bool:
-        """Send an answer. Returns whether that succeeded.
+        """Send an answer. Return whether that succeeded.
 
-        If `is_unstored`, failed attempts are repeated here after short delays, because the answer
+        If `is_unstored`, failed attempts are retried here after short delays, because the answer
         can't be sent later.
         """
         delays_s = iter(INCOGNITO_RETRY_DELAYS_S if is_unstored else ())
@@ -511,7 +517,7 @@ class Delivery:
         return True
 
     async def _read_outbox(self, read: Awaitable[T], default: T) -> T:
-        """Return the result of reading the outbox, or `default` if it can't be read."""
+        """Return the result of a read of the outbox, or `default` if the read fails."""
         try:
             return await read
         except StoreError as error:
@@ -519,7 +525,7 @@ class Delivery:
             return default
 
     async def _write_outbox(self, write: StoreWrite) -> None:
-        """Write to the outbox. If writes fail, `run` repeats them in their order."""
+        """Write to the outbox. If that fails, `run` retries the writes in order."""
         try:
             await write()
         except StoreError as error:
@@ -536,7 +542,7 @@ def _is_hopeless(error: MnemeError) -> bool:
 
 
 def _is_refusal(error: MnemeError) -> bool:
-    """Return whether the platform answered and refused the message.
+    """Return whether the platform answered and rejected the message.
 
     False if the platform couldn't be reached or only asked for a delay, and for problems of Mneme
     itself, such as a locked state.db.
@@ -547,7 +553,7 @@ def _is_refusal(error: MnemeError) -> bool:
 
 
 def _refusal_delay(outbox_item: OutboxItem, error: MnemeError) -> timedelta:
-    """Return the delay after a refusal: 1, 2, 4, 8 seconds and so on, up to a maximum.
+    """Return the delay after a rejection: 1, 2, 4, 8 seconds and so on, up to a maximum.
 
     If the platform asks for a longer delay, that delay is returned.
     """
@@ -569,21 +575,24 @@ def _outage_delay(waiting_time: timedelta, error: MnemeError) -> timedelta:
 
 
 def _requested_delay_s(error: MnemeError) -> float:
-    """Return the delay that the platform asked for, up to a limit; 0 if it asked for none."""
+    """Return the delay that the platform asked for, up to a limit, or 0 if it asked for none."""
     if not isinstance(error, DeliveryError):
         return 0.0
     return min(error.retry_after_s or 0.0, MAX_REQUESTED_DELAY_S)
 
 
 def memory_reply(memory: MemoryManager) -> Reply:
-    """Return a reply that sends to a memory service.
+    """Return a reply that sends tasks to a memory service.
 
-    The key of the record contains the service and the task. The text of the answer contains the ids
-    of the rows.
+    The key of the delivery record names the service and the task. The text of the answer contains
+    the ids of the rows to send.
     """
 
     async def send(record: DeliveryRecord, answer: Answer) -> None:
-        """Deliver a task. Raises DeliveryError if it isn't valid or the service fails."""
+        """Deliver a task to its service.
+
+        Raise DeliveryError if it isn't valid or the service fails.
+        """
         task = SyncTask.parse(record.key, answer.text)
         if task is None:
             raise DeliveryError(f"the outbox key {record.key} isn't valid", is_permanent=True)

@@ -42,16 +42,16 @@ _log = structlog.get_logger("failures")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchSteps:
-    """Methods of `gateway.turns.BatchRunner`."""
+    """The methods of `gateway.turns.BatchRunner` that `Failures` calls."""
 
     begin: Callable[[Batch], Awaitable[bool]]
     retry_stale_reads: Callable[[Batch, StoringWork], Awaitable[bool | None]]
 
 
 class Failures:
-    """Reports failures to the senders, and sets aside events that can't be handled.
+    """Reports failures to senders, and sets aside events that can't be handled.
 
-    `error_replies` says where people are told that an answer failed; see `config/default.toml`.
+    `error_replies` decides where people are notified of failed answers. See `config/default.toml`.
     """
 
     def __init__(
@@ -74,10 +74,10 @@ class Failures:
         self._error_replies = error_replies
 
     async def apologize(self, batch: Batch, error: Exception) -> None:
-        """Tell the senders of a batch that their turn failed, with an incident id for the log.
+        """Notify the senders of a batch that their turn failed, with an incident id for the log.
 
-        Their messages are still stored. If storing also fails, the entries stay in the inbox for
-        the next start. Raises `error` if the batch was already answered.
+        Their messages are still stored. If that fails too, the inbox entries stay open for the next
+        start. Raises `error` if the batch was already answered.
         """
         if batch.last.reply_state is ReplyState.ANSWERED:
             raise error
@@ -92,7 +92,10 @@ class Failures:
         await self.answer_instead(batch, Answer(text=text), is_silent=not is_told)
 
     def _tells_failures(self, inbound: Inbound) -> bool:
-        """Whether the settings let people know here that an answer failed. Commands always do."""
+        """Return whether people in this chat are notified of failed answers.
+
+        The settings decide this for messages. Failed commands are always reported.
+        """
         if inbound.command is not None or inbound.is_interaction:
             return True
         if self._error_replies == "direct":
@@ -104,9 +107,9 @@ class Failures:
     ) -> None:
         """Send `answer` without running a turn, and store it together with the messages.
 
-        With `is_silent`, the messages are stored without it. So is group talk that isn't addressed
-        to Mneme, and a scheduled question whose failure was told before. If the store is
-        unavailable, the answer is sent without being stored.
+        If `is_silent`, only the messages are stored. The same applies to group messages that aren't
+        addressed to Mneme, and to a scheduled question whose failure was already reported. If the
+        store is unavailable, the answer is sent without being stored.
         """
         event = batch.last
         inbound = event.inbound
@@ -143,7 +146,7 @@ class Failures:
     async def _store_instead(
         self, turn: Turn, inbound: Inbound, answer: Answer, *, is_told: bool
     ) -> None:
-        """Store the messages of a turn together with the answer that replaces the model's."""
+        """Store the messages of a turn with the answer that replaces the model's answer."""
         if inbound.command is None and inbound.kind != "action":
             presser = inbound.account if inbound.is_direct else None
             now = self._agent.clock.now()
@@ -159,7 +162,7 @@ class Failures:
     async def set_aside(self, entry: InboxEntry, error: Exception) -> None:
         """Mark an entry as a dead letter, because handling it would fail at every start.
 
-        If `error` is a StoreError, it's raised again: the entry stays in the inbox for the next
+        If `error` is a StoreError, it's raised again, and the entry stays in the inbox for the next
         start.
         """
         address = entry.inbound.address
@@ -172,10 +175,10 @@ class Failures:
     async def answer_unstored(
         self, command: Command, inbound: Inbound, reply: Reply, view: View
     ) -> None:
-        """Answer a command that only reads while nothing can be stored.
+        """Answer a read-only command while nothing can be stored.
 
         The answer has no buttons, because their rows can't be stored. Raises StoreError if the
-        store can't be read either.
+        store can't be read, either.
         """
         session = await self._agent.sessions.find_session(inbound.address, view.scope)
         context = CommandContext(
@@ -210,7 +213,7 @@ class Failures:
 def describe_files(
     texts: Texts, receptions: Sequence[Reception], *, sees_pictures: bool
 ) -> list[str]:
-    """Return a sentence about each file that isn't kept, or that is kept but can't be read."""
+    """Return a sentence about each file that wasn't stored, or was stored but can't be read."""
     problems = texts.table("FILE_PROBLEMS")
     notes = texts.table("FILE_NOTES")
     sentences: list[str] = []
@@ -233,7 +236,7 @@ def describe_files(
 
 
 def describe_speech(texts: Texts, receptions: Sequence[Reception]) -> str:
-    """Return a line with the transcript of voice notes, or "" without voice notes."""
+    """Return a line with the transcript of the voice notes, or "" if there are none."""
     spoken = [reception for reception in receptions if reception.transcript]
     text = to_single_line(" ".join(reception.transcript for reception in spoken))
     if not text:

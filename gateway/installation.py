@@ -1,7 +1,7 @@
-"""Checks the installation: its four packages are ours, and every data file can be read.
+"""Checks the installation: the imported packages belong to Mneme, and every data file can be read.
 
-It also says how Mneme was installed, and how to update it. Only the standard library is imported
-here: this runs before anything else does.
+It also finds out how Mneme was installed and how to update it. Only the standard library is
+imported, because this module runs before any other.
 """
 
 from __future__ import annotations
@@ -19,13 +19,19 @@ PACKAGES = ("config", "core", "adapters", "gateway")
 
 
 def _list_languages(folder: str, prefix: str = "") -> tuple[str, ...]:
-    """Return the files of the languages in a folder. There is always an English one."""
+    """Return the language files of a folder.
+
+    The English file is always listed, even if it's missing.
+    """
     names = {path.name for path in (ROOT / folder / prefix).glob("*.toml")}
     return tuple(sorted(f"{prefix}{name}" for name in {"en.toml", *names}))
 
 
 def _list_option_reasons() -> tuple[str, ...]:
-    """Return the files with the reasons of options. The English reasons are in default.toml."""
+    """Return the translated reasons of options.
+
+    The English reasons are comments in default.toml.
+    """
     folder = ROOT / "gateway" / "texts" / "options"
     return tuple(sorted(f"options/{path.name}" for path in folder.glob("*.toml")))
 
@@ -141,7 +147,7 @@ _CONTAINER_MARKS = (Path("/.dockerenv"), Path("/run/.containerenv"))
 
 @dataclass(frozen=True, slots=True)
 class UpdateAdvice:
-    """How Mneme was installed, and what to type to update it."""
+    """How Mneme was installed, and the command that updates it."""
 
     kind: str
     command: str
@@ -152,8 +158,8 @@ def describe_update(
 ) -> UpdateAdvice:
     """Return how to update this installation.
 
-    `prefix` is the environment of `python`. The packages are in `root`. A file of `marks` exists
-    only in a container.
+    `prefix` is the environment of `python`. The packages are in `root`. `marks` are files that
+    exist only in a container.
     """
     if (root / ".git").exists():
         return UpdateAdvice("a clone", f"cd {root} && git pull && ./setup.sh")
@@ -170,9 +176,10 @@ def describe_update(
 
 
 def find_foreign_package() -> str | None:
-    """Return an error message if Python would import one of our packages from elsewhere, else None.
+    """Return an error message if Python would import another program's package instead of ours.
 
-    This happens if another program on PYTHONPATH has a package with a common name such as `config`.
+    This happens if a folder in PYTHONPATH has a package with a common name such as `config`.
+    Returns None if all packages are ours.
     """
     for name in PACKAGES:
         spec = find_spec(name)
@@ -189,10 +196,10 @@ def find_foreign_package() -> str | None:
 
 @contextmanager
 def hide_packages(*names: str) -> Iterator[None]:
-    """Let a library that is imported now believe that these optional packages aren't installed.
+    """Make optional packages look as if they weren't installed, while a library is imported.
 
-    Loading them takes time and memory for something that we don't use. A package that has been
-    loaded already isn't hidden.
+    The library would load them, which takes time and memory for features that Mneme doesn't use. A
+    package that is already loaded isn't hidden.
     """
     hidden = [name for name in names if name not in sys.modules]
     # The import of a module whose entry is None fails as if the module weren't there.
@@ -205,7 +212,7 @@ def hide_packages(*names: str) -> Iterator[None]:
 
 
 def list_unreadable_files(root: Path = ROOT) -> list[str]:
-    """List the missing and broken data files: ``gateway/texts/en.toml (reason)``."""
+    """Return the missing and broken data files, such as ``gateway/texts/en.toml (reason)``."""
     problems = []
     for folder, names in DATA_FILES.items():
         for name in names:

@@ -1,6 +1,6 @@
-"""The log: one line per event, of Mneme and of every library, with all secrets masked.
+"""The log: one line per event of Mneme and its libraries, with all secrets masked.
 
-It says when something starts, stops or fails. It never contains people's messages.
+It records when something starts, stops or fails. It never contains people's messages.
 """
 
 import logging
@@ -32,7 +32,7 @@ _OWN_ROOTS = ("mneme", "adapters")
 
 
 def set_level(name: str) -> None:
-    """Log messages of this level and above: "debug", "info", "warning" or "error"."""
+    """Log only messages of this level and above: "debug", "info", "warning" or "error"."""
     level = logging.getLevelNamesMapping()[name.upper()]
     logging.getLogger().setLevel(max(level, logging.WARNING))
     for root in _OWN_ROOTS:
@@ -40,10 +40,10 @@ def set_level(name: str) -> None:
 
 
 def configure(settings: Settings, destination: TextIO | Path | None = None) -> None:
-    """Send the log to a stream or a file; by default to standard error.
+    """Write the log to a stream or a file. The default is standard error.
 
-    A later call replaces the destination of an earlier one. Only the user who runs Mneme can read a
-    log file. When a file is full, a new one is begun, and the last three full files are kept.
+    A later call replaces the destination. Only the user who runs Mneme can read a log file. When a
+    file is full, a new one is started, and the last three full files are kept.
     """
     shared_processors: list[structlog.typing.Processor] = [
         structlog.stdlib.add_log_level,
@@ -82,7 +82,7 @@ def _create_handler(destination: TextIO | Path | None) -> logging.Handler:
 
 
 def _replace_handler(handler: logging.Handler) -> None:
-    """Add a handler to the root logger, and remove the one that an earlier call added."""
+    """Add a handler to the root logger, and remove the handler of an earlier call."""
     root = logging.getLogger()
     for earlier in list(root.handlers):
         if isinstance(earlier.formatter, _MaskingFormatter):
@@ -92,7 +92,7 @@ def _replace_handler(handler: logging.Handler) -> None:
 
 
 def _create_logger(name: str) -> logging.Logger:
-    """Return a logger below one of our roots: ``turns`` becomes ``mneme.turns``."""
+    """Return a logger below one of Mneme's root loggers: ``turns`` becomes ``mneme.turns``."""
     root = name.partition(".")[0]
     if root not in _OWN_ROOTS:
         name = f"{_OWN_ROOTS[0]}.{name}"
@@ -102,7 +102,7 @@ def _create_logger(name: str) -> logging.Logger:
 def _add_name(
     logger: logging.Logger, method: str, event: structlog.typing.EventDict
 ) -> structlog.typing.EventDict:
-    """Add the logger's name to an event, without the root that `_create_logger` has added."""
+    """Add the logger's name to an event, without the root that `_create_logger` added."""
     event["logger"] = event.get("_record", logger).name.removeprefix(f"{_OWN_ROOTS[0]}.")
     return event
 
@@ -115,10 +115,10 @@ def _remove_mark(
 
 
 class StoreErrorLimit:
-    """A filter that logs the same StoreError at most once a minute, from all loggers together.
+    """A filter that logs the same StoreError at most once a minute, across all loggers.
 
-    While the disk is full or state.db is locked, each part of Mneme meets the same error again and
-    again.
+    While the disk is full or state.db is locked, every part of Mneme raises the same error
+    repeatedly.
     """
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
@@ -127,7 +127,7 @@ class StoreErrorLimit:
         self._logged_at: dict[str, float] = {}
 
     def __call__(self, record: logging.LogRecord) -> bool:
-        """Return False if the record repeats a StoreError that was logged within a minute."""
+        """Return False if the record repeats a StoreError from within the last minute."""
         text = _find_store_error(record)
         if not text:
             return True
@@ -141,7 +141,7 @@ class StoreErrorLimit:
 
 
 def _find_store_error(record: logging.LogRecord) -> str:
-    """Return the text of the StoreError that a record reports, or "" if it reports none."""
+    """Return the text of the StoreError in a record, or "" if there is none."""
     if isinstance(record.msg, dict):
         return str(record.msg.get(_STORE_ERROR_KEY, ""))
     arguments = record.args if isinstance(record.args, tuple) else ()
@@ -162,7 +162,7 @@ def _describe_store_error(
 
 
 class _MaskingFormatter(structlog.stdlib.ProcessorFormatter):
-    """Renders a record and masks secrets in the whole line, including its traceback."""
+    """Formats a record, and masks secrets in the whole line including the traceback."""
 
     def __init__(self, shared_processors: list[structlog.typing.Processor], is_json: bool) -> None:
         processors: list[structlog.typing.Processor] = [
@@ -188,7 +188,7 @@ class _MaskingFormatter(structlog.stdlib.ProcessorFormatter):
 class _PrivateFile(RotatingFileHandler):
     """A log file that only the user can read, even after rotation.
 
-    Lines that can't be written because the disk is full are dropped silently.
+    Lines that can't be written because the disk is full are dropped.
     """
 
     def _open(self) -> TextIOWrapper:

@@ -1,7 +1,7 @@
-"""Notices that Mneme sends unasked: a stranger wants access, a note needs a decision, and so on.
+"""Notices that Mneme sends unprompted: a stranger wants access, a note needs a decision, and so on.
 
-A notice is sent once, to the owner or to the person whose notes or limits it is about. It is sent
-to the private chat in which that person wrote last.
+Each notice is sent once, to the owner or to the person whose notes or limits it concerns. It goes
+to the private chat in which that person last wrote.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _PENDING_KINDS = {
 
 
 class OwnerNotices:
-    """Puts notices into the outbox. `on_change` is called after each one."""
+    """Puts notices into the outbox. `on_change` is called after each notice."""
 
     def __init__(
         self,
@@ -88,9 +88,9 @@ class OwnerNotices:
     ) -> None:
         """Send a notice to the person of `scope`, or to the owner if the scope is a group.
 
-        Only one notice is sent for each `key`. Nothing is sent if the person has no private chat on
-        a platform other than `excluded_platform`. With `is_for_terminal`, the notice is shown in
-        the terminal.
+        Only one notice is sent per `key`. Nothing is sent if the person has no private chat on a
+        platform other than `excluded_platform`. If `is_for_terminal`, the notice is shown in the
+        terminal.
         """
         chat: tuple[Address, Scope] | None = (_TERMINAL_ADDRESS, LOCAL_SCOPE)
         if not is_for_terminal:
@@ -107,7 +107,7 @@ class OwnerNotices:
             self._on_change()
 
     async def load_texts(self, scope: Scope = LOCAL_SCOPE, excluded_platform: str = "") -> Texts:
-        """Return the texts for a notice to the person of `scope`; see `notify`."""
+        """Return the texts in the language of a notice's recipient. See `notify`."""
         if self._languages is None:
             return ENGLISH
         try:
@@ -123,7 +123,7 @@ class OwnerNotices:
         await self.notify(key, texts.SET_ASIDE.format(platform=platform.title()))
 
     async def notify_retired_model(self, options: ModelOptions, model: str, successor: str) -> None:
-        """Tell the owner once that a model's server doesn't have the model, or no longer has it."""
+        """Tell the owner once that a model is missing from its server or was removed there."""
         texts = await self.load_texts()
         advice = texts.MODEL_SUCCESSOR.format(model=successor) if successor else texts.MODEL_CHOOSE
         is_helper = model not in options.offered_models
@@ -145,7 +145,7 @@ class OwnerNotices:
         await self.notify(key, text)
 
     async def notify_memory_problem(self, kind: MemoryNotice, name: str, reason: str) -> None:
-        """Tell the owner about a memory provider, once a day per provider and kind."""
+        """Tell the owner about a problem of a memory provider, once a day per provider and kind."""
         texts = await self.load_texts()
         text = texts.MEMORY_DOWN if kind == "down" else texts.MEMORY_KEEPS
         key = f"memory-{kind}:{name}:{self._clock.now().date()}"
@@ -154,7 +154,8 @@ class OwnerNotices:
     async def notify_budget(self, budget: Budget, name: LimitedResource) -> None:
         """Tell a person that a daily limit is nearly reached, once a day per limit.
 
-        For a group, the owner is told. The owner is told again after raising their own line.
+        For a group, the owner gets the notice. The owner gets another one after raising their own
+        limit.
         """
         texts = await self.load_texts(budget.scope if not budget.is_owner_line else LOCAL_SCOPE)
         day = self._clock.now().astimezone(self._zone).date()
@@ -170,7 +171,7 @@ class OwnerNotices:
         await self.notify(f"limit:{budget.scope.key}:{name}:{day}", text, budget.scope)
 
     async def notify_outage(self, platform: str, state: str) -> None:
-        """Tell the owner on another platform that a platform is down, or connected again."""
+        """Tell the owner, on another platform, that a platform is down or connected again."""
         texts = await self.load_texts(excluded_platform=platform)
         if state == CONNECTED:
             text = texts.BACK
@@ -187,7 +188,7 @@ class OwnerNotices:
         )
 
     async def notify_paused_job(self, job: Job, reason: str) -> None:
-        """Tell the author of a paused job, or the owner if the author lost access."""
+        """Tell the author of a paused job, or the owner if the author has lost access."""
         key = f"paused:{job.id}:{job.next_at}"
         is_for_owner = reason == removal_reason() and not job.scope.is_group
         recipient = LOCAL_SCOPE if is_for_owner else job.scope
@@ -200,10 +201,11 @@ class OwnerNotices:
         await self.notify(key, text, recipient)
 
     async def notify_pending(self, note: PendingNote) -> None:
-        """Tell a person that something waits for their approval. For a group, tell the owner.
+        """Tell a person that a change waits for their approval. For a group, tell the owner.
 
-        A draft in a person's own scope is shown with buttons to decide. Of all other items, only
-        the first is announced; further items are announced after the person has decided.
+        A draft in a person's own scope is shown with buttons to approve or reject it. Of all other
+        changes, only the first is announced. The next announcement follows after the person has
+        decided.
         """
         texts = await self.load_texts(note.scope)
         if note.is_draft and not note.scope.is_group:
@@ -220,9 +222,9 @@ class OwnerNotices:
     async def notify_verdict(self, note: PendingNote, change_id: int | None) -> None:
         """Tell a person that a proposed note was added, or ask the person to approve or reject it.
 
-        For a group, the owner gets the notice. It is shown in the terminal if the note was proposed
-        there. `change_id` is the number of the change, or None if
-        the note wasn't added. The notice has buttons to take the note back, or to decide.
+        For a group, the owner gets the notice. If the note was proposed in the terminal, the notice
+        is shown there. `change_id` is the number of the change, or None if the note wasn't added.
+        The notice has buttons to undo the note, or to approve or reject it.
         """
         texts = await self.load_texts(note.scope)
         key = f"verdict:{note.id}"
@@ -240,9 +242,9 @@ class OwnerNotices:
         await self.notify(key, text, note.scope, buttons=buttons, is_for_terminal=is_local)
 
     async def notify_closing(self, fact: Fact, successor: Fact, closing: Closing) -> None:
-        """Show a person what replaced a fact, or ask whether something has changed.
+        """Show a person which fact replaced another, or ask whether something has changed.
 
-        The buttons take the change back, or say whether the earlier fact still holds.
+        The buttons undo the change, or say whether the earlier fact is still true.
         """
         texts = await self.load_texts(fact.scope)
         values = {"before": escape(fact.content), "after": escape(successor.content)}
@@ -258,10 +260,10 @@ class OwnerNotices:
         await self.notify(f"closed:f{fact.id}:f{successor.id}", text, fact.scope, buttons=buttons)
 
     async def notify_review(self, notes: Sequence[PendingNote], message_id: int) -> None:
-        """Show a person the proposals of a review of their memory in one list with buttons.
+        """Send a person the proposals of a memory review as one list with buttons.
 
-        `message_id` is the id of the last reviewed message. If nothing waited before, the list
-        replaces the announcement that changes wait.
+        `message_id` is the id of the last reviewed message. If nothing waited before, this list
+        replaces the usual announcement of waiting changes.
         """
         texts = await self.load_texts(notes[0].scope)
         first = notes[0]
@@ -280,7 +282,7 @@ class OwnerNotices:
         await self.notify(key, text, first.scope, buttons=buttons)
 
     async def warn_about_note(self, scope: Scope, target: str, reason: str, entry: str) -> None:
-        """Warn about a suspicious note that someone wrote into the file by hand. The note stays."""
+        """Warn about a suspicious note that was written into the file by hand. The note stays."""
         texts = await self.load_texts(scope)
         digest = sha256(entry.encode("utf-8", "replace")).hexdigest()
         name = f"{ALL_FILES[target]}{_of_group(texts, scope)}"
@@ -288,14 +290,14 @@ class OwnerNotices:
         await self.notify(f"warned:{scope.key}:{digest}", text, scope)
 
     async def warn_about_file(self, name: str, reason: str, digest: str) -> None:
-        """Warn the owner about one of their own files, once for each content."""
+        """Warn the owner about one of their own files, once per content of the file."""
         texts = await self.load_texts()
         text = texts.OWNER_FILE.format(name=name, reason=texts.word_suspicion(reason))
         await self.notify(f"warned:{name}:{digest}", text)
 
 
 def _render_pending(texts: Texts, note: PendingNote) -> str:
-    """Render a notice that says why an item waits for approval, and which command shows it."""
+    """Return a notice that says why a change waits for approval, and which command shows it."""
     kinds = texts.table("PENDING_ASK")
     text = kinds[_PENDING_KINDS.get(note.target, "note")].format(
         reason=escape(texts.word_stored(note.reason))

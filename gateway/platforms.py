@@ -1,7 +1,7 @@
 """Creates the adapters of the platforms that the settings switch on.
 
-Like `gateway/app.py`, this module builds concrete classes. A platform's library is imported only if
-the platform is on.
+Like `gateway/app.py`, this module creates concrete classes. A platform's library is imported only
+if the platform is on.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def create_platforms(
 ) -> dict[str, Adapter]:
     """Create an adapter for each platform with a token, and one for terminals of this machine.
 
-    The terminal of this process is used if `has_terminal` is true, or if there is no token.
+    The terminal of this process is used if `has_terminal` is true, or if no platform has a token.
     """
     settings = services.settings
     clock = services.clock

@@ -1,7 +1,7 @@
 """The gateway process: connects the platforms, runs background work, and shuts down.
 
-On shutdown, the process first stops accepting events. Then the running answers get a deadline.
-Finally, the connections are closed.
+On shutdown, the process first stops accepting events. Then it waits until the running answers are
+finished or time out. Finally, it closes the connections.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ THREAD_SWITCH_S = 0.001
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessagePath:
-    """The parts that a message passes on its way to the agent and back."""
+    """The parts that handle a message on its way to the agent and back."""
 
     access: Access
     admission: Admission
@@ -112,7 +112,7 @@ class GatewayProcess:
         self._resumed: dict[str, Adapter] = {}
 
     async def run(self) -> Sequence[str]:
-        """Run until the process is stopped or all platforms have ended.
+        """Run until the process is stopped or the input of all platforms ends.
 
         Returns the states of the platforms that can't work with these settings. After a stop
         signal, the list is empty, because at least one platform was still working.
@@ -142,7 +142,10 @@ class GatewayProcess:
                 loop.add_signal_handler(number, self._interrupt, number)
 
     def _interrupt(self, number: int) -> None:
-        """On the first signal, stop after the running answers. On the second one, exit at once."""
+        """On the first signal, finish the running answers and stop.
+
+        On the second one, exit at once.
+        """
         count = self._path.turns.unanswered_count
         if self._is_interrupted:
             print_notice(texts.unfinished_notice(count))
@@ -221,7 +224,7 @@ class GatewayProcess:
         return [self._tasks.create_task(coroutine) for coroutine in work]
 
     def _create_control_server(self) -> ControlServer:
-        """Create the server that tells other commands what this process knows."""
+        """Create the server that reports this process's state to other commands."""
         state = LiveState(
             self._services,
             lambda: {**self._supervisor.states, **self._list_memory_outages()},
@@ -240,11 +243,11 @@ class GatewayProcess:
         return PageServer(self._services, self._path.commands)
 
     async def _create_page_link(self) -> dict[str, Any]:
-        """Return a link that opens the owner's page once. Without a page, there is no link."""
+        """Return a link that opens the owner's page once, or no link if the page is off."""
         return {} if self._page is None else {"link": self._page.create_owner_link()}
 
     def _create_store_watch(self, database: SqliteDatabase) -> StoreWatch:
-        """Create the watch over the files of state.db. A server watches its own files."""
+        """Create the watch over the files of state.db. A database on a server needs none."""
         services = self._services
         # On Telegram, the direct chat with a person has their id.
         ids = services.settings.owner.telegram
@@ -259,7 +262,7 @@ class GatewayProcess:
         )
 
     def _start_intake(self) -> list[asyncio.Task[None]]:
-        """Start listening to all platforms; the process stops when all of them have ended."""
+        """Start listening to all platforms. When all of them have ended, the process stops."""
         intake: list[asyncio.Task[None]] = []
         platforms: list[asyncio.Task[None]] = []
         for adapter in self._path.adapters.values():
@@ -285,7 +288,7 @@ class GatewayProcess:
             await self._path.delivery.resume([terminals.platform])
 
     async def _on_open(self, adapter: Adapter) -> None:
-        """Continue where an earlier process stopped, as soon as a platform is open."""
+        """When a platform is open, continue the work that an earlier process left unfinished."""
         if self._path.delivery.add_platform(adapter.platform, adapter.reply):
             self._stack.push_async_callback(adapter.close)
         await self._print_first_contact(adapter)
@@ -296,14 +299,11 @@ class GatewayProcess:
         self._changed.set()
 
     async def _on_connected(self, platform: str) -> None:
-        """Send the items that wait for a platform.
-
-        Answers to scheduled questions may wait for it, too, so these are also sent.
-        """
+        """Send the items that wait for a platform, including answers to scheduled questions."""
         await self._path.delivery.resume([platform, CRON])
 
     async def _print_first_contact(self, adapter: Adapter) -> None:
-        """If the owner has no account on a platform yet, print how to reach the bot there."""
+        """Print how to reach the bot if the owner has no account on a platform yet."""
         owner_accounts = await self._services.links.list_accounts(TERMINAL)
         owner_platforms = {account.account.platform for account in owner_accounts}
         if adapter.contact and adapter.platform not in owner_platforms:
@@ -316,7 +316,7 @@ class GatewayProcess:
         return {f"{MEMORY} {name}": state for name, state in outages.items()}
 
     async def _on_change(self) -> None:
-        """React to a change of the store, by this or another process."""
+        """React to a change of the store by this or another process."""
         await self._path.turns.recheck_access()
         adapters = list(self._resumed.values())
         await self._path.admission.answer_approved(adapters, self._max_question_age)
@@ -326,15 +326,15 @@ class GatewayProcess:
 
 
 def configure_malloc() -> None:
-    """Keep glibc's allocator from holding memory that was freed. Must run before threads start.
+    """Limit the freed memory that glibc's allocator keeps. Call this before threads start.
 
-    All threads share two arenas. By default each thread gets an arena of its own, which keeps the
-    memory that the thread has freed. With a dozen threads, this adds up to tens of megabytes.
+    All threads share two arenas. By default, each thread gets its own arena and keeps the memory
+    that it has freed. With a dozen threads, this adds up to tens of megabytes.
 
-    Large blocks keep having pages of their own, which are given back when the block is freed. By
-    default, one freed block of some megabytes puts smaller ones between the small blocks that stay
-    in use, where they leave gaps for hours. Other C libraries have no such options, and nothing
-    happens.
+    Large blocks always get their own pages, which are returned to the system when the block is
+    freed. By default, glibc raises its threshold after such a block is freed, and then places large
+    blocks among small ones, where they leave gaps. With other C libraries, this function does
+    nothing.
     """
     with contextlib.suppress(AttributeError, OSError, TypeError):
         library = ctypes.CDLL(None)
@@ -343,7 +343,7 @@ def configure_malloc() -> None:
 
 
 async def release_memory_regularly() -> None:
-    """Give freed memory back to the system about every minute, until cancelled."""
+    """Return freed memory to the system about once a minute, until cancelled."""
     while True:
         await asyncio.sleep(RELEASE_INTERVAL_S)
         await asyncio.to_thread(release_freed_memory)
@@ -352,10 +352,9 @@ async def release_memory_regularly() -> None:
 def shorten_thread_pauses() -> None:
     """Keep work in threads, such as rendering a long answer, from blocking the event loop.
 
-    The loop gets the interpreter back after a millisecond. The garbage collector, which was off so
-    far, stops all threads while it runs. So it no longer examines the objects that exist now, and
-    waits with old garbage until there is a quarter as much as it found alive last time, which is
-    nothing from now on.
+    Threads switch after a millisecond, so the loop gets the interpreter back quickly. The garbage
+    collector was off until now, and stops all threads while it runs. The objects that exist now are
+    excluded from its runs, which makes them short.
     """
     sys.setswitchinterval(THREAD_SWITCH_S)
     gc.freeze()
@@ -364,7 +363,7 @@ def shorten_thread_pauses() -> None:
 
 
 def _exit_after(delay_s: float) -> None:
-    """Exit after a delay, even if a thread hangs. By then, everything important is stored."""
+    """Exit after a delay, even if a thread hangs. Everything important is stored by then."""
     timer = threading.Timer(delay_s, os._exit, (0,))
     timer.daemon = True
     timer.start()

@@ -1,11 +1,11 @@
-"""One queue per address: its turns run one after the other, in the order of arrival.
+"""One queue per address, which answers its messages one after the other in order of arrival.
 
 Queues of different addresses run concurrently. Messages that wait together are answered together,
-as one batch. The messages of a burst are also one batch. A burst is an album, messages that are
-forwarded together, the parts of a long text, or messages that a person adds before any part of the
-answer was shown. `/stop` ends the running turn of a queue.
+as one batch. The messages of a burst also form one batch: an album, messages forwarded together,
+the parts of a long text, or messages that a person adds before any part of the answer was shown.
+`/stop` ends the running turn of a queue.
 
-Messages over their sender's rate limit are held. They are queued as soon as the limit allows it.
+Messages over their sender's rate limit are held, and queued when the limit allows it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ MidTurnPolicy = Literal["join", "queue", "interrupt"]
 
 
 class EventKind(Enum):
-    """How an event is answered."""
+    """How an event is answered: in its queue, alone or merged, at once, or not at all."""
 
     MESSAGE = "message"  # in its queue, together with the messages around it
     COMMAND = "command"  # in its queue, alone
@@ -48,7 +48,10 @@ class EventKind(Enum):
 
 
 class EventState(Enum):
-    """The progress of an event. An immediate event is in no queue, so it stays `ADMITTED`."""
+    """The progress of an event through the queues.
+
+    An immediate event isn't queued, so it stays `ADMITTED`.
+    """
 
     ADMITTED = "admitted"  # stored in the inbox
     RATE_LIMITED = "rate limited"  # held until its sender may speak again
@@ -109,7 +112,7 @@ class PendingEvent:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the event can still be taken out of the queues."""
+        """Return whether the event can still be taken out of the queues."""
         return self.is_held or self.state is EventState.QUEUED
 
     @property
@@ -118,19 +121,19 @@ class PendingEvent:
 
     @property
     def is_mergeable(self) -> bool:
-        """Whether the event may be answered together with others. Commands run alone."""
+        """Return whether the event may be answered together with others. Commands run alone."""
         return self.kind is EventKind.MESSAGE
 
     @property
     def may_continue(self) -> bool:
-        """Whether more messages of the same burst may arrive within `BURST_WINDOW_S`."""
+        """Return whether more messages of the same burst may arrive within `BURST_WINDOW_S`."""
         inbound = self.inbound
         if inbound.group_id is not None or inbound.origin == "forwarded":
             return True
         return len(inbound.text) >= PART_CHARS
 
     def can_merge_with(self, other: PendingEvent) -> bool:
-        """Whether both events may be in one batch.
+        """Return whether both events may be in one batch.
 
         Both must be messages, and either both or neither must be addressed to Mneme.
         """
@@ -139,7 +142,7 @@ class PendingEvent:
         return self.is_addressed == other.is_addressed
 
     def edit_text(self, text: str) -> None:
-        """Replace the text. An edited "yes" no longer confirms a command."""
+        """Replace the text after an edit. An edited "yes" no longer confirms a command."""
         self.entry = replace(self.entry, inbound=replace(self.inbound, text=text))
         self.command = self.inbound.command
         self.kind = EventKind.MESSAGE if self.command is None else EventKind.COMMAND
@@ -153,9 +156,9 @@ class PendingEvent:
 
 @dataclass(slots=True, eq=False)
 class Batch:
-    """Events that are answered together, in the order of arrival.
+    """Events that are answered together, in order of arrival.
 
-    A task whose event was withdrawn, or was answered in another batch, gets an empty batch.
+    If the event of a task was withdrawn or answered in another batch, the task gets an empty batch.
     """
 
     events: list[PendingEvent] = field(default_factory=list)
@@ -169,12 +172,15 @@ class Batch:
 
     @property
     def last(self) -> PendingEvent:
-        """The newest event. The answer is sent as its reply."""
+        """Return the newest event. The answer is sent as a reply to it."""
         return self.events[-1]
 
     @property
     def outbox_item(self) -> OutboxItem:
-        """The item of the first event. It stays the same if the batch grows, and after a crash."""
+        """Return the outbox item of the first event.
+
+        It stays the same if the batch grows, and after a crash.
+        """
         return self.events[0].outbox_item
 
     @property
@@ -247,8 +253,8 @@ class ConversationQueues:
     def add(self, event: PendingEvent) -> None:
         """Queue an event, or hold it if its sender is over a rate limit.
 
-        The limit doesn't apply to commands, or to a message that joins the last waiting message.
-        But both wait behind held events of the same sender at this address.
+        The limit doesn't apply to commands or to a message that joins the last waiting message. But
+        both wait behind held events of the same sender at this address.
         """
         sender_key = (event.scope, event.inbound.account, event.queue_address.chat_id)
         held_events = self._held.get(sender_key, [])
@@ -262,7 +268,7 @@ class ConversationQueues:
             self._enqueue(event)
 
     def _is_exempt_from_limit(self, event: PendingEvent) -> bool:
-        """Whether the event isn't a new turn: it's a command, or joins the last waiting message."""
+        """Return whether an event isn't a new turn: a command, or part of the last message."""
         if not event.is_mergeable:
             return True
         queue = self._queues.get(event.queue_address.key)
@@ -271,9 +277,9 @@ class ConversationQueues:
         return queue.waiting[-1].can_merge_with(event)
 
     def _release_held(self) -> None:
-        """Queue all held events whose sender may speak again, and set a timer for the others.
+        """Queue the held events of all senders who may speak again, and set a timer for the others.
 
-        All messages of a sender in a chat that may be answered together become one event: the
+        Held messages of a sender in a chat that may be answered together become one event: the
         newest message, with the others merged into it.
         """
         waits_s: list[float] = []
@@ -304,15 +310,15 @@ class ConversationQueues:
             self._release_timer = loop.call_later(min(waits_s), self._release_held)
 
     def _share_turn(self, first: PendingEvent, other: PendingEvent) -> bool:
-        """Whether two held messages of a sender in a chat may be answered together."""
+        """Return whether two held messages of a sender in a chat may be answered together."""
         if first.queue_address == other.queue_address:
             return True
         return not (self._must_stay(first) or self._must_stay(other))
 
     def _must_stay(self, event: PendingEvent) -> bool:
-        """Whether a message must be answered at its own address.
+        """Return whether a message must be answered at its own address.
 
-        True if the address is isolated, or if a command is waiting there, which may isolate it.
+        True if the address is isolated, or if a command waits there that may isolate it.
         """
         if self._is_isolated(event.queue_address):
             return True
@@ -330,7 +336,10 @@ class ConversationQueues:
         self._enqueue(newest)
 
     def _enqueue(self, event: PendingEvent) -> None:
-        """Append an event to the queue of its address, and restart a turn that it belongs to."""
+        """Append an event to the queue of its address.
+
+        If it belongs to the running turn, restart that.
+        """
         queue = self._queues.setdefault(event.queue_address.key, _Queue())
         event.state = EventState.QUEUED
         event.queued_at = asyncio.get_running_loop().time()
@@ -339,9 +348,9 @@ class ConversationQueues:
         self._restart_turn_with(event, queue)
 
     def _restart_turn_with(self, event: PendingEvent, queue: _Queue) -> None:
-        """Restart the running turn with a new event, if the event belongs to the same burst.
+        """Restart the running turn if the new event belongs to the same burst.
 
-        If it doesn't, and the settings say so, the running turn is stopped.
+        If it doesn't and the settings say so, the running turn is stopped.
 
         `stoppable_turn` sees the expired timeout, and `extend_batch` then adds the event.
         """
@@ -365,7 +374,7 @@ class ConversationQueues:
 
     @asynccontextmanager
     async def wait_for_turn(self, event: PendingEvent) -> AsyncIterator[Batch]:
-        """Wait until the event may be answered, and yield the batch that is answered with it.
+        """Wait until the event may be answered, and yield the batch that contains it.
 
         The batch is empty if the event was withdrawn or another batch has answered it.
         """
@@ -400,9 +409,9 @@ class ConversationQueues:
     async def stoppable_turn(
         self, address: Address, interrupt: Callable[[], bool]
     ) -> AsyncIterator[asyncio.Timeout]:
-        """Run a turn inside this context so that `stop` or a further message can end it.
+        """Run a turn inside this context so that `stop` or another message can end it.
 
-        A turn that is ended gets a TimeoutError, and the yielded timeout has expired. Further
+        The turn gets a TimeoutError when it's ended, and the yielded timeout has expired. Other
         messages end the turn only if `interrupt` returns True.
         """
         queue = self._queues[address.key]
@@ -418,7 +427,7 @@ class ConversationQueues:
     async def extend_batch(self, address: Address) -> bool:
         """Add the messages that interrupted a turn to its batch.
 
-        Returns False if the turn didn't end because of messages.
+        Returns False if the turn ended for another reason.
         """
         queue = self._queues[address.key]
         if not queue.is_restarting:
@@ -430,7 +439,7 @@ class ConversationQueues:
         return True
 
     def stop(self, address: Address) -> bool:
-        """End the turn that runs at an address. Returns False if no turn runs there."""
+        """End the running turn of an address. Return False if no turn is running there."""
         queue = self._queues.get(address.key)
         if queue is None or queue.timeout is None:
             return False
@@ -440,7 +449,7 @@ class ConversationQueues:
         return True
 
     def find(self, inbound: Inbound) -> PendingEvent | None:
-        """Return the waiting or running message to which an edit or a deletion applies, or None."""
+        """Return the waiting or running message that an edit or a deletion refers to, or None."""
         batches = (queue.batch.events for queue in self._queues.values())
         for event in chain(*self._waiting_lists(), *batches):
             message = event.inbound
@@ -475,13 +484,16 @@ class ConversationQueues:
 
 
 def _may_interrupt(event: PendingEvent, running: PendingEvent) -> bool:
-    """Whether a message may end the turn of another one: both are addressed, by one person."""
+    """Return whether a message may end the turn of a running one.
+
+    Both must be addressed to Mneme, and come from the same person.
+    """
     is_same_sender = event.inbound.sender.id == running.inbound.sender.id
     return is_same_sender and event.is_addressed and event.can_merge_with(running)
 
 
 def _find_burst(queue: _Queue, event: PendingEvent) -> list[PendingEvent]:
-    """Return a queued event with all events that are answered together with it.
+    """Return a queued event and all events to answer together with it.
 
     Only the event at the head of the queue can be answered together with others.
     """
@@ -493,7 +505,7 @@ def _find_burst(queue: _Queue, event: PendingEvent) -> list[PendingEvent]:
 async def _wait_for_burst(queue: _Queue, event: PendingEvent, gather_s: float = 0.0) -> None:
     """Wait until no more messages of the event's burst can arrive.
 
-    Any message waits `gather_s`, and one that may continue `BURST_WINDOW_S`.
+    Every message waits `gather_s`, and one that may continue waits `BURST_WINDOW_S`.
     """
     while event.state is EventState.QUEUED and event.is_mergeable:
         burst = _find_burst(queue, event)
@@ -511,10 +523,10 @@ async def _wait_for_burst(queue: _Queue, event: PendingEvent, gather_s: float = 
 
 
 def _take_burst(queue: _Queue, event: PendingEvent) -> list[PendingEvent]:
-    """Remove an event and its burst from the queue, and return them in the order of arrival.
+    """Remove an event and its burst from the queue, and return them in order of arrival.
 
-    Events that were merged into an event precede it. Returns an empty list if the event isn't
-    queued any longer.
+    Events that were merged into an event precede it. Returns an empty list if the event is no
+    longer queued.
     """
     if event.state is not EventState.QUEUED:
         return []

@@ -1,9 +1,9 @@
-"""Adds receipts to an answer: a list of the model's changes, each with a button to take it back.
+"""Adds receipts to an answer: a list of the model's changes, each with a button to undo it.
 
 The gateway adds one line to the answer ("Noted: … · Reminder 4 removed"), so the model can neither
 hide nor invent a change. Changes that wait for the person's approval are listed with buttons to
-approve or reject them. All receipts are derived from the stored rows of the turn, so a crash loses
-no receipt.
+approve or reject them. All receipts are derived from the stored rows of the turn, so they aren't
+lost in a crash.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _UNDO_OF_JOB_ACTIONS = {"remove": "restore", "pause": "resume", "resume": "pause
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """A change by the model, as a clause, and the button that takes it back."""
+    """A change by the model, worded as a clause, and the button that undoes it."""
 
     text: str
     undo: Button | None = None
@@ -69,7 +69,7 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Reader:
-    """The person who reads an answer, and where."""
+    """The person who reads an answer, the chat they read it in, and their rights."""
 
     scope: Scope
     scopes: frozenset[Scope]
@@ -121,9 +121,9 @@ class ReceiptWriter:
     async def _list_first_steps(
         self, texts: Texts, answer: Answer, reader: _Reader
     ) -> Sequence[Button]:
-        """Return things to try for a newcomer, if the answer says that there is no model.
+        """Return buttons with things to try, if the answer tells a new user that there's no model.
 
-        The greeting of a terminal lists them.
+        In the terminal, the greeting lists them instead.
         """
         platform = reader.account.platform
         reason = load_offline_texts(texts.language)[NO_MODEL]
@@ -143,10 +143,10 @@ class ReceiptWriter:
         judged_id: int = 0,
         cited: Sequence[CitedSource] = (),
     ) -> tuple[Answer, Sequence[ButtonAction]]:
-        """Return an answer with receipts and questions for a reader, and its buttons' actions.
+        """Return an answer with receipts and questions, and the actions of its buttons.
 
-        `judged_id` is the id of a note that was proposed and now waits for approval. `cited` are
-        what the answer cites, in the order of their numbers.
+        `judged_id` is the id of a proposed note that now waits for approval. `cited` are the
+        sources that the answer cites, in the order of their numbers.
         """
         answer, file_buttons = await self._add_files(texts, answer, rows, reader.scopes)
         receipts = await self.list_receipts(texts, rows, reader.scopes)
@@ -180,7 +180,10 @@ class ReceiptWriter:
     async def _add_files(
         self, texts: Texts, answer: Answer, rows: Sequence[Message], scopes: frozenset[Scope]
     ) -> tuple[Answer, list[Button]]:
-        """Add the files that the model sends. Return the buttons of the waiting changes."""
+        """Add the files that the model sends.
+
+        Return the buttons of changes that wait for approval.
+        """
         files: list[File] = []
         buttons: list[Button] = []
         for result in _list_sent_files(rows):
@@ -207,7 +210,7 @@ class ReceiptWriter:
     async def _render_receipts(
         self, texts: Texts, receipts: Sequence[Receipt], reader: _Reader
     ) -> list[str]:
-        """Return the line of the receipts, and once for each person the zone of new jobs."""
+        """Return the line of receipts, and hints about the zone and events of reminders."""
         if not receipts:
             return []
         lines = [texts.RECEIPTS.format(changes=" · ".join(item.text for item in receipts))]
@@ -226,7 +229,7 @@ class ReceiptWriter:
     async def list_receipts(
         self, texts: Texts, rows: Sequence[Message], scopes: frozenset[Scope]
     ) -> list[Receipt]:
-        """Return a receipt for each change that the tools of a turn made and that still exists."""
+        """Return a receipt for each change by the turn's tools that hasn't been undone."""
         since = _find_start(rows)
         if since is None:
             return []
@@ -239,9 +242,9 @@ class ReceiptWriter:
         return receipts + _list_other_receipts(texts, rows)
 
     def _list_mcp_receipts(self, texts: Texts, rows: Sequence[Message]) -> list[Receipt]:
-        """Return a receipt for each tool of an MCP server that was called and may change things.
+        """Return a receipt for each call of an MCP tool that may have changed something.
 
-        MCP has no way to take a call back.
+        The receipt has no button, because MCP has no way to undo a call.
         """
         servers = self.services.mcp
         if servers is None:
@@ -255,7 +258,7 @@ class ReceiptWriter:
     async def _list_note_receipts(
         self, texts: Texts, ids: set[int], since: datetime, scopes: frozenset[Scope]
     ) -> list[Receipt]:
-        """Return a receipt for each change of a note or skill, unless the change was undone."""
+        """Return a receipt for each change of a note or skill that hasn't been undone."""
         changes = await self.services.notes.list_changes(scopes, MAX_CHANGES)
         own_changes = [
             change for change in changes if change.message_id in ids and change.at >= since
@@ -328,9 +331,9 @@ class ReceiptWriter:
     async def _list_choices(
         self, texts: Texts, rows: Sequence[Message], reader: _Reader
     ) -> list[Button]:
-        """Return a button for each time among which the person must choose for a reminder.
+        """Return a button for each time that the person can choose for an ambiguous reminder.
 
-        A reminder that the model set after all, with the right time, needs no choice.
+        If the model has set the reminder in the meantime, it needs no buttons.
         """
         results = [row.text for row in rows if row.tool_name == "reminder"]
         commands = [command for result in results for command in read_choices(result)]
@@ -357,9 +360,10 @@ class ReceiptWriter:
     async def _list_pending(
         self, rows: Sequence[Message], scopes: frozenset[Scope], judged_id: int
     ) -> Sequence[PendingNote]:
-        """Return the changes that the tools of a turn proposed and that still wait for approval.
+        """Return the changes that the turn's tools proposed and that still wait for approval.
 
-        What the helper model still has to judge is left out, except for the note `judged_id`.
+        Changes that the helper model hasn't judged yet are left out, except for the note
+        `judged_id`.
         """
         since = _find_start(rows)
         if since is None:
@@ -375,12 +379,12 @@ class ReceiptWriter:
         ]
 
     async def show_verdict(self, note: PendingNote, change_id: int | None) -> bool:
-        """Add the receipt or the question of a proposed note to the answer of its turn.
+        """Add the receipt of a proposed note, or the question about it, to the answer of its turn.
 
-        The answer is edited. If it can't be, because it is in a group, was never delivered or is no
-        longer in the conversation, the person gets a notice instead. `change_id` is the number of
-        the change, or None if the note waits for approval. Returns False if the turn is the latest
-        one and has no answer yet.
+        The answer is edited. If that isn't possible, because it's in a group, was never delivered
+        or is no longer in the conversation, the person gets a notice instead. `change_id` is the
+        number of the change, or None if the note waits for approval. Returns False if the turn is
+        the latest one and has no answer yet.
         """
         texts = self.services.languages.of_scope(note.scope)
         rows = await self._find_turn(note)
@@ -399,9 +403,10 @@ class ReceiptWriter:
         return True
 
     async def _find_turn(self, note: PendingNote) -> Sequence[Message]:
-        """Return the messages of a note's turn in a direct chat.
+        """Return the messages of the turn in a direct chat that proposed a note.
 
-        The result is empty if they aren't there, or if a later turn began before an answer.
+        Returns an empty list if the messages don't exist, or if a later turn began before this one
+        was answered.
         """
         if note.scope.is_group or note.message_id is None or note.account is None:
             return ()
@@ -447,7 +452,7 @@ class ReceiptWriter:
 
 
 def _has_answer(rows: Sequence[Message]) -> bool:
-    """Return True if a turn doesn't end with tool calls or their results."""
+    """Return whether a turn ends with an answer instead of tool calls or their results."""
     last = rows[-1]
     if last.role != "assistant":
         return False
@@ -455,13 +460,13 @@ def _has_answer(rows: Sequence[Message]) -> bool:
 
 
 def _is_set_by(job: Job, message_ids: set[int]) -> bool:
-    """Whether a call of the tool `reminder` in the turn of these messages set a job."""
+    """Return whether the tool `reminder` set a job in the turn of these messages."""
     origin = job.origin or ""
     return any(origin.startswith(f"tool:{message_id}:") for message_id in message_ids)
 
 
 def _list_sent_files(rows: Sequence[Message]) -> list[Json]:
-    """Return the results of the tool `send_file`, each file once."""
+    """Return the results of the tool `send_file`, without duplicate files."""
     results: dict[int, Json] = {}
     for row in rows:
         if row.role != "tool" or row.tool_name != SEND_FILE:
@@ -479,9 +484,10 @@ def _find_start(rows: Sequence[Message]) -> datetime | None:
 
 
 def _is_over_budget(row: Message) -> bool:
-    """Return True if a tool's result says that the budget of the turn is spent.
+    """Return whether a tool's result says that the budget of the turn is spent.
 
-    A refused call says it at the beginning, a search or a task in its note.
+    A refused call says so at its beginning. A search or a delegated task says so in its field
+    "note".
     """
     if row.role != "tool" or TURN_BUDGET_SPENT not in row.text:
         return False
@@ -494,7 +500,7 @@ def _is_over_budget(row: Message) -> bool:
 
 
 def _list_job_changes(rows: Sequence[Message]) -> list[tuple[str, int]]:
-    """Return the action and the job of each call that changes a job, without repetitions."""
+    """Return the action and the job of each call that changes a job, without duplicates."""
     changes: dict[tuple[str, int], None] = {}
     for call in _list_calls(rows, "reminder"):
         action, job_id = str(call.get("action")), call.get("job_id")
@@ -504,7 +510,7 @@ def _list_job_changes(rows: Sequence[Message]) -> list[tuple[str, int]]:
 
 
 def _has_changed(job: Job, action: str, since: datetime) -> bool:
-    """Return True if the state of a job shows that an action was carried out."""
+    """Return whether the state of a job shows that an action was carried out."""
     if action == "remove":
         return _is_after(job.ended_at, since)
     if action == "pause":
@@ -527,7 +533,10 @@ def _list_calls(rows: Sequence[Message], name: str) -> list[Json]:
 
 
 def _list_called_names(rows: Sequence[Message]) -> list[tuple[str, str]]:
-    """Return the id and the tool of each call. For `call_tool`, the tool is the one it calls."""
+    """Return the tool of each call by the call's id.
+
+    For a call of `call_tool`, it's the tool named in the arguments.
+    """
     names = []
     for row in rows:
         for block in row.blocks or () if row.role == "assistant" else ():
@@ -569,7 +578,7 @@ def _list_event_receipts(texts: Texts, rows: Sequence[Message]) -> list[Receipt]
 def _list_other_receipts(texts: Texts, rows: Sequence[Message]) -> list[Receipt]:
     """Return a receipt for each call of an external tool that changed something.
 
-    A memory service has no way to take a change back.
+    It has no button, because memory services have no way to undo a change.
     """
     names = texts.table("RECEIPT_SERVICES")
     receipts: dict[str, Receipt] = {}

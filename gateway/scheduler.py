@@ -127,7 +127,7 @@ class Scheduler:
         self._log = structlog.get_logger("cron")
 
     async def open(self) -> None:
-        """Start the timers. Nothing runs before `listen`."""
+        """Start the timers. No job runs before `listen` is called."""
         interval = IntervalTrigger(seconds=self.poll_interval_s, timezone=UTC)
         self._timers.add_job(self.reload, interval, id="pulse", replace_existing=True)
         self._timers.start()
@@ -142,7 +142,7 @@ class Scheduler:
             self._sink = None
 
     async def close(self) -> None:
-        """Stop the timers, after the runs that have begun."""
+        """Wait for the runs that have begun, and stop the timers."""
         with suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_TIMEOUT_S), self._reload_lock:
                 pass
@@ -196,7 +196,7 @@ class Scheduler:
         return next_times
 
     def _set_timer(self, next_at: datetime) -> None:
-        """Call `reload` at a time. This replaces the earlier timer."""
+        """Call `reload` at the given time. This replaces the earlier timer."""
         # APScheduler uses the machine's clock, which may differ from ours.
         run_date = datetime.now(UTC) + (next_at - self.clock.now())
         trigger = DateTrigger(run_date, timezone=UTC)
@@ -319,11 +319,12 @@ class Scheduler:
         await self.jobs.update(job.id, paused_at=now, pause_reason=reason)
 
     async def record_failure(self, address: Address, reason: str) -> str | None:
-        """Count a failed run of a scheduled question. Return what the person is told, or None.
+        """Count a failed run of a scheduled question. Return the notice for the person, or None.
 
-        `address` is the question's own address. The first failure in a row is told. After
-        `MAX_FAILURES` in a row, the job is paused, which its author is told in another message. The
-        facts of a brief or a check-in are told each time, and it isn't paused.
+        `address` is the question's own address. Only the first of several failures in a row gets a
+        notice. After `MAX_FAILURES` in a row, the job is paused, and its author gets a separate
+        notice. A brief or a check-in is never paused, and its facts are returned after each
+        failure.
         """
         job = await self.jobs.get(_job_id_of(address))
         if job is None:
@@ -341,7 +342,10 @@ class Scheduler:
         return None
 
     async def _write_facts(self, job: Job) -> str | None:
-        """Return the facts of a brief or a check-in whose author still has access, or None."""
+        """Return the facts of a brief or a check-in, or None for other jobs.
+
+        Returns None, too, if the author of the job has lost access.
+        """
         if self.write_brief is None:
             return None
         try:
@@ -392,7 +396,7 @@ class Scheduler:
         return self._texts_for(job).describe_lateness(due_at, now, job.schedule.zone)
 
     def reply(self, address: Address, reply_to: str | None = None) -> Reply:
-        """Return a reply that sends the answer to the chat of the job.
+        """Return a reply that sends the answer to the chat of a job.
 
         `address.chat_id` is the number of the job. Sending raises DeliveryError if the job was
         removed, if its author has lost access, or if the platform isn't connected.
@@ -400,7 +404,7 @@ class Scheduler:
         job_id = _job_id_of(address)
 
         async def send(record: DeliveryRecord, answer: Answer) -> None:
-            """Send the answer to the chat of the job, unless a watch has nothing to report.
+            """Send the answer to the chat of the job, unless it's a watch with nothing to report.
 
             Raises DeliveryError if that isn't possible.
             """
@@ -427,12 +431,12 @@ class Scheduler:
 
 
 def _job_id_of(address: Address) -> int:
-    """Return the number of the job whose scheduled question has this address, or 0."""
+    """Return the number of the job that asks questions at this address, or 0."""
     return int(address.chat_id) if address.chat_id.isdecimal() else 0
 
 
 def make_reminder_buttons(texts: Texts, job: Job) -> tuple[Button, ...]:
-    """Make the buttons below a reminder: done, remind me later, or edit."""
+    """Return the buttons below a reminder: done, remind me later, and edit."""
     return (
         make_button(texts.BUTTON_DONE, "cron", f"done {job.id}"),
         make_button(texts.BUTTON_TEN_MINUTES, "snooze", f"{job.id} 10 minutes"),
@@ -454,17 +458,17 @@ def _make_item(job: Job, answer: Answer, due_at: datetime, now: datetime) -> Out
 
 
 def _make_actions(item: OutboxItem, job: Job, now: datetime) -> Sequence[ButtonAction]:
-    """Make the rows of a reminder's buttons. In a group, everyone may press them."""
+    """Return the rows to store for a reminder's buttons. In a group, everyone may press them."""
     assert item.answer is not None
     presser = None if job.scope.is_group else job.account
     return make_button_actions(item.answer.buttons, job.scope, presser, now)
 
 
 def _spread_questions(jobs: Sequence[Job], now: datetime) -> dict[int, datetime]:
-    """Return later times for recurring questions that are due at the same full hour.
+    """Return later start times for recurring questions that are due at the same full hour.
 
-    They start at equal distances within `SPREAD`; the first one starts at once. Reminders never
-    wait, and neither do questions that are late already.
+    They start at equal intervals within `SPREAD`, and the first one starts at once. Reminders and
+    questions that are already late aren't moved.
     """
     groups: dict[datetime, list[Job]] = {}
     for job in jobs:
@@ -485,7 +489,7 @@ def _spread_questions(jobs: Sequence[Job], now: datetime) -> dict[int, datetime]
 
 
 def _latest_due(job: Job, now: datetime) -> datetime:
-    """Return the latest time at which a job was due, or the first one if its schedule is broken."""
+    """Return the latest past due time of a job, or the first one if its schedule is invalid."""
     first_due = job.next_at or now
     try:
         return latest_due(job.schedule, first_due, now)
@@ -498,7 +502,7 @@ def _build_question(
 ) -> Inbound:
     """Build the event of a scheduled question.
 
-    The message id is the same in a repeated run, so that the inbox recognizes the event.
+    A repeated run gets the same message id, so the inbox recognizes the event.
     """
     return Inbound(
         kind="message",

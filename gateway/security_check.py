@@ -1,7 +1,7 @@
 """The checks of `mneme check --security`: who and what can reach the model, and what to do.
 
-Nothing is changed, and no server is called. A finding is `fix` if it should be corrected, `look` if
-only the owner can say whether it's wanted, and `ok` otherwise.
+The checks change nothing and call no server. A finding is `fix` if it should be corrected, `look`
+if only the owner can say whether it's intended, and `ok` otherwise.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _COST_LIMITS: tuple[LimitedResource, ...] = ("answers", "input_tokens", "output_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing that a person should know, and what to do about it."""
+    """One result of the security check, and what to do about it."""
 
     subject: str
     level: Literal["ok", "look", "fix"]
@@ -58,7 +58,7 @@ async def list_findings(settings: Settings) -> list[Finding]:
 
 
 async def _check_people(settings: Settings) -> list[Finding]:
-    """List everyone who is served, and why: by the settings, or by an approval."""
+    """List everyone who gets answers, and why: because of the settings, or of an approval."""
     listed = {*settings.owner.accounts, *settings.access.people}
     try:
         async with Services.open(settings) as services:
@@ -103,7 +103,7 @@ def _describe_person(accounts: Sequence[KnownAccount], settings: Settings) -> Fi
 
 
 def _check_groups(settings: Settings) -> Iterator[Finding]:
-    """List the groups whose members can write in front of the model."""
+    """List the groups whose members can write to the model."""
     for group in settings.access.rooms:
         yield Finding(
             subject="groups",
@@ -131,7 +131,7 @@ def _check_groups(settings: Settings) -> Iterator[Finding]:
 
 
 def _check_limits(settings: Settings) -> Iterator[Finding]:
-    """List the daily limits that are off."""
+    """List the daily limits that are switched off."""
     limits = settings.limits
     tables = (
         ("limits.day", limits.day, "limit_open_person"),
@@ -159,7 +159,7 @@ def _check_limits(settings: Settings) -> Iterator[Finding]:
 
 
 def _check_addresses(settings: Settings) -> Iterator[Finding]:
-    """List the servers that get keys or texts unencrypted."""
+    """List the servers that get keys or texts over unencrypted connections."""
     found = False
     for name, address in _list_texts(settings.model_dump(), ""):
         parts = urlsplit(address)
@@ -180,7 +180,7 @@ def _check_addresses(settings: Settings) -> Iterator[Finding]:
 
 
 def _check_page(settings: Settings) -> Iterator[Finding]:
-    """Say who can reach the local page."""
+    """Describe who can reach the local page."""
     page = settings.page
     if not page.enabled:
         return
@@ -197,7 +197,7 @@ def _check_page(settings: Settings) -> Iterator[Finding]:
 
 
 def _list_texts(value: object, name: str) -> Iterator[tuple[str, str]]:
-    """Yield the dotted path and the value of each address in the settings."""
+    """Yield the dotted path and the URL of each unencrypted address in the settings."""
     if isinstance(value, Mapping):
         for key, item in value.items():
             yield from _list_texts(item, f"{name}.{key}" if name else str(key))
@@ -218,7 +218,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def _check_plugins(settings: Settings) -> Iterator[Finding]:
-    """List the plugins of the home."""
+    """List the plugins in the home."""
     folder = settings.home / "plugins"
     names = sorted(
         path.stem
@@ -240,7 +240,7 @@ def _check_plugins(settings: Settings) -> Iterator[Finding]:
 
 
 def _check_skills(settings: Settings) -> Iterator[Finding]:
-    """List the skills with scripts."""
+    """List the skills that contain scripts."""
     found = False
     for root in (settings.home / "skills", *map(Path, settings.skills.folders)):
         for file in sorted(root.expanduser().rglob("SKILL.md")):
@@ -271,7 +271,7 @@ def _is_script(path: Path) -> bool:
 
 
 def _check_rights(settings: Settings) -> Iterator[Finding]:
-    """List the files and folders that others on this machine can read or write."""
+    """List the files and folders that other users of this machine can read or write."""
     home = settings.home
     findings: list[Finding] = []
     everyone_else = stat.S_IRWXG | stat.S_IRWXO
@@ -293,7 +293,7 @@ def _check_rights(settings: Settings) -> Iterator[Finding]:
 
 
 def _check_path(path: Path, mask: int, key: str) -> Iterator[Finding]:
-    """Yield a finding if other users have rights to a path, or own it."""
+    """Yield a finding if another user has rights to a path, or owns it."""
     if not path.exists():
         return
     status = path.stat()

@@ -1,5 +1,6 @@
-"""The parts that the gateway and the command line share: the stores of state.db, and classes built
-on the stores. None of them needs a connected platform.
+"""The stores of state.db and classes built on them, for the gateway and the shell commands.
+
+None of these needs a connected platform.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ PLATFORM_STATES_KEY = "platforms"
 
 
 class Services:
-    """The stores, and the services that need nothing but the stores and the settings.
+    """The stores, and the services that depend only on the stores and the settings.
 
     `on_change` is called after a change of notes, the outbox or the jobs. If `notifies_owner` is
     true, the services send notices about problems to the owner. Shell commands don't send such
@@ -186,11 +187,14 @@ class Services:
 
     @cached_property
     def web(self) -> WebAccess | None:
-        """The tools for the web. Created when first used, because few shell commands need them."""
+        """Return the tools for the web.
+
+        They are created on first use, because few shell commands need them.
+        """
         return create_web(self.settings)
 
     async def load_preference(self, account: Account | None) -> Preference:
-        """Return a person's preferences, which they may have set with any of their accounts."""
+        """Return a person's preferences, no matter with which of their accounts they set them."""
         if account is None:
             return Preference()
         linked_accounts = await self.links.list_accounts(account)
@@ -205,7 +209,7 @@ class Services:
         return preference.quiet_end(self.clock.now(), self.settings.general.zone)
 
     async def _question_interval_s(self, account: Account | None) -> float | None:
-        """Return the shortest allowed interval of an account's scheduled questions.
+        """Return the shortest allowed interval of an account's scheduled questions, in seconds.
 
         0 means no limit, as for the owner. None means that the account may not schedule questions.
         """
@@ -228,9 +232,9 @@ class Services:
         epoch: ErasureEpoch | None = None,
         texts: Texts = ENGLISH,
     ) -> str:
-        """Apply a pending item, and return a sentence about the result.
+        """Apply a pending change, and return a sentence about the result.
 
-        Raises Refused if it can't be applied any longer.
+        Raises Refused if it can no longer be applied.
         """
         if note.is_draft and await self.notebook.is_stale(note, scopes):
             await self.notes.drop(note.id)
@@ -252,7 +256,10 @@ class Services:
         return result
 
     def create_intake(self, sources: Mapping[str, object]) -> MediaIntake:
-        """Create the part that keeps files. `sources` are the adapters, by platform."""
+        """Create the intake, which downloads and stores files.
+
+        `sources` maps platforms to adapters.
+        """
         return MediaIntake(
             self.files,
             self.media_folder,
@@ -266,10 +273,10 @@ class Services:
         )
 
     async def load_file(self, file_id: int, scopes: frozenset[Scope]) -> File | None:
-        """Return a kept file to send it, without the position in a picture.
+        """Return a stored file for sending, without the location data of a picture.
 
         Returns None if there is no such file in these scopes, or if its bytes are gone. Raises
-        Refused if the position can't be removed.
+        Refused if the location can't be removed.
         """
         # Imported here because few answers have files.
         from core.media.outgoing import load_outgoing
@@ -280,18 +287,18 @@ class Services:
         return await load_outgoing(file, self.media_folder, self.decoder)
 
     async def keep_picture(self, name: str, content: bytes, context: ToolContext) -> int | None:
-        """Keep a picture that a tool made, and return its number. None if it isn't kept."""
+        """Store a picture that a tool made. Return its number, or None if it isn't stored."""
         file = await self.create_intake({}).keep_picture(name, content, context)
         return None if file is None else file.id
 
     async def find_private_chat(
         self, scope: Scope, excluded_platform: str = ""
     ) -> tuple[Address, Scope] | None:
-        """Return the private chat where the person of `scope` wrote last, or None.
+        """Return the private chat in which the person of `scope` last wrote, or None.
 
         For a group, this is the owner's private chat. Only the terminal, platforms with a token,
-        and those of a running gateway are considered, except `excluded_platform`. A program that
-        runs next to the gateway, such as `mneme mcp serve`, may not have the tokens.
+        and platforms of a running gateway are considered, except for `excluded_platform`. A program
+        that runs next to the gateway, such as `mneme mcp serve`, may not have the tokens.
         """
         platforms = {*self.settings.platform_tokens, TERMINAL.platform}
         platforms.update(await self.load_platform_states())
@@ -310,7 +317,7 @@ class Services:
         )
 
     async def load_platform_states(self) -> Mapping[str, str]:
-        """Return the states that the running gateway saved last. Empty if no gateway runs."""
+        """Return the states last saved by the running gateway, or none if it isn't running."""
         text = await self.database.read(
             lambda connection: get_meta(connection, PLATFORM_STATES_KEY)
         )
@@ -330,12 +337,12 @@ class Services:
         lock_wait: LockWait | None = None,
         makes_backup: bool = True,
     ) -> AsyncIterator[Services]:
-        """Open state.db in the home, and store the owner that the settings name.
+        """Open state.db in the home, and store the owner's accounts from the settings.
 
-        If `makes_backup`, a backup is made before an upgrade of state.db.
+        If `makes_backup`, a backup is made before state.db is upgraded.
 
-        If a backup was restored, the erasures that were made after the backup are repeated. Raises
-        StoreError if state.db can't be used.
+        After a backup was restored, the erasures that were made since that backup are repeated.
+        Raises StoreError if state.db can't be used.
         """
         if makes_backup and not settings.store.url and needs_migration(settings.home / STATE_FILE):
             # Imported here because this is rare.
@@ -361,21 +368,22 @@ class Services:
     async def claim_database(self) -> None:
         """Make this process the only gateway of a database on a server.
 
-        The lock file of the home does that for state.db. Raises StoreError if another one uses it.
+        For state.db, the lock file of the home does the same. Raises StoreError if another gateway
+        uses the database.
         """
         if self.settings.store.url:
             database = cast("PostgresDatabase", self.database)
             await database.claim_for_gateway()
 
     async def store_owner(self, settings: Settings) -> None:
-        """Store which accounts and groups are the owner's."""
+        """Store the owner's accounts and groups from the settings."""
         parsed_accounts = map(parse_account, settings.owner.accounts)
         accounts = [account for account in parsed_accounts if account is not None]
         groups = [Scope(key=f"room:{key}") for key in settings.owner.rooms]
         await self.people.set_owner(accounts, groups)
 
     async def _repeat_erasures(self) -> None:
-        """Repeat the erasures that were made after a restored backup, and set `restore_report`."""
+        """Repeat the erasures that were made since a restored backup, and set `restore_report`."""
         texts = SHELL
         repeated_count, unreadable_days = await self.forgetting.replay_journal()
         self.unrepeated_days = unreadable_days
@@ -390,7 +398,7 @@ class Services:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _NoticeCallbacks:
-    """Functions that the stores call to notify the owner or a person."""
+    """Functions that the stores call to notify the owner or another person."""
 
     # Called with the platform if an event can't be handled.
     on_dead_letter: Callable[[str], Awaitable[None]] | None = None
@@ -404,7 +412,7 @@ class _NoticeCallbacks:
 
 
 def lock_home(home: Path) -> AbstractContextManager[object]:
-    """Lock the home for this process. Raises ConfigError if another gateway uses it."""
+    """Lock the home for this process. Raise ConfigError if another gateway uses it."""
     from filelock import FileLock, Timeout
 
     texts = SHELL
@@ -415,7 +423,7 @@ def lock_home(home: Path) -> AbstractContextManager[object]:
 
 
 def is_running(home: Path) -> bool:
-    """Whether a gateway or a chat is running with this home."""
+    """Return whether a gateway or a chat is running in this home."""
     if not (home / LOCK_FILE).exists():
         return False
     from filelock import FileLock, Timeout
@@ -433,9 +441,9 @@ def create_model_client(
     limits: LearnedLimits | None = None,
     on_retired: Callable[[str, str], Awaitable[None]] | None = None,
 ) -> ModelRouter | None:
-    """Create a client for the configured models; None if no chat model can be asked.
+    """Create a client for the configured models, or return None if no chat model is configured.
 
-    `limits` and `on_retired` are those of `ModelRouter`. The caller closes the client.
+    For `limits` and `on_retired`, see `ModelRouter`. The caller closes the client.
     """
     if not settings.has_model:
         return None
@@ -491,7 +499,7 @@ def connect_model_server(settings: Settings, clock: Clock, name: str) -> ModelCl
 
 
 def create_web(settings: Settings) -> WebAccess | None:
-    """Create the access to the web, or return None if it is switched off."""
+    """Create the access to the web, or return None if it's switched off."""
     options = settings.web
     if not options.fetch and not options.search:
         return None
@@ -506,7 +514,10 @@ def create_web(settings: Settings) -> WebAccess | None:
 
 
 def _find_claude(settings: Settings) -> str:
-    """Return the first model of Anthropic's server that has its key, the helper model first."""
+    """Return the first model on Anthropic's server whose key is set.
+
+    The helper model comes first.
+    """
     options = settings.model
     for name in (options.helper, *options.chat_models):
         server, _ = options.split_name(name)
@@ -516,7 +527,7 @@ def _find_claude(settings: Settings) -> str:
 
 
 async def is_owner(people: People, context: ToolContext) -> bool:
-    """Return whether the person for whom a tool runs is the owner."""
+    """Return whether a tool runs on behalf of the owner."""
     return (await people.load_access(context.asker, context.scope)).is_owner
 
 
@@ -542,7 +553,7 @@ def create_calendars(settings: Settings) -> Calendars | None:
 
 
 def create_transcriber(settings: Settings) -> Transcriber | None:
-    """Create the configured transcriber of voice notes, or return None without one."""
+    """Create the configured transcriber of voice notes, or return None if there is none."""
     options = settings.media.transcriber
     if options.command:
         return ProgramTranscriber(options.command, options.timeout_s)
@@ -554,7 +565,7 @@ def create_transcriber(settings: Settings) -> Transcriber | None:
 
 
 def create_speaker(settings: Settings, decoder: Decoder) -> Speaker | None:
-    """Create the configured speaker of answers, or return None without one."""
+    """Create the configured text-to-speech client, or return None if there is none."""
     options = settings.media.speaker
     if not options.command and not options.url:
         return None
@@ -571,10 +582,10 @@ def create_speaker(settings: Settings, decoder: Decoder) -> Speaker | None:
 def open_database(
     settings: Settings, lock_wait: LockWait | None = None
 ) -> AbstractAsyncContextManager[Database]:
-    """Open the store that the settings name: state.db, or a database on a PostgreSQL server.
+    """Open the configured store: state.db, or a database on a PostgreSQL server.
 
-    The return type is the class for state.db. A database on a server has only what the role
-    `core.store.engine.Database` names, so code that needs more asks for the class first.
+    The return type is the class for state.db. A database on a server offers only the methods of
+    `core.store.engine.Database`, so code that needs others checks the class first.
     """
     if not settings.store.url:
         return Database.open(settings.home / STATE_FILE, lock_wait)
@@ -591,7 +602,7 @@ def open_database(
 
 
 def create_embeddings(settings: Settings, database: Database) -> EmbeddingRetriever | None:
-    """Create a retriever for the configured embeddings server, or return None without a server."""
+    """Create a retriever for the configured embeddings server, or return None if there is none."""
     options = settings.recall.embeddings
     if not options.url:
         return None
@@ -618,7 +629,7 @@ def create_embeddings(settings: Settings, database: Database) -> EmbeddingRetrie
 def load_providers(settings: Settings) -> tuple[list[MemoryProvider], Mapping[str, str]]:
     """Load the external memory providers that are switched on, in the order of mneme.toml.
 
-    Also returns the problem of each provider that is switched on but can't be loaded, by its name.
+    Also returns the problem of each provider that can't be loaded, by its name.
     """
     plugins = Plugins(settings.home)
     variables = {key: secret.get_secret_value() for key, secret in settings.variables.items()}

@@ -1,4 +1,4 @@
-"""Watches the files of state.db while the gateway runs, and tells the owner about problems."""
+"""Watches the files of state.db while the gateway runs, and notifies the owner of problems."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TellUnstored = Callable[[Address, Answer], Awaitable[bool]]
 
 
 class StoreWatch:
-    """Looks at the files of state.db every few seconds."""
+    """Checks the files of state.db every few seconds."""
 
     def __init__(
         self,
@@ -44,7 +44,10 @@ class StoreWatch:
         tell_unstored: TellUnstored,
         owner_chat: Address | None = None,
     ) -> None:
-        """`owner_chat` is used as long as the store doesn't say where the owner wrote last."""
+        """Prepare the watch.
+
+        `owner_chat` is used until the store says where the owner last wrote.
+        """
         self._database = database
         self._notices = notices
         self._clock = clock
@@ -72,14 +75,14 @@ class StoreWatch:
             await asyncio.sleep(WATCH_INTERVAL_S)
 
     async def check(self) -> None:
-        """Look at the files once."""
+        """Check the files once."""
         await self._find_owner_chat()
         if await self._check_files():
             await self._report_damage()
             await self._check_log_size()
 
     async def check_integrity(self) -> bool:
-        """Check a part of state.db for damage. Returns whether another part is due at once."""
+        """Check a part of state.db for damage. Return whether another part is due at once."""
         has_more = await self._integrity.run_slice()
         await self._report_damage()
         return has_more
@@ -102,7 +105,7 @@ class StoreWatch:
             self._is_damage_reported = await self._tell_owner_unstored(text)
 
     async def _tell_owner_unstored(self, text: str) -> bool:
-        """Tell the owner something that can't be stored. Returns whether that succeeded."""
+        """Send the owner a notice that can't be stored. Return whether that succeeded."""
         if self._owner_chat is None:
             return False
         return await self._tell_unstored(self._owner_chat, Answer(text=text))
@@ -118,9 +121,10 @@ class StoreWatch:
             self._found_chat_at = now
 
     async def _check_files(self) -> bool:
-        """Tell the owner once if a file was removed or cut off. Returns False if state.db is lost.
+        """Tell the owner once if a file was removed or truncated. Return False if state.db is lost.
 
-        If only the log was removed, its content was saved, and state.db isn't lost.
+        If only the write-ahead log was removed, its content has been saved, and state.db isn't
+        lost.
         """
         try:
             await self._database.check_files()

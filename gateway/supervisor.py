@@ -1,9 +1,9 @@
-"""Keeps platforms connected and maintains state.db for as long as the process runs.
+"""Keeps platforms connected and maintains state.db while the process runs.
 
-A platform that fails is restarted after growing delays. If a platform refuses its token for some
-minutes, it counts as off and is tried again every hour, while the other platforms continue. If only
-other settings can help, Mneme gives up on the platform and says why. Unexpected
-errors from an adapter or its library are caught here.
+A platform that fails is restarted after growing delays. If a platform rejects its token for some
+minutes, it counts as off and is retried every hour, while the other platforms continue. If only a
+change of the settings can help, Mneme gives up on the platform and says why. Unexpected errors from
+an adapter or its library are caught here.
 """
 
 from __future__ import annotations
@@ -74,32 +74,32 @@ class _Platform:
     is_refused_at_start: bool = False
 
     def note_refusal(self, reason: str, *, is_at_start: bool) -> None:
-        """Remember that the platform has refused the token."""
+        """Record that the platform has rejected the token."""
         self.refusal = reason
         self.is_refused_at_start = is_at_start
         if self.refused_since is None:
             self.refused_since = asyncio.get_running_loop().time()
 
     def note_connection(self) -> None:
-        """Remember that the platform is connected."""
+        """Record that the platform is connected."""
         self.down_since = None
         self.refused_since = None
 
     @property
     def is_refused_for_long(self) -> bool:
-        """Whether the platform has refused the token for some minutes."""
+        """Return whether the platform has rejected the token for some minutes."""
         return _is_over(self.refused_since)
 
     @property
     def is_off(self) -> bool:
-        """Whether the platform refuses the token, for some minutes or since the start."""
+        """Return whether the token is rejected, for some minutes or since the start."""
         if self.refused_since is None:
             return False
         return self.is_refused_at_start or self.is_refused_for_long
 
     @property
     def is_dead(self) -> bool:
-        """Whether the owner should know that the platform is down."""
+        """Return whether the platform has been down long enough that the owner should know."""
         if self.down_since is None:
             return False
         if self.is_outage_reported:
@@ -108,7 +108,7 @@ class _Platform:
 
     @property
     def state(self) -> str:
-        """The current state. A connected adapter may still report a `problem`."""
+        """Return the current state. A connected adapter may still report a `problem`."""
         has_problem = self.known_state != CONNECTED or bool(self.adapter.problem)
         if self.refused_since is not None and has_problem:
             return OFF + self.refusal if self.is_off else _out_of_reach("the token is refused")
@@ -121,8 +121,8 @@ class _Platform:
 class Supervisor:
     """Keeps platforms connected. Their events go to `sink`.
 
-    After a platform was opened, `on_open` is awaited, and repeated until it succeeds. Only then
-    does the supervisor listen to the platform.
+    After a platform was opened, `on_open` is awaited and repeated until it succeeds. Only then does
+    the supervisor listen to the platform.
     """
 
     sink: InboundSink
@@ -132,7 +132,7 @@ class Supervisor:
 
     @property
     def states(self) -> Mapping[str, str]:
-        """The state of each platform, as `/status` shows it."""
+        """Return the state of each platform, as `/status` shows it."""
         return {name: platform.state for name, platform in self._platforms.items()}
 
     async def watch_platforms(
@@ -144,10 +144,10 @@ class Supervisor:
     ) -> None:
         """Report changes of the platforms' states until cancelled.
 
-        Whenever a state has changed, `on_change` gets all states, including those of
-        `load_other_states`. `on_outage` gets the name and the state of a platform that has been
-        down for `DEAD_AFTER_S`, and again when the platform is connected. `on_connected` gets the
-        name of each platform that was connected, for the first time or again.
+        When a state changes, `on_change` gets all states, including those of `load_other_states`.
+        `on_outage` gets the name and the state of a platform that has been down for `DEAD_AFTER_S`,
+        and again when it's connected. `on_connected` gets the name of each platform whenever it's
+        connected.
         """
         reported_states: Mapping[str, str] | None = None
         while True:
@@ -165,7 +165,7 @@ class Supervisor:
             await asyncio.sleep(STATE_POLL_S)
 
     def _note_connection(self, name: str, platform: _Platform) -> bool:
-        """Log that a platform was connected or lost. Returns whether it was just connected."""
+        """Log that a platform was connected or lost. Return whether it was just connected."""
         state = platform.state
         is_up = state in (CONNECTED, ENDED)
         was_up = platform.down_since is None
@@ -178,7 +178,7 @@ class Supervisor:
         return is_up and not was_up
 
     async def _report_outage(self, name: str, platform: _Platform, on_outage: OnOutage) -> None:
-        """Report an outage, and later its end, once each."""
+        """Report an outage and its end, once each."""
         if platform.is_dead != platform.is_outage_reported:
             await on_outage(name, platform.state)
             platform.is_outage_reported = platform.is_dead
@@ -186,8 +186,8 @@ class Supervisor:
     async def run(self, adapter: Adapter) -> None:
         """Keep a platform connected until cancelled.
 
-        Ends earlier if the input of the platform ends, or if only other settings can help. A
-        platform that refuses the token is tried again, after some minutes only every hour.
+        Ends earlier if the input of the platform ends, or if only a change of the settings can
+        help. If the platform rejects the token, it's retried, after some minutes only once an hour.
         """
         loop = asyncio.get_running_loop()
         platform = _Platform(adapter, loop.time())
@@ -249,8 +249,8 @@ def _out_of_reach(reason: str) -> str:
 def contain_adapter_errors(attempts: int = 0) -> Iterator[None]:
     """Turn an unexpected error from an adapter's reply into a DeliveryError.
 
-    `attempts` is how often the delivery failed before. The error is permanent after
-    `MAX_ADAPTER_ERRORS` attempts.
+    `attempts` is the number of earlier failed attempts. After `MAX_ADAPTER_ERRORS` attempts, the
+    error is permanent.
     """
     try:
         yield
@@ -272,7 +272,7 @@ async def watch_store(
     """Await `on_change` after each change of the store, until cancelled.
 
     A new `data_version` means that another process has changed the store. This process sets
-    `changed` after its own changes. If the store can't be read, `on_change` is repeated.
+    `changed` after its own changes. If the store can't be read, `on_change` is called again later.
     """
     known_version: int | None = None
     while True:
@@ -296,8 +296,8 @@ async def watch_store(
 async def run_chores(chores: Sequence[Callable[[], Awaitable[bool]]]) -> None:
     """Run maintenance in small steps until cancelled.
 
-    Each call of a chore does one step and returns True if there is more to do. The steps are small,
-    so that messages needn't wait for maintenance.
+    Each call of a chore does one step and returns True if there is more to do. The steps are small
+    so that messages needn't wait for them.
     """
     while True:
         has_more = False

@@ -1,10 +1,10 @@
-"""Answers admitted events: runs commands, and has the model answer messages.
+"""Answers admitted events: runs commands, and lets the model answer messages.
 
-Each event has its own task, which waits in the queue of the event's address. When the task's turn
-comes, it answers the whole batch at the head of the queue. It does nothing if another task has
+Each event has its own task, which waits in the queue of the event's address. When it's the task's
+turn, it answers the whole batch at the head of the queue. It does nothing if another task has
 already answered its event as part of a batch.
 
-If something is erased, or a sender loses access, an answer in progress may be based on data that it
+If something is erased or a sender loses access, an answer in progress may be based on data that it
 may no longer use. Such an answer is discarded, and the rest of the batch is answered again.
 """
 
@@ -51,7 +51,7 @@ _log = structlog.get_logger("turns")
 
 
 class TurnDispatcher:
-    """Answers admitted events in the order of their queues, and tracks which are unanswered."""
+    """Answers admitted events in the order of their queues, and tracks the unanswered ones."""
 
     def __init__(
         self,
@@ -82,13 +82,13 @@ class TurnDispatcher:
         self.access_version = 0
 
     def enqueue(self, event: PendingEvent) -> None:
-        """Queue an admitted event. It's answered once `serve` is called with its entry id."""
+        """Queue an admitted event. It's answered after `serve` is called with its entry id."""
         self._admitted[event.entry.id] = event
         if event.kind is not EventKind.IMMEDIATE:
             self._queues.add(event)
 
     def serve(self, entry_id: int) -> Awaitable[None]:
-        """Start a task that answers an admitted event: see `core.ports.InboundSink`.
+        """Start a task that answers an admitted event. See `core.ports.InboundSink`.
 
         The caller may await the result. Cancelling the caller doesn't cancel the task.
         """
@@ -120,7 +120,7 @@ class TurnDispatcher:
         self._mark_answered(event)
 
     async def _answer_in_turn(self, event: PendingEvent) -> AnsweredTurn | None:
-        """Answer the event's batch when its turn comes.
+        """Wait for the event's turn in the queue, and answer its batch.
 
         Returns the model's turn, or None if the model didn't answer.
         """
@@ -137,7 +137,7 @@ class TurnDispatcher:
 
     @property
     def unanswered_count(self) -> int:
-        """The number of events whose answer is being written or delivered."""
+        """Return how many events have an answer that is being written or delivered."""
         return len(self._unanswered)
 
     async def drain(self, timeout_s: float) -> None:
@@ -163,7 +163,7 @@ class TurnDispatcher:
             task.cancel()
 
     async def amend(self, inbound: Inbound) -> None:
-        """Apply an edit or a deletion to a message, whether it's waiting, running or stored."""
+        """Apply an edit or a deletion to a message that is waiting, running or stored."""
         event = self._queues.find(inbound)
         if event is not None and event.is_waiting:
             if inbound.kind == "delete":
@@ -177,7 +177,7 @@ class TurnDispatcher:
             event.changes.append(inbound)
 
     async def load_latest_question(self, inbound: Inbound) -> str | None:
-        """Return the text of an edited message before the edit if nothing but its answer follows.
+        """Return the text of an edited message before the edit, if only its answer follows it.
 
         Returns None for incognito messages, and if a tool may have changed something for the
         answer, because a second answer might do that again. While the message is being answered,
@@ -197,17 +197,17 @@ class TurnDispatcher:
         return text if self._runner.are_read_only(tool_names) else None
 
     async def recheck_access(self) -> None:
-        """Withdraw the events of all senders who lost access, in this or in another process."""
+        """Withdraw the events of senders who lost access, in this or in another process."""
         self.access_version += 1
         await self.revoke_unserved((*self._admitted.values(), *self._unanswered))
 
     async def revoke_unserved(self, events: Sequence[PendingEvent]) -> None:
-        """Withdraw the events whose senders have lost access: see `BatchRunner`."""
+        """Withdraw the events whose senders have lost access. See `BatchRunner`."""
         await self._batches.revoke_unserved(events)
 
 
 class TurnRunner:
-    """Answers one batch: runs its command, or has the model answer its messages."""
+    """Answers one batch: runs its command, or lets the model answer its messages."""
 
     def __init__(
         self,
@@ -246,10 +246,10 @@ class TurnRunner:
                     await self._agent.sessions.amend(change)
 
     async def _answer(self, batch: Batch) -> AnsweredTurn | None:
-        """Run the command of a batch, or have the model answer its messages.
+        """Run the command of a batch, or let the model answer its messages.
 
-        Group talk that isn't addressed to Mneme is only stored. Messages of a sender who has had
-        too many turns in a row are also only stored. Returns the model's turn, or None.
+        Some messages are only stored: group messages that aren't addressed to Mneme, and those of a
+        sender who has had too many turns in a row. Returns the model's turn, or None.
         """
         event = batch.last
         if event.command is not None:
@@ -273,7 +273,7 @@ class TurnRunner:
         return await self._ask_model(batch, is_last_turn=is_last_turn)
 
     async def _store_talk(self, turn: Turn) -> None:
-        """Store group talk that isn't addressed to Mneme, with its files if the settings say so."""
+        """Store unaddressed group messages, with their files if the settings say so."""
         media = self._agent.media
         has_files = any(entry.inbound.attachments for entry in turn.entries)
         if has_files and media is not None and media.options.group_talk:
@@ -281,7 +281,7 @@ class TurnRunner:
         await self._agent.store_unanswered(turn)
 
     async def _talk_about_reminders(self, batch: Batch) -> AnsweredTurn | None:
-        """Answer a batch by rules. Returns None if none of its messages concerns reminders."""
+        """Answer a batch without a model, or return None if no message concerns reminders."""
         if not await self._batches.begin(batch):
             return None
         answered_turn = await self._batches.retry_stale_reads(batch, self._answer_by_rules)
@@ -322,7 +322,7 @@ class TurnRunner:
         return await self._agent.store_exchange(turn, answer, actions)
 
     async def _answer_expired_button(self, event: PendingEvent) -> None:
-        """Close the entry of a button press without an action, and say that the button expired."""
+        """Close the inbox entry of a button press, and reply that the button has expired."""
         await self._delivery.inbox.close([event.entry.id])
         texts = load_texts(event.inbound.language)
         answer = Answer(text=texts.BUTTON_EXPIRED, is_private=True)
@@ -331,12 +331,12 @@ class TurnRunner:
     async def _run_command(self, batch: Batch, command: Command) -> AnsweredTurn | None:
         """Run a command, which is alone in its batch.
 
-        `/stop` first stops the running turn, before it waits for anything. The answer of the
-        stopped turn says that it was stopped. So `/stop` itself gets an answer only if it is an
-        interaction, which a platform shows as failed without an answer.
+        `/stop` first stops the running turn, before it waits for anything. The answer of that turn
+        says that it was stopped. So `/stop` gets its own answer only if it's an interaction,
+        because platforms show an unanswered interaction as failed.
 
-        Some commands, such as `/retry`, have the model answer. In that case, this returns the
-        model's turn; otherwise, it returns None.
+        For some commands, such as `/retry`, the model answers, and this returns the model's turn.
+        Otherwise, it returns None.
         """
         event = batch.last
         inbound = event.inbound
@@ -382,7 +382,7 @@ class TurnRunner:
     ) -> Answer:
         """Run a command, store its answer and return it.
 
-        If the answer has `asks_again`, the model answers instead, so nothing is stored.
+        If the answer has `asks_again`, the model will answer instead, so nothing is stored.
         """
         session = await self._agent.sessions.ensure_session(turn)
         context = CommandContext(
@@ -419,12 +419,12 @@ class TurnRunner:
         return question is not None and self.are_read_only(question[1])
 
     def are_read_only(self, tool_names: Sequence[str]) -> bool:
-        """Whether tools with these names change nothing."""
+        """Return whether none of the tools with these names changes anything."""
         tools = self._agent.tool_runner.tools
         return all(name in tools and tools[name].is_read_only for name in tool_names)
 
     async def _ask_model(self, batch: Batch, *, is_last_turn: bool = False) -> AnsweredTurn | None:
-        """Have the model answer a batch, and send the answer as a reply to the newest event.
+        """Let the model answer a batch, and send the answer as a reply to the newest event.
 
         If `is_last_turn`, the answer says that Mneme won't answer the sender's next messages.
         Returns None if nothing is left to answer, or if an earlier process has delivered the
@@ -458,7 +458,7 @@ class TurnRunner:
         return answered_turn
 
     async def _receive_files(self, batch: Batch, turn: Turn) -> Turn:
-        """Keep the files of a turn, and note what became of them."""
+        """Download and store the files of a turn, and record the result for each file."""
         turn, batch.receptions = await self._agent.receive_files(turn)
         media = self._agent.media
         shows_transcript = media is not None and media.options.show_transcript
@@ -539,7 +539,7 @@ class TurnRunner:
         """Deliver the answer to a batch.
 
         If `answer` is None, the answer may have been stored in the outbox before a sender lost
-        access. If the outbox has no answer either, the messages were erased, and the reply says so.
+        access. If it isn't in the outbox either, the messages were erased, and the reply says so.
         Answers that the person couldn't receive earlier are appended.
         """
         event = batch.last
@@ -564,7 +564,7 @@ class TurnRunner:
 
 
 class BatchRunner:
-    """Begins the reply to a batch, repeats work on stale data, and removes events from batches."""
+    """Begins replies to batches, repeats work on outdated data, and removes events from batches."""
 
     def __init__(
         self,
@@ -579,10 +579,10 @@ class BatchRunner:
         self._adapters = adapters
 
     async def begin(self, batch: Batch) -> bool:
-        """Show that an answer is being written, and return True. Each reply shows this only once.
+        """Show that an answer is being written, once per reply. Return True if it's still needed.
 
-        Returns False if an earlier process has already delivered the answer. The batch is then
-        closed without another answer.
+        If an earlier process has already delivered the answer, the batch is closed and False is
+        returned.
         """
         event = batch.last
         if batch.outbox_item.is_over:
@@ -599,7 +599,7 @@ class BatchRunner:
     ) -> T | None:
         """Run `work` on the batch, and repeat it after each StaleReadError.
 
-        Returns None if the batch has no open entries left: all were erased or answered.
+        Returns None if the batch has no open entries left, because all were erased or answered.
         """
         while True:
             turn = await self._build_turn(batch)
@@ -614,8 +614,8 @@ class BatchRunner:
     async def _build_turn(self, batch: Batch) -> Turn:
         """Build a turn from the open entries of a batch, except those of revoked events.
 
-        If something that the conversation sees is being erased, this waits for the erasure. Raises
-        StoreError if that takes too long.
+        Waits while something that the conversation can see is being erased. Raises StoreError if
+        that takes too long.
         """
         newest = batch.last.inbound
         view = await self._access.load_view(batch.scope, newest.account, batch.entry_ids)
@@ -672,7 +672,7 @@ class BatchRunner:
 
 
 def _has_mark(text: str) -> bool:
-    """Return True if a paragraph of an answer may be a mark such as "[stopped]"."""
+    """Return whether a paragraph of an answer may be a mark such as "[stopped]"."""
     return text.startswith(("[", "(")) or "\n\n[" in text or "\n\n(" in text
 
 

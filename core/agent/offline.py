@@ -496,7 +496,7 @@ def _time_of_last_message(messages: Sequence[Json], zone: ZoneInfo) -> datetime:
 def _speaker(item: Json, texts: OfflineTexts) -> str:
     """Return the speaker of a search result.
 
-    Examples: "I", "You", "Ana", "Somebody (forwarded by Ana)".
+    Examples: "I", "You", "Ana", "Someone (forwarded by Ana)".
     """
     if item["role"] == "assistant":
         return texts["speaker_i"]

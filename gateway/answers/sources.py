@@ -84,9 +84,7 @@ class SourceWriter:
                 return await self._render_file(source, file)
 
     async def _render_message(self, message: CitedMessage) -> str:
-        """Return a message's date and text, or the web page if the message is the result
-        of a tool.
-        """
+        """Return a message's date and text, or the web page that a tool's message contains."""
         if message.role == "tool":
             ids = [message.message_id]
             rows = await self.services.conversations.load_messages(ids, self.scopes)

@@ -205,9 +205,7 @@ def _take_place(arguments: str) -> tuple[str, bool]:
 
 
 def _name_place(key: str, context: CommandContext) -> str:
-    """Return the key in the texts `SETUP_PLACES` for what a setting applies to, such as a
-    server.
-    """
+    """Return what a setting applies to, such as a topic, as a key of `SETUP_PLACES`."""
     is_discord = bool(context.inbound.server_id)
     if ":server:" in key:
         return "server"

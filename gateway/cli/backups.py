@@ -71,7 +71,7 @@ def backup_command(
     as_json: AsJson = False,
     scheduled: Annotated[bool, typer.Option("--scheduled", hidden=True)] = False,
 ) -> None:
-    """Copy everything into one file, also while Mneme runs.
+    """Copy everything into one file, even while Mneme is running.
 
     The file has the messages, notes, facts, jobs, skills, settings and plugins; secrets only with
     --with-secrets. It's opened and checked before it counts. Older backups are then rewritten
@@ -130,7 +130,7 @@ def restore_command(
     ] = None,
     yes: Yes = False,
 ) -> None:
-    """Replace everything by a backup, while Mneme is stopped.
+    """Replace everything with a backup, while Mneme is stopped.
 
     The backup is checked first. Your current data stays next to the new one until you delete it.
     What you have forgotten since the backup is erased again.
@@ -186,7 +186,7 @@ def import_everything(file: Path) -> None:
 
 
 def upgrade_command(as_json: AsJson = False) -> None:
-    """Say how Mneme was installed, and what to type to update it.
+    """Show how Mneme was installed and how to update it.
 
     Nothing is changed. The first start of a newer version makes a backup before it changes
     state.db.

@@ -33,7 +33,7 @@ def completion_command(
     install: Annotated[bool, typer.Option("--install")] = False,
     remove: Annotated[bool, typer.Option("--remove")] = False,
 ) -> None:
-    """Print the script with which your shell completes commands and options of mneme."""
+    """Print a script that lets your shell complete mneme's commands and options."""
     if install and remove:
         raise typer.BadParameter(texts.compose("install_or_remove"), param_hint="--remove")
     script = get_completion_script(

@@ -185,7 +185,7 @@ def unset_command(key: Key) -> None:
 def edit_command() -> None:
     """Open mneme.toml in your editor ($VISUAL or $EDITOR), and keep the changes if they are right.
 
-    Mistakes are listed with their lines, and you can correct them. Nothing is changed before.
+    Mistakes are listed with their lines, and you can correct them. Until then, nothing is changed.
     """
     with shell.exit_on_error():
         draft = SettingsDraft(is_broken_allowed=True)
@@ -366,8 +366,6 @@ def describe_effect(report: Mapping[str, Any] | None, key: str) -> str:
 
 
 def _concerns(path: str, key: str) -> bool:
-    """Return whether `path` names the option `key`, an option in its table, or a secret of that
-    name.
-    """
+    """Return whether `path` is the option `key`, in its table, or a secret of that name."""
     name = key.replace('"', "")
     return not name or path in (name, f"variables.{name}") or path.startswith(f"{name}.")

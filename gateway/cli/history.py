@@ -290,7 +290,7 @@ def import_command(
     Messages that are already known are skipped, so you can repeat an interrupted import.
 
     The events and tasks of a calendar file (trip.ics) become reminders. They are listed first, and
-    you are asked for a yes.
+    you're asked to confirm.
 
     A file of `mneme export --all` is put into a new home as it was.
     """

@@ -124,8 +124,7 @@ def app(words: Sequence[str] = ()) -> typer.Typer:
 
     class RootGroup(TyperGroup):
         def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-            """Print a short introduction if no command is given, and translate the help before it's
-            shown.
+            """Print a short introduction if no command is given, and translate help texts.
 
             Shell completion also parses an empty command line. It gets the descriptions of the
             commands, and nothing is printed.

@@ -165,7 +165,7 @@ def import_command(
 ) -> None:
     """Take over the MCP servers of another assistant.
 
-    Values that look like keys go into secrets.env. Servers that Mneme already has are left alone.
+    Values that look like keys go into secrets.env. Servers that Mneme already has aren't changed.
     """
     with shell.exit_on_error():
         servers = _read_servers(file)
@@ -250,8 +250,8 @@ def serve_command(
     """Let another program use the memory, as an MCP server.
 
     Without --http, it speaks over standard input and output: name `mneme mcp serve` as the command
-    in the settings of the other program. A program may search what was said and read facts. What
-    it wants to store waits for your yes.
+    in the settings of the other program. A program can search your messages and read facts.
+    Anything it wants to store waits for your approval.
     """
     key = "" if http is None else _load_key(http)
 

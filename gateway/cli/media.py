@@ -37,7 +37,7 @@ def add_commands(root: typer.Typer) -> None:
 def list_command(
     words: Words = None, limit: Limit = 20, scope: InScope = None, as_json: AsJson = False
 ) -> None:
-    """List files, the latest first. With words, it lists those whose text or name has them."""
+    """List files, latest first. With words, it lists files whose text or name contains them."""
 
     async def work(services: Services, context: CommandContext) -> object:
         text = " ".join(words or [])
@@ -95,7 +95,7 @@ def remove_command(number: Number, scope: InScope = None, yes: Yes = False) -> N
 
 
 def usage_command(as_json: AsJson = False) -> None:
-    """Show how much room all files take, and the limit."""
+    """Show how much space all files take, and the limit."""
 
     async def work(services: Services, _: CommandContext) -> object:
         usage = await services.files.measure_usage()

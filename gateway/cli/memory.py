@@ -113,7 +113,7 @@ def list_changes_command(
     scope: InScope = None,
     as_json: AsJson = False,
 ) -> None:
-    """List changes to notes and skills, latest first. With a number: those before that change."""
+    """List changes to notes and skills, latest first. With a number, it lists those before it."""
 
     async def load_json(services: Services, scopes: frozenset[Scope]) -> object:
         bound = {} if before is None else {"before": before}

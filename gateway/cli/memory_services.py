@@ -1,6 +1,4 @@
-"""The shell commands `mneme memory providers`, `setup`, `sync` and `engine`, for memory
-services.
-"""
+"""The shell commands `mneme memory providers`, `setup`, `sync` and `engine`."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def run_command(
 
 
 def chat_command() -> None:
-    """Chat in this terminal, also while Mneme runs.
+    """Chat in this terminal, even while Mneme is running.
 
     In a pipe, each line is a message. Answers go to standard output until the input ends.
     """
@@ -333,7 +333,7 @@ def check_command(
     """Check the settings, SQLite, state.db, the model and the tokens.
 
     The output describes each problem and how to solve it. With --security, nothing is called: the
-    output lists who is served and by what, groups, limits, servers, plugins, skills and rights.
+    output lists who gets answers and why, groups, limits, servers, plugins, skills and rights.
     """
     from gateway.check import repair_indexes, run_checks
 
@@ -466,9 +466,7 @@ def usage_command(
 
 
 def _spending_to_json(spending: Spending) -> dict[str, object]:
-    """Return the tokens, the costs and the causes of cache misses of model calls as a JSON
-    object.
-    """
+    """Return the tokens, costs and cache misses of model calls as a JSON object."""
     usage = spending.usage
     cost, uncached_cost = spending.cost, spending.uncached_cost
     return {

@@ -263,9 +263,7 @@ def render_plain(markdown: str) -> str:
 
 
 def _use_shell_commands(markdown: str) -> str:
-    """Replace chat commands in a text with shell commands, such as `/status` with `mneme
-    status`.
-    """
+    """Replace chat commands in a text with shell commands: `/status` -> `mneme status`."""
     return _CHAT_COMMAND.sub("`mneme ", markdown)
 
 

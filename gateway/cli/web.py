@@ -1,6 +1,4 @@
-"""The shell command `mneme web`: prints a link to the local page, and serves the page if
-necessary.
-"""
+"""The shell command `mneme web`: prints a link to the local page, which it serves if needed."""
 
 from __future__ import annotations
 

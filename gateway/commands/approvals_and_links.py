@@ -268,9 +268,7 @@ async def _list_waiting(texts: Texts, services: Services) -> Answer:
 
 
 async def _announce_decision(texts: Texts, services: Services, link: Link) -> Answer:
-    """Notify both sides of a link about the owner's decision, and return the answer for
-    the owner.
-    """
+    """Notify both sides of a link of the owner's decision. Return the answer for the owner."""
     notice = Answer(text=texts.LINK_JOINED if link.is_joined else texts.LINK_REFUSED)
     for side, address in (("offered", link.address), ("claimed", link.claiming_address)):
         key = f"link:{link.digest}:{side}:{link.is_joined}"
@@ -302,9 +300,7 @@ async def _send_notice(
 
 
 def _describe_sender(texts: Texts, context: CommandContext) -> Answer:
-    """Return the answer to /whoami: the person's name and ids, and who can see this chat's
-    messages.
-    """
+    """Return the answer to /whoami: a person's name and ids, and who sees their messages."""
     account = context.account
     words = texts.table("WHOAMI_WORDS")
     identity = texts.WHOAMI.format(

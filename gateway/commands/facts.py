@@ -123,9 +123,7 @@ class FactCommands:
         return await self._run_action(action, fact, rest, context)
 
     async def find_facts(self, text: str, context: CommandContext, limit: int) -> Sequence[Fact]:
-        """Return the facts that match `text`, best first, or the latest facts if `text` is
-        empty.
-        """
+        """Return the facts that match `text`, best first. Without text, return the latest."""
         if not text:
             return await self._facts.list_page(context.scopes, limit)
         question = Question(text, context.scopes, self._services.clock.now(), context.account)
@@ -412,8 +410,7 @@ class FactCommands:
         )
 
     async def _erase(self, fact: Fact | None, token: str, context: CommandContext) -> Answer:
-        """Erase a fact and the messages that the person confirmed. `token` identifies these
-        messages.
+        """Erase a fact and the messages that the person confirmed, which `token` identifies.
 
         The fact is deleted last, so the command can be repeated after a crash.
         """

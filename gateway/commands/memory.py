@@ -351,9 +351,7 @@ class MemoryCommands:
             await database.write(lambda connection: end_approved_call(connection, approval))
 
     def _is_lookup(self, note: PendingNote) -> bool:
-        """Return whether a pending item is a tool call that only looks something up on the
-        internet.
-        """
+        """Return whether a pending item is a tool call that only looks something up."""
         if note.target != TOOL_CALL or self._tool_runner is None:
             return False
         tool = self._tool_runner.tools.get(note.operations[0].path)
@@ -443,9 +441,7 @@ class MemoryCommands:
         return Answer(text="\n\n".join(paragraphs))
 
     def _render_change(self, texts: Texts, change: NoteChange) -> str:
-        """Render one line of the history: number, time, file, action, author, and the old and new
-        text.
-        """
+        """Render one line of the history: number, time, file, action, author and texts."""
         at = texts.format_moment(change.at, self._zone)
         place = "/".join(change.skill or (ALL_FILES.get(change.target, ""),))
         words = texts.table("HISTORY")

@@ -1,4 +1,4 @@
-"""/model and /tools: which models answer and help, and what a person lets them use outside."""
+"""/model and /tools: choose the models of a conversation, and the tools that a person allows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ModelCommands:
     async def run(self, command: Command, context: CommandContext) -> Answer:
         """Show the models of the conversation, or set one of them.
 
-        Raises Refused if there is no model, if the settings don't offer the model, or if this
+        Raises Refused if no model is configured, if the settings don't offer the model, or if this
         person may not choose it.
         """
         texts = context.texts
@@ -50,7 +50,10 @@ class ModelCommands:
         return await self._choose(name, context)
 
     async def autocomplete(self, source: str, typed: str, scope: Scope) -> Mapping[str, str]:
-        """Return the offered models whose names contain `typed`, and "helper NAME" for helpers."""
+        """Return the offered models whose names contain `typed`.
+
+        Helpers have the form "helper NAME".
+        """
         names = [*self._options.offered_models]
         helpers = self._options.offered_helpers
         if len(helpers) > 1:
@@ -58,7 +61,7 @@ class ModelCommands:
         return {name: name for name in names if typed.lower() in name.lower()}
 
     async def _show(self, context: CommandContext) -> Answer:
-        """Name the models that answer and help here, with a button for each other one."""
+        """Show this conversation's chat and helper models, with a button for each other one."""
         texts = context.texts
         options = self._options
         current = options.keep_name(context.session.model)
@@ -84,7 +87,10 @@ class ModelCommands:
         return Answer(text=text, buttons=tuple(buttons))
 
     def _describe_model(self, name: str, context: CommandContext) -> str:
-        """Say that a model answers here, or why it doesn't and which one has answered instead."""
+        """Return a sentence about the chat model.
+
+        If the model fails, the sentence says why and which model answers instead.
+        """
         texts = context.texts
         session = context.session
         conversation_id = session.root_id or session.id
@@ -98,14 +104,17 @@ class ModelCommands:
         return text
 
     async def _load_lacks(self, name: str) -> frozenset[Ability]:
-        """Return the abilities that a model lacks, by the settings and by its refusals."""
+        """Return the features that a model doesn't support.
+
+        The settings list them, or the model's server has rejected requests that use them.
+        """
         lacks = self._options.known_lacks(name)
         if self._options.forgets_lacks(name):
             return lacks
         return lacks | await self._limits.load_lacks(name)
 
     async def _show_helper(self, context: CommandContext) -> Answer:
-        """Name the model that helps here, with a button for each other one."""
+        """Show the helper model of this conversation, with a button for each alternative."""
         texts = context.texts
         helper = await self._load_helper(context)
         others = [name for name in self._options.offered_helpers if name != helper]
@@ -126,7 +135,7 @@ class ModelCommands:
     async def _choose_helper(self, name: str, context: CommandContext) -> Answer:
         """Set the helper model of the conversation.
 
-        Raises Refused if the settings don't offer it.
+        Raise Refused if the settings don't offer it.
         """
         texts = context.texts
         if name.lower() == DEFAULT_WORD:
@@ -137,7 +146,7 @@ class ModelCommands:
         return Answer(text=texts.HELPER_SET.format(model=model))
 
     async def _choose(self, name: str, context: CommandContext) -> Answer:
-        """Set the model of the conversation. Raises Refused if that isn't possible."""
+        """Set the chat model of the conversation. Raise Refused if that isn't possible."""
         texts = context.texts
         model = self._options.chat
         if name.lower() != DEFAULT_WORD:
@@ -147,14 +156,14 @@ class ModelCommands:
 
 
 def _make_helper_button(texts: Texts, name: str) -> Button:
-    """Return the button that chooses a helper model."""
+    """Return a button that chooses a helper model."""
     return make_button(texts.HELPER_BUTTON.format(model=name), "model", f"{HELPER_WORD} {name}")
 
 
 def _find(texts: Texts, name: str, offered: Sequence[str]) -> str:
-    """Return the offered model that `name` means. The part before the slash may be left out.
+    """Return the offered model with this name. The part before the slash may be left out.
 
-    Raises Refused if none or several match.
+    Raises Refused if no model matches, or more than one.
     """
     if name in offered:
         return name
@@ -168,8 +177,8 @@ def _find(texts: Texts, name: str, offered: Sequence[str]) -> str:
 class ToolCommands:
     """Answers /tools: each person switches the web, the calendar and MCP servers on and off.
 
-    The tools stay in the prompt, so that its cache holds. A call of a tool that is switched off is
-    refused, and the model tells the person why.
+    A tool that is switched off stays in the prompt, because removing it would invalidate the prompt
+    cache. Calls of the tool are refused, and the model explains why.
     """
 
     specs = load_specs("tools")
@@ -181,7 +190,7 @@ class ToolCommands:
         self._groups = sorted(groups - {""})
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """List the groups of tools with a button for each, or switch one on or off.
+        """List the groups of tools with a button for each, or switch a group on or off.
 
         Raises Refused if there is no such group.
         """

@@ -1,6 +1,6 @@
-"""/forget: erase all messages about a subject, and everything that was derived from them.
+"""/forget: erases all messages about a subject, and everything derived from them.
 
-The person sees a list first. Nothing is erased before they confirm it.
+The person first sees a list. Nothing is erased before they confirm it.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ class ForgetCommands:
         self._zone = services.zone
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """Search and ask for confirmation. If the list is already confirmed, erase it.
+        """List what would be erased and ask for confirmation, or erase a confirmed list.
 
-        In a group, its admins and the owner erase what anyone said there, and members what they
-        said themselves.
+        In a group, admins and the owner can erase what anyone wrote there. Members can erase what
+        they wrote themselves.
         """
         texts = context.texts
         request = context.erasure_request
@@ -74,7 +74,7 @@ class ForgetCommands:
 
 
 def render_erasure_list(texts: Texts, erasure_list: ErasureList, zone: tzinfo) -> str:
-    """List what an erasure would remove, so that the person can confirm it."""
+    """Return a list of what an erasure would remove, for the person to confirm."""
     things = _describe_counts(texts, erasure_list, "copy")
     end = ":" if erasure_list.items else "."
     lines = [f"{texts.FORGET_QUESTION.format(things=things)}{end}", ""]
@@ -96,12 +96,12 @@ def _render_item(texts: Texts, item: ErasureItem, zone: tzinfo) -> str:
 
 
 def is_owner_alone(context: CommandContext) -> bool:
-    """Whether the owner asks where no one else reads the answer."""
+    """Return whether the owner asks in a place where no one else can read the answer."""
     return context.is_owner and not context.is_answer_public
 
 
 async def describe_copies(texts: Texts, services: Services, *, is_owner: bool) -> Sequence[str]:
-    """Return sentences about backups that still contain the erased texts."""
+    """Return sentences about the backups that still contain the erased texts."""
     # Imported here because most commands don't need it.
     from gateway.upkeep.backups import describe_remaining_copies
 
@@ -112,9 +112,9 @@ async def describe_copies(texts: Texts, services: Services, *, is_owner: bool) -
 
 
 def render_receipt(texts: Texts, receipt: ErasureList, copies: Sequence[str] = ()) -> str:
-    """Say how much an erasure has removed, and where the words still are.
+    """Return a text that says how much was erased, and where the erased words remain.
 
-    `copies` has the sentences of `describe_copies`.
+    `copies` contains the sentences of `describe_copies`.
     """
     things = _describe_counts(texts, receipt, "copied")
     sentences = [texts.FORGOTTEN_THINGS.format(things=things)]
@@ -134,7 +134,8 @@ def render_receipt(texts: Texts, receipt: ErasureList, copies: Sequence[str] = (
 def _describe_remains(texts: Texts, receipt: ErasureList) -> Sequence[str]:
     """Return sentences about texts that still contain the words of the request.
 
-    The list is empty if an earlier call carried out this erasure. The words were then deleted, too.
+    The list is empty if an earlier call carried out this erasure, because the words were deleted
+    with it.
     """
     if receipt.remaining_counts is None:
         return []
@@ -160,16 +161,17 @@ def _describe_remains(texts: Texts, receipt: ErasureList) -> Sequence[str]:
 
 
 def _remains_key(receipt: ErasureList) -> str:
-    """Return the key, in the table ``LEFT``, of the reason why something remains."""
+    """Return the key in the text table ``LEFT`` for the reason why something remains."""
     if receipt.request.is_limited:
         return "limited"
     return "narrowed" if receipt.is_narrowed else "other"
 
 
 def _describe_counts(texts: Texts, erasure_list: ErasureList, copies: str) -> str:
-    """Render ``3 messages and 1 reminder, and 2 things that repeat it``.
+    """Render the counts of an erasure: ``3 messages and 1 reminder, and 2 things that repeat it``.
 
-    `copies` is the noun for what repeats the words: "copy" before an erasure, or "copied" after it.
+    `copies` is the noun for texts that repeat the words: "copy" before the erasure, "copied" after
+    it.
     """
     nouns = {"job": "reminder", "room": "thing"}
     counts = [

@@ -1,6 +1,7 @@
 """/recall and /why: search the history, and show what an answer was based on.
 
-`core/search/query.py` describes the query language; `core/search/rendering.py` renders the results.
+The query language is described in `core/search/query.py`. Results are rendered by
+`core/search/rendering.py`.
 """
 
 import json
@@ -52,7 +53,7 @@ _LEADING_OR_TRAILING_SWITCH = re.compile(
 
 
 class RecallCommands:
-    """Answers /recall. If a switch asks for a model's help, `expanded_recall` is searched."""
+    """Answers /recall. If a switch requests a model's help, `expanded_recall` is searched."""
 
     specs = load_specs("recall")
 
@@ -62,7 +63,7 @@ class RecallCommands:
         self._zone = zone
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """Search the history; add buttons to read on, to continue, and for the next page."""
+        """Search the history. Buttons read on, continue a session, or show the next page."""
         texts = context.texts
         text, switches = _split_switches(command.arguments)
         is_deep = not _DEEP_SWITCHES.isdisjoint(switches)
@@ -108,7 +109,7 @@ class RecallCommands:
 
 
 class WhyCommand:
-    """Answers /why: what the model was given for an answer, apart from the conversation."""
+    """Answers /why: shows what the model was given for an answer, besides the conversation."""
 
     specs = load_specs("why")
 
@@ -116,9 +117,9 @@ class WhyCommand:
         self._conversations = conversations
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """List the recalled lines, look-ups and files of the last answer, or of the n-th last.
+        """List the recalled lines, look-ups and files of the last answer, or of an earlier one.
 
-        Raises Refused if there is no such answer.
+        The argument counts answers from the end. Raises Refused if there is no such answer.
         """
         texts = context.texts
         number = parse_number(command.arguments.strip() or "1")
@@ -136,9 +137,9 @@ class WhyCommand:
 
 
 def _list_recalled(texts: Texts, turn: Sequence[Message]) -> Iterator[str]:
-    """Yield the recalled lines that the messages of a turn were sent with, as list items.
+    """Yield the recalled lines that were sent with the messages of a turn, as list items.
 
-    Each begins with a token: m12 is a message, f3 a fact, n1 a note.
+    Each line begins with a reference: m12 is a message, f3 a fact and n1 a note.
     """
     for row in turn:
         for block in row.memory_blocks:
@@ -153,7 +154,7 @@ def _list_recalled(texts: Texts, turn: Sequence[Message]) -> Iterator[str]:
 
 
 def _list_files(texts: Texts, turn: Sequence[Message]) -> Iterator[str]:
-    """Yield the files whose contents the messages of a turn were sent with."""
+    """Yield the files whose contents were sent with the messages of a turn."""
     for row in turn:
         for block in row.sent_blocks or ():
             if heading := _FILE_HEADING.match(str(block.get("text", ""))):
@@ -162,9 +163,9 @@ def _list_files(texts: Texts, turn: Sequence[Message]) -> Iterator[str]:
 
 
 def _list_calls(texts: Texts, turn: Sequence[Message]) -> Iterator[str]:
-    """Yield the tools that ran in a turn, with their texts and addresses.
+    """Yield the tools that ran in a turn, with their search texts and URLs.
 
-    A call that failed or that waits for a tap gave the model nothing.
+    Calls that failed or wait for approval are left out, because they gave the model nothing.
     """
     given = {
         block.get("tool_use_id")
@@ -191,10 +192,9 @@ def _render_arguments(arguments: Json) -> str:
 
 
 def _split_switches(arguments: str) -> tuple[str, Sequence[str]]:
-    """Split the arguments into the query and its switches.
+    """Split the arguments into the query and its switches, without duplicates.
 
-    For example: ``--summary ferry --rerank`` -> ``("ferry", ["summary", "rerank"])``. A switch that
-    is repeated is returned once.
+    For example: ``--summary ferry --rerank`` -> ``("ferry", ["summary", "rerank"])``.
     """
     text = arguments
     switches: list[str] = []
@@ -209,9 +209,9 @@ def _split_switches(arguments: str) -> tuple[str, Sequence[str]]:
 def _make_result_buttons(
     texts: Texts, results: SearchResults, current_session_id: int
 ) -> list[Button]:
-    """Make buttons to read on in the results, and to continue their sessions.
+    """Return buttons to read on in the results and to continue their sessions.
 
-    There is no button to continue the session that the person is already in. Only the first
+    The person's current session gets no button to continue. Only the first
     `_MAX_SESSIONS_WITH_BUTTONS` sessions get buttons.
     """
     if results.shape in ("scroll", "read"):
@@ -239,10 +239,10 @@ def _make_result_buttons(
 
 
 def _make_scroll_buttons(texts: Texts, result: FoundSession, *, is_scroll: bool) -> list[Button]:
-    """Make the buttons "Earlier" and "Later" for the messages around those that are shown.
+    """Return the buttons "Earlier" and "Later" for the messages around the ones that are shown.
 
-    In a scroll, "Later" continues after the last shown message. Otherwise, the first and the last
-    messages of the session are shown, and "Later" continues after the first messages.
+    While scrolling, "Later" continues after the last message shown. Otherwise, the first and the
+    last messages of a session are shown, and "Later" continues after the first ones.
     """
     buttons: list[Button] = []
     if not result.window:

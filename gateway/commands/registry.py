@@ -1,8 +1,9 @@
-"""Finds the slash command that an event means, runs the command, and prepares its answer.
+"""Finds the slash command for an event, runs it, and prepares its answer.
 
 A command can ask for confirmation with `Answer.confirm_command`. The registry then stores a
-question for the account and the address, which expires after ten minutes. A "yes", or the button
-"Yes", runs the stored command. Any other event cancels the question and is handled as usual.
+question for the account and the address, which expires after ten minutes. If the person replies
+"yes" or presses the button "Yes", the stored command runs. Any other event cancels the question and
+is handled as usual.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ from gateway.texts.command_names import find_alias, translate_action
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandContext:
-    """Who gave a command, where, and with which rights."""
+    """Who runs a command, where, and with which rights."""
 
     inbound: Inbound
     # The command writes to this scope.
@@ -75,39 +76,32 @@ class CommandContext:
 
     @property
     def texts(self) -> Texts:
-        """The texts in the language of the person or the group."""
+        """Return the texts in the language of the person or the group."""
         return load_texts(self.inbound.language)
 
     @property
     def is_answer_public(self) -> bool:
-        """True if other people see the answer.
-
-        This is True in a group, unless the platform shows the answer to this person only.
-        """
+        """Return whether others can see the answer: in a group, unless the platform hides it."""
         return not self.inbound.is_direct and not self.inbound.is_interaction
 
     @property
     def is_member(self) -> bool:
-        """True if the command comes from a group member who isn't the owner.
+        """Return whether the command comes from a group member who isn't the owner.
 
-        Members may read the notes and facts of the group, but the owner decides about them.
+        Members may read the notes and facts of the group. Only the owner decides about them.
         """
         return self.scope.is_group and not self.is_owner
 
     def can_change(self, account: Account | None) -> bool:
-        """Return True if this person may change an item that `account` stored.
+        """Return whether this person may change an item of `account`, or of no one if it's None.
 
-        In a group, only the owner and that account may change the item. None means that the item
-        has no author.
+        In a group, only the owner and the author of an item may change it.
         """
         return not self.is_member or account == self.account
 
     @property
     def idempotency_key(self) -> str:
-        """A key that is the same whenever this command runs, for example again after a crash.
-
-        The command uses the key to create things only once.
-        """
+        """Return a key for creating things once. It's the same if this command runs again."""
         event_id = self.inbound.message_id
         if self.inbound.kind == "action":
             event_id = self.inbound.text
@@ -115,9 +109,9 @@ class CommandContext:
 
     @property
     def author(self) -> Author:
-        """The author of a change that this command makes.
+        """Return the author of a change.
 
-        The author includes the command's message only if people can open that message later.
+        It has the command's message only if people can open that.
         """
         is_message = self.inbound.kind == "message" and not self.inbound.is_interaction
         return Author(
@@ -131,7 +125,7 @@ class CommandContext:
 
     @property
     def erasure_request(self) -> ErasureRequest:
-        """The request of this person to erase something here."""
+        """Return an erasure request with the identity and scopes of this person."""
         return ErasureRequest(
             account=self.account,
             scope=self.scope,
@@ -151,7 +145,7 @@ class CommandGroup(Protocol):
     async def run(self, command: Command, context: CommandContext) -> Answer:
         """Run one command and return its answer.
 
-        Raises Refused, with a sentence for the person, if the command can't be run.
+        Raises Refused with a sentence for the person if the command can't be run.
         """
 
 
@@ -161,7 +155,7 @@ class AutocompletingGroup(Protocol):
 
     @property
     def suggests(self) -> Sequence[str]:
-        """What the group can suggest, as options name it: see `Option.suggests`."""
+        """Return the sources that this group can suggest values for. See `Option.suggests`."""
 
     async def autocomplete(self, source: str, typed: str, scope: Scope) -> Mapping[str, str]:
         """Return the labels of values that match `typed`, by value, best first.
@@ -179,32 +173,32 @@ class ReminderTalk(Protocol):
     open_dialogues: set[tuple[Address, Account]]
 
     async def load(self) -> None:
-        """Load `triggers` and `open_dialogues`."""
+        """Load the data of `triggers` and `open_dialogues`."""
 
     async def answer(self, context: CommandContext) -> TalkAnswer | None:
         """Answer a message, or return None if it doesn't concern reminders."""
 
 
 class ThumbRecorder(Protocol):
-    """Records the thumbs that people put on answers."""
+    """Records people's thumb reactions to answers."""
 
     async def record(self, inbound: Inbound, scope: Scope, scopes: Scopes, is_owner: bool) -> None:
-        """Record a thumb of someone who sees `scopes`, or its removal."""
+        """Record a thumb, or its removal, by a person who can see `scopes`."""
 
     async def find_undo(self, inbound: Inbound, scopes: Scopes) -> Command | None:
-        """Return the command that takes back the only change that an answer reports, or None."""
+        """Return the command that undoes the only change of an answer with a thumb down."""
 
 
 class AnswerSpeaker(Protocol):
-    """Speaks answers to people who want that."""
+    """Turns answers into speech for people who switched that on."""
 
     async def speak(self, inbound: Inbound, outbox_item: OutboxItem, answer: Answer) -> None:
-        """Begin to speak an answer that was stored as `outbox_item`."""
+        """Start to turn an answer into speech. The answer was stored as `outbox_item`."""
 
 
 @dataclass(frozen=True, slots=True)
 class TalkAnswer:
-    """An answer, with the rows of its buttons and of the question for the next message."""
+    """An answer about reminders, with the rows of its buttons and of its follow-up question."""
 
     answer: Answer
     actions: Sequence[ButtonAction]
@@ -238,7 +232,7 @@ SkillCallCheck = Callable[[Inbound, Scope], Awaitable[bool]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolvedInbound:
-    """An event together with the command that it means."""
+    """An event together with the command to run for it, if any."""
 
     # The event. If it calls a skill, it has no `command`: the model gets it as a message.
     inbound: Inbound
@@ -254,7 +248,7 @@ class ResolvedInbound:
 class CommandRegistry:
     """Finds and runs the commands of all groups.
 
-    If `is_skill_call` is None, no message counts as a call of a skill.
+    If `is_skill_call` is None, no message is treated as a call of a skill.
     """
 
     def __init__(
@@ -288,10 +282,7 @@ class CommandRegistry:
         return tuple(self._specs.values())
 
     async def may_concern_reminders(self, inbound: Inbound) -> bool:
-        """Return whether a message may concern reminders, so that `talk` should read it.
-
-        This check is cheap, because it's made for each message.
-        """
+        """Return, after a cheap check, whether a message might be about reminders."""
         is_scheduled = inbound.address.platform == "cron"
         is_too_long = len(inbound.text) > MAX_TALK_CHARS
         if self.talk is None or inbound.origin != "typed" or is_scheduled or is_too_long:
@@ -304,9 +295,10 @@ class CommandRegistry:
         return self.talk.triggers is not None and bool(self.talk.triggers.search(plain))
 
     async def resolve(self, inbound: Inbound, scope: Scope) -> ResolvedInbound:
-        """Find the command that an event means. Call this once, before the event is accepted.
+        """Find the command to run for an event. Call this once, before the event is accepted.
 
-        Like `take_confirmed_command`, this takes the questions that wait for this person here.
+        Like `take_confirmed_command`, this removes the questions that wait for this person in this
+        chat.
         """
         inbound = _resolve_names(await self._unwrap_skill_call(inbound, scope))
         command = await self.resolve_command(inbound, scope)
@@ -321,11 +313,11 @@ class CommandRegistry:
         )
 
     async def resolve_command(self, inbound: Inbound, scope: Scope) -> Command | None:
-        """Return the command that an event means, or None.
+        """Return the command to run for an event, or None.
 
-        The command was typed, confirmed by a "yes", or belongs to the button that was pressed. A
-        button has no command if it has expired or belongs to another scope or person. The event
-        answers or cancels the questions that wait for this person here.
+        The command was typed, confirmed by "yes", or belongs to the pressed button. A button has no
+        command if it has expired or belongs to another scope or person. The event confirms or
+        cancels the questions that wait for this person in this chat.
         """
         if can_confirm(inbound):
             command = await self.take_confirmed_command(inbound)
@@ -342,11 +334,11 @@ class CommandRegistry:
         return replace(action.command, arguments=line)
 
     async def take_confirmed_command(self, inbound: Inbound) -> Command | None:
-        """Take the questions that wait for this person here, and return the confirmed command.
+        """Remove this person's questions in this chat, and return the confirmed command.
 
-        Returns None if no question waits, or if the event confirms none; the questions are then
-        cancelled. Call this for each event for which `can_confirm` returns True, before the event
-        is accepted. After a crash, the same event gets the same result again.
+        Returns None if there's no question or the event doesn't confirm one. Call this for each
+        event for which `can_confirm` returns True, before the event is accepted. If the same event
+        is handled again after a crash, it gets the same result.
         """
         taker = f"{inbound.kind}:{inbound.message_id}"
         now = self._clock.now()
@@ -377,10 +369,10 @@ class CommandRegistry:
         return commands[0]
 
     async def _unwrap_skill_call(self, inbound: Inbound, scope: Scope) -> Inbound:
-        """Return the event without its command if it calls a skill, otherwise unchanged.
+        """Remove the command from an event that calls a skill. Return other events unchanged.
 
-        A skill is called by `/skill` or by its own name. If a command has the same name,
-        the command runs. The question of /ask is a message, too.
+        A skill is called by `/skill` or by its own name. If a command has the same name as a skill,
+        the command runs. /ask is removed too, since its question is an ordinary message.
         """
         if inbound.command is None:
             return inbound
@@ -395,7 +387,7 @@ class CommandRegistry:
         return inbound
 
     def is_read_only(self, command: Command) -> bool:
-        """Return True if the command changes nothing, so it needn't wait in the queue."""
+        """Return whether a command changes nothing, so it can run without waiting in the queue."""
         spec = self._specs.get(command.name)
         if spec is None or spec.changes is None:
             return command != YES_COMMAND
@@ -404,7 +396,7 @@ class CommandRegistry:
         return re.fullmatch(pattern, arguments, re.IGNORECASE | re.DOTALL) is None
 
     def render_stored_text(self, command: Command) -> str:
-        """Return the line of a command for the history, without arguments that aren't stored."""
+        """Return a command as one line for the history, without arguments that aren't stored."""
         if command.arguments and command.name not in _COMMANDS_WITH_SECRETS:
             return f"/{command.name} {command.arguments}"
         return f"/{command.name}"
@@ -412,9 +404,10 @@ class CommandRegistry:
     async def autocomplete(
         self, name: str, typed: str, source: str, scope: Scope
     ) -> Mapping[str, str]:
-        """Return completions for an option of the command `name`; see `AutocompletingGroup`.
+        """Return completions for an option of the command `name`. See `AutocompletingGroup`.
 
-        Without a `source`, `typed` is a whole line, and the completions are whole lines, too.
+        If `source` is empty, `typed` is the whole command line, and the completions are whole
+        lines.
         """
 
         async def load(source: str, value: str) -> Mapping[str, str]:
@@ -427,10 +420,10 @@ class CommandRegistry:
     async def answer(
         self, command: Command, context: CommandContext
     ) -> tuple[Answer, Sequence[ButtonAction]]:
-        """Run a command. Returns its answer and the rows of the answer's buttons.
+        """Run a command, and return its answer and the rows of the answer's buttons.
 
-        The caller stores the rows together with the answer. A refusal becomes the text of the
-        answer. If the command asks for confirmation, the first button is "Yes".
+        The caller stores the rows together with the answer. If the command raises Refused, the
+        error's text is the answer. If the command asks for confirmation, the first button is "Yes".
         """
         try:
             answer = await self.run(command, context)
@@ -470,7 +463,7 @@ class CommandRegistry:
         return replace(answer, buttons=buttons, is_private=is_private), actions
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """Run a command, and return its answer. Raises Refused if the command can't be run."""
+        """Run a command and return its answer. Raise Refused if it can't be run."""
         texts = context.texts
         if command.name in ("help", "start"):
             is_start = command.name == "start"
@@ -492,7 +485,7 @@ class CommandRegistry:
         return await group.run(command, context)
 
     def _render_unknown_command(self, texts: Texts, name: str, platform: str) -> str:
-        """Say that there is no such command, and suggest similar names and synonyms."""
+        """Return an answer to an unknown command that suggests similar names and synonyms."""
         commands = {spec_name: spec_name for spec_name in self._specs}
         for command, words in language_data("synonyms", "gateway.commands").items():
             if command in self._specs or platform == "terminal":
@@ -516,9 +509,8 @@ class CommandRegistry:
     ) -> Answer:
         """Explain one command, list all commands ("all"), or give an introduction.
 
-        For /start, which Telegram sends first, the introduction has buttons with things to try.
-        The list has the owner's commands only for the owner. Raises Refused if there is no
-        such command.
+        Telegram sends /start first, so its introduction has buttons with things to try. Raises
+        Refused if there is no such command.
         """
         texts = context.texts
         name = arguments.strip().lstrip("/").lower()
@@ -541,15 +533,15 @@ class CommandRegistry:
 
 
 def can_confirm(inbound: Inbound) -> bool:
-    """Return True if an event may be the answer to a question."""
+    """Return whether an event can be the reply to a question."""
     return inbound.kind == "action" or is_yes(inbound, is_ok_enough=True)
 
 
 def is_yes(inbound: Inbound, *, is_ok_enough: bool = False) -> bool:
-    """Return True if a person says "yes", perhaps with a word like "please", but nothing else.
+    """Return whether a text says "yes" and nothing else, except for a word like "please".
 
-    "Yes" is recognized in many languages; letter case and punctuation don't matter. With
-    `is_ok_enough`, "ok" or a thumbs-up counts, too.
+    "Yes" is recognized in many languages. Case and punctuation are ignored. If `is_ok_enough`, "ok"
+    and a thumbs-up count, too.
     """
     if inbound.attachments or inbound.origin != "typed":
         return False
@@ -571,7 +563,7 @@ def is_yes(inbound: Inbound, *, is_ok_enough: bool = False) -> bool:
 
 
 def _is_letter_or_space(char: str) -> bool:
-    """Return True for a letter, a combining mark of a letter, or white space."""
+    """Return whether a character is a letter, a combining mark or white space."""
     return unicodedata.category(char)[0] in "LM" or char.isspace()
 
 
@@ -581,12 +573,12 @@ def _load_confirmation_words(kind: str) -> frozenset[str]:
 
 
 def make_button(label: str, name: str, arguments: str) -> Button:
-    """Make a button that runs the command `name` with these arguments."""
+    """Return a button that runs the command `name` with these arguments."""
     return Button(label=label, command=Command(name=name, arguments=arguments))
 
 
 def make_first_steps(texts: Texts) -> list[Button]:
-    """Make buttons with three things that a newcomer can try."""
+    """Return buttons for three things that a new user can try."""
     return [
         make_button(texts.TRY_REMIND, "remind", texts.TRY_REMIND_TEXT),
         make_button(texts.TRY_REMEMBER, "remember", texts.TRY_REMEMBER_TEXT),
@@ -595,7 +587,7 @@ def make_first_steps(texts: Texts) -> list[Button]:
 
 
 def make_decision_buttons(texts: Texts, note: PendingNote) -> tuple[Button, ...]:
-    """Make the buttons that approve or reject a pending note."""
+    """Return the buttons that approve or reject a pending note."""
     return (
         make_button(texts.BUTTON_APPROVE.format(id=note.id), "memory", f"approve {note.id}"),
         make_button(texts.BUTTON_REJECT.format(id=note.id), "memory", f"reject {note.id}"),
@@ -607,22 +599,19 @@ def make_yes_button(texts: Texts, question: ButtonAction) -> Button:
 
 
 def _leave_out_forms(buttons: Sequence[Button]) -> tuple[Button, ...]:
-    """Return the buttons that are of use without their form."""
+    """Return the buttons that work without a form."""
     return tuple(button for button in buttons if not (button.form and button.form.is_needed))
 
 
 def assign_button_ids(buttons: Sequence[Button]) -> tuple[Button, ...]:
-    """Return the buttons with random ids. When a button is pressed, the platform sends its id."""
+    """Return the buttons with random ids. The platform sends the id when a button is pressed."""
     return tuple(replace(button, id=secrets.token_urlsafe(12)) for button in buttons)
 
 
 def make_button_actions(
     buttons: Sequence[Button], scope: Scope, account: Account | None, now: datetime
 ) -> list[ButtonAction]:
-    """Make the rows of buttons that are shown in `scope`.
-
-    Only `account` may press the buttons; if it's None, everyone in the scope may.
-    """
+    """Return the rows of buttons in `scope`. If `account` is None, everyone may press them."""
     expires_at = now + BUTTON_LIFETIME
     return [
         ButtonAction(
@@ -637,7 +626,7 @@ def make_button_actions(
 
 
 def parse_number(text: str) -> int | None:
-    """Return the number that ``3`` or ``#3`` means, or None for any other text."""
+    """Return the number in a text such as ``3`` or ``#3``, or None for any other text."""
     digits = text.strip().lstrip("#")
     if digits.isascii() and digits.isdigit() and len(digits) <= _MAX_NUMBER_DIGITS:
         return int(digits)
@@ -645,12 +634,12 @@ def parse_number(text: str) -> int | None:
 
 
 def is_command(name: str) -> bool:
-    """Return True if a command has this name."""
+    """Return whether a command has this name."""
     return name in ("start", "yes") or name in list_all_specs()
 
 
 def load_specs(*names: str) -> tuple[CommandSpec, ...]:
-    """Return the specs of commands, from `data/commands.toml` and the texts."""
+    """Return the specs of all commands, from `data/commands.toml` and the texts."""
     return tuple(list_all_specs()[name] for name in names)
 
 
@@ -680,7 +669,7 @@ def _is_private_line(spec: CommandSpec, arguments: str) -> bool:
 
 
 def _resolve_names(inbound: Inbound) -> Inbound:
-    """Return the event with the English names of its command and action, if it has other ones."""
+    """Return the event with the English names of its command and of the action."""
     command = inbound.command
     if command is None:
         return inbound
@@ -693,7 +682,7 @@ def _resolve_names(inbound: Inbound) -> Inbound:
 
 
 def _remove_secret_arguments(inbound: Inbound) -> Inbound:
-    """Return the event without command arguments that must not be stored."""
+    """Return the event without arguments of its command that must not be stored."""
     command = inbound.command
     if command is None or not command.arguments or command.name not in _COMMANDS_WITH_SECRETS:
         return inbound

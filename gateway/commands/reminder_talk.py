@@ -1,8 +1,8 @@
 """Answers messages about reminders without a model: requests, corrections and questions.
 
-`core.scheduling.dialogue` decides what a message means. This module carries out that decision, and
+`core.scheduling.dialogue` decides what a message means. This module carries out the decision and
 words the answer. After each answer, it stores a question for the person's next message. The
-question contains the dialogue so far, so that the dialogue continues after a restart.
+question contains the dialogue so far, so the dialogue can continue after a restart.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class ReminderTalk:
         self.open_dialogues: set[tuple[Address, Account]] = set()
 
     async def load(self) -> None:
-        """Load the triggers and the open dialogues."""
+        """Load the patterns of reminder messages and the open dialogues."""
         self.open_dialogues |= await self._services.actions.list_open_questions(("remind", "cron"))
         self.triggers = await asyncio.to_thread(_load_triggers)
 
@@ -103,9 +103,9 @@ class ReminderTalk:
     # --- Commands ---
 
     async def edit(self, job_id: int, words: str, context: CommandContext) -> Answer:
-        """Change the time or the text of a reminder: /cron edit 3 10:00.
+        """Change the time or the text of a reminder, as in "/cron edit 3 10:00".
 
-        Without words, the person's next message says what to change.
+        Without words, the person's next message is read as the change.
         """
         texts = context.texts
         job = await self._appointments.find_changeable(
@@ -127,9 +127,9 @@ class ReminderTalk:
         return result.answer
 
     async def ask_time(self, request: str, context: CommandContext) -> Answer:
-        """Ask for the time of a request, after the button for another time.
+        """Ask for the time of a reminder after the person pressed the button for another time.
 
-        The next message answers the question. `request` contains the messages so far, one a line.
+        The next message is read as the time. `request` contains the messages so far, one per line.
         """
         texts = context.texts
         command = Command(name="remind", arguments=request)
@@ -140,7 +140,7 @@ class ReminderTalk:
         return result.answer
 
     async def keep(self, job_id: int, context: CommandContext) -> Answer:
-        """Say that a reminder is set, as the answer to a "yes" after its receipt."""
+        """Confirm that a reminder is set. This answers a "yes" after the reminder's receipt."""
         texts = context.texts
         job = await self._appointments.find_changeable(
             job_id, requester_of(context), include_ended=True
@@ -154,7 +154,7 @@ class ReminderTalk:
     async def _load_situation(
         self, context: CommandContext, dialogue: Dialogue | None
     ) -> Situation:
-        """Return the time, the person's zone, and the jobs that the person may change."""
+        """Return the time, the person's time zone, and the jobs that they may change."""
         jobs = await self._appointments.jobs.list_visible(context.scopes)
         return Situation(
             now=self._services.clock.now(),
@@ -164,7 +164,7 @@ class ReminderTalk:
         )
 
     async def _take_dialogue(self, context: CommandContext) -> Dialogue | None:
-        """Return the dialogue that this message may continue, or None."""
+        """Remove and return the dialogue that this message may continue, or return None."""
         inbound = context.inbound
         now = self._services.clock.now()
         questions = await self._services.actions.take(
@@ -188,7 +188,7 @@ class ReminderTalk:
     # --- Steps ---
 
     async def _carry_out(self, step: Step, context: CommandContext) -> TalkAnswer:
-        """Carry out a step, and return the answer. Raises Refused if it can't be carried out."""
+        """Carry out a step, and return the answer. Raise Refused if that isn't possible."""
         texts = context.texts
         if step.move is Move.SET:
             return await self._set(step, context)
@@ -228,7 +228,7 @@ class ReminderTalk:
         return self._build(text, (), self._question_about(step.job, step.lines, context), context)
 
     async def _set(self, step: Step, context: CommandContext) -> TalkAnswer:
-        """Set a reminder and read it back, or say that it exists already."""
+        """Set a reminder and return its receipt, or say that the same reminder already exists."""
         texts = context.texts
         reading = step.reading
         assert reading is not None
@@ -261,7 +261,7 @@ class ReminderTalk:
     async def _find_equal(
         self, schedule: Schedule, task: str, context: CommandContext
     ) -> Job | None:
-        """Return a reminder here with the same text that is due at the same moments, or None."""
+        """Return a reminder in this chat with the same text and due times, or None."""
         parsed_schedule = ParsedSchedule(schedule=schedule, text=task, is_certain=True)
         moments = self._appointments.list_next_moments(parsed_schedule)
         for job in await self._appointments.jobs.list_visible(context.scopes):
@@ -290,7 +290,7 @@ class ReminderTalk:
         return self._build(text, buttons, (self._question(command, context),), context)
 
     async def _change(self, step: Step, context: CommandContext) -> TalkAnswer:
-        """Change the time or the text of a reminder, and read it back."""
+        """Change the time or the text of a reminder, and return its receipt."""
         texts = context.texts
         reading, job = step.reading, step.job
         assert reading is not None
@@ -305,7 +305,7 @@ class ReminderTalk:
         return self._build(text, _change_buttons(texts, new_job), question, context)
 
     async def _snooze(self, step: Step, context: CommandContext) -> TalkAnswer:
-        """Snooze the reminder that was delivered here last."""
+        """Snooze the reminder that was last delivered in this chat."""
         texts = context.texts
         job = step.job or await self._appointments.jobs.find_last_delivered(
             context.inbound.address, context.scopes
@@ -323,7 +323,7 @@ class ReminderTalk:
         return self._build(escape(report), (), question, context)
 
     async def _list(self, move: Move, context: CommandContext) -> TalkAnswer:
-        """List the reminders here, or only the next one."""
+        """List the reminders of this chat, or only the next one."""
         texts = context.texts
         jobs = await self._appointments.jobs.list_visible(context.scopes)
         if move is Move.REMOVE_ALL:
@@ -353,7 +353,7 @@ class ReminderTalk:
     # --- Answers ---
 
     def read_back(self, texts: Texts, job: Job, reading: ReminderReading) -> str:
-        """Return a receipt: date, time and zone, the next times, and all assumptions."""
+        """Return the receipt of a reminder: its time and zone, next due times, and assumptions."""
         is_recurring = job.schedule.at is None
         sentences = [texts.describe_set_job(self._appointments, job, is_full=not is_recurring)]
         if is_recurring:
@@ -368,7 +368,7 @@ class ReminderTalk:
     def _question_about(
         self, job: Job, lines: Sequence[str], context: CommandContext
     ) -> tuple[ButtonAction, ...]:
-        """Return the question with which the next message may correct a reminder."""
+        """Return a question for the next message, which may then correct a reminder."""
         arguments = f"{_SHOW} {job.id} " + "\n".join(map(_one_line, lines))
         command = Command(name="cron", arguments=arguments.strip())
         return (self._question(command, context),)
@@ -403,13 +403,16 @@ class ReminderTalk:
 
 
 def requester_of(context: CommandContext) -> Requester:
-    """Return who asks for a change of a job. The owner may change all jobs, others only theirs."""
+    """Return the person who wants to change a job.
+
+    The owner may change all jobs, other people only their own.
+    """
     account = None if context.is_owner else context.account
     return Requester(scopes=context.scopes, account=account, epoch=context.epoch)
 
 
 def make_schedule(reading: ReminderReading, zone: str) -> Schedule:
-    """Return the schedule of a complete reading, with wall times in `zone`."""
+    """Return the schedule of a complete request, with wall-clock times in `zone`."""
     own_zone = reading.parts.zone or zone
     if reading.moment is not None:
         return Schedule(zone=own_zone, at=reading.moment)
@@ -417,7 +420,7 @@ def make_schedule(reading: ReminderReading, zone: str) -> Schedule:
 
 
 def _question_text(texts: Texts, reading: ReminderReading) -> str:
-    """Return a question for the missing or impossible part of a request."""
+    """Return a question about the missing or impossible part of a request."""
     task = escape(reading.task)
     if reading.problem is Problem.VAGUE and not task:
         return texts.ASK_TIME_AND_TASK
@@ -431,7 +434,10 @@ def _question_text(texts: Texts, reading: ReminderReading) -> str:
 
 
 def _time_buttons(texts: Texts, task: str, lines: Sequence[str]) -> tuple[Button, ...]:
-    """Make buttons with likely times, and one to write another time. `lines` are the request."""
+    """Return buttons with likely times, and one to type another time.
+
+    `lines` are the messages of the request.
+    """
     request = "\n".join(map(_one_line, lines))
     return (
         make_button(texts.BUTTON_IN_ONE_HOUR, "remind", f"in 1 hour | {task}"),
@@ -453,7 +459,7 @@ def _list_buttons(texts: Texts, move: Move, jobs: Sequence[Job]) -> tuple[Button
 
 
 def describe_finished(texts: Texts, job: Job) -> str:
-    """Say that a reminder is done, and when it comes again."""
+    """Return a sentence that a reminder is done, and when it's due again if it recurs."""
     if job.ended_at is not None:
         return texts.JOB_FINISHED.format(text=job.text)
     if job.next_at is None:
@@ -463,7 +469,7 @@ def describe_finished(texts: Texts, job: Job) -> str:
 
 
 def describe_skipped(texts: Texts, time: SkippedTime) -> str:
-    """Say which time of a recurring reminder is left out, and when it comes next."""
+    """Return which occurrence of a recurring reminder is skipped, and when the next one is due."""
     zone = time.job.schedule.zone
     return texts.JOB_SKIPPED.format(
         skipped=texts.describe_moment(time.skipped, zone),
@@ -472,7 +478,10 @@ def describe_skipped(texts: Texts, time: SkippedTime) -> str:
 
 
 def describe_snoozed(texts: Texts, appointments: Appointments, job: Job, snoozed_id: int) -> str:
-    """Say when a snoozed reminder comes again. A recurring one has an additional reminder."""
+    """Return when a snoozed reminder is sent again.
+
+    If the reminder recurs, snoozing sets an additional reminder.
+    """
     if job.id != snoozed_id or job.next_at is None:
         return texts.describe_set_job(appointments, job)
     moment = texts.describe_moment(job.next_at, job.schedule.zone)
@@ -495,7 +504,7 @@ def _one_line(text: str) -> str:
 
 
 def _load_triggers() -> re.Pattern[str]:
-    """Return a pattern for words that a message about reminders contains, in plain form."""
+    """Return a pattern that matches words typical of messages about reminders."""
     phrases = {phrase for kind in _TRIGGERS for phrase in list_phrases(kind)}
     for language in request_languages():
         phrases |= _list_triggers(load_lexicon(language))
@@ -505,7 +514,10 @@ def _load_triggers() -> re.Pattern[str]:
 
 
 def _list_triggers(lexicon: Lexicon) -> set[str]:
-    """Return the phrases of a language, without those that contain one: "set a reminder"."""
+    """Return the trigger phrases of a language.
+
+    A phrase that contains another one, such as "set a reminder", is left out.
+    """
     forms = {**lexicon.phrases, **lexicon.stems}
     triggers = {form for form, tokens in forms.items() if _is_trigger(tokens)}
     mentions = {form for form in triggers if forms[form][0].kind is Kind.MENTION}
@@ -515,9 +527,9 @@ def _list_triggers(lexicon: Lexicon) -> set[str]:
 
 
 def _build_pattern(phrases: Iterable[str]) -> str:
-    """Return a pattern for phrases that tries each common beginning only once.
+    """Return a pattern that matches any of the phrases and tests each common beginning only once.
 
-    A shorter phrase makes longer ones with the same beginning needless.
+    If one phrase is the beginning of another, only the shorter one is tested.
     """
     by_first: dict[str, list[str]] = {}
     for phrase in phrases:

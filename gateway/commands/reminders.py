@@ -1,4 +1,4 @@
-"""/remind, /snooze and /cron, `mneme remind` and `mneme cron`: reminders, scheduled questions."""
+"""/remind, /snooze and /cron, also in the shell: reminders and scheduled questions."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class ReminderCommands:
         return await self._change_numbered(action, rest, context)
 
     async def _change_numbered(self, action: str, rest: str, context: CommandContext) -> Answer:
-        """Change the job whose number is in `rest`, or remove several jobs."""
+        """Change the job whose number begins `rest`, or remove several jobs."""
         first, _, words = rest.strip().partition(" ")
         number = parse_number(first)
         numbers = [parse_number(word) for word in rest.split()]
@@ -83,7 +83,7 @@ class ReminderCommands:
         return await self._change(action, number, words, context)
 
     async def _remove(self, numbers: Sequence[int], context: CommandContext) -> Answer:
-        """Remove several jobs. The answer has a line for each of them."""
+        """Remove several jobs. The answer has one line per job."""
         lines: list[str] = []
         for number in numbers:
             try:
@@ -97,7 +97,7 @@ class ReminderCommands:
     async def _change(
         self, action: str, number: int, words: str, context: CommandContext
     ) -> Answer:
-        """Change the job with a number."""
+        """Run an action on the job with this number."""
         texts = context.texts
         requester = requester_of(context)
         if action == "edit":
@@ -123,7 +123,7 @@ class ReminderCommands:
     async def _change_state(
         self, texts: Texts, action: Action, number: int, requester: Requester
     ) -> str:
-        """Pause, resume, run, remove or restore a job, and confirm it."""
+        """Pause, resume, run, remove or restore a job, and return a confirmation."""
         return await self._appointments.change(
             action,
             number,
@@ -135,7 +135,7 @@ class ReminderCommands:
     async def _limit(
         self, texts: Texts, action: str, number: int, words: str, requester: Requester
     ) -> Answer:
-        """End a recurring job at a time, or after a number of times."""
+        """Let a recurring job end at a time, or after a number of runs."""
         if not words:
             raise Refused(texts.END_USAGE.format(id=number))
         if action == "end":
@@ -148,7 +148,7 @@ class ReminderCommands:
         return Answer(text=escape(texts.describe_set_job(self._appointments, job)))
 
     async def _set_target(self, number: int, words: str, context: CommandContext) -> Answer:
-        """Deliver a job in another chat, or list the chats that are possible."""
+        """Set the chat that a job is delivered to, or list the possible chats."""
         texts = context.texts
         requester = requester_of(context)
         job = await self._appointments.find_changeable(number, requester)
@@ -168,7 +168,7 @@ class ReminderCommands:
         return Answer(text=texts.TARGET_SET.format(id=number, target=job.target.key))
 
     async def _add_ready_made(self, kind: str, words: str, context: CommandContext) -> Answer:
-        """Add a morning brief or a check-in, every day at a time or as the words say."""
+        """Add a morning brief or a check-in. Without a schedule in the words, it runs every day."""
         texts = context.texts
         question = texts.BRIEF_QUESTION if kind == "brief" else texts.CHECKIN_QUESTION
         for job in await self._appointments.jobs.list_visible(context.scopes):
@@ -181,10 +181,10 @@ class ReminderCommands:
         return await self._add(f"{when} | {question}", context, is_prompt=True)
 
     async def _snooze(self, arguments: str, context: CommandContext) -> Answer:
-        """Snooze the reminder with a number, or the one that was delivered here last.
+        """Snooze the reminder with a number, or the one that was last delivered in this chat.
 
-        "3 10 minutes" names the reminder 3, but "10 minutes" is a time only. Raises Refused if
-        there is no such reminder, if the time can't be read, or if the person may not change it.
+        "3 10 minutes" names reminder 3, but "10 minutes" is only a time. Raises Refused if there is
+        no such reminder, if the time can't be parsed, or if the person may not change it.
         """
         texts = context.texts
         first, _, rest = arguments.strip().partition(" ")
@@ -208,7 +208,7 @@ class ReminderCommands:
         return Answer(text=escape(describe_snoozed(texts, self._appointments, job, number)))
 
     async def _list(self, context: CommandContext) -> Answer:
-        """List the jobs that are visible here. A job for another chat shows that chat."""
+        """List the jobs that are visible in this chat. A job for another chat names that chat."""
         texts = context.texts
         lines = []
         buttons = []
@@ -228,8 +228,8 @@ class ReminderCommands:
     async def _add(self, line: str, context: CommandContext, *, is_prompt: bool) -> Answer:
         """Add a reminder, or a scheduled question if `is_prompt`.
 
-        If the time in `line` is ambiguous, the person is asked to confirm it first. Raises Refused
-        if the line has no time or no text.
+        If the time in `line` is ambiguous, the person is asked to confirm the job first. Raises
+        Refused if the line has no time or no text.
         """
         texts = context.texts
         if not line.strip():
@@ -274,8 +274,8 @@ class ReminderCommands:
     async def ask(self, schedule: ParsedSchedule, context: ToolContext, origin: str | None) -> str:
         """Store a question that asks the person to confirm a new job, and return its text.
 
-        The model's tool `reminder` calls this method. `origin` is the same if a repeated turn makes
-        the same request, so that the job isn't set twice. It is None if the request has no message.
+        The model's tool `reminder` calls this method. `origin` identifies the request, so that a
+        repeated turn doesn't set the job twice. It's None if the request has no message.
         """
         texts = self._services.languages.of_scope(context.scope, context.account)
         zone = await self._appointments.zone_of(context.account)
@@ -294,9 +294,9 @@ class ReminderCommands:
         return answer.text
 
     def _ask_to_confirm(self, texts: Texts, schedule: ParsedSchedule, zone: str) -> Answer:
-        """Ask whether a job was understood correctly. A "yes" adds the job with its exact time.
+        """Ask whether a job was understood correctly. "Yes" adds it with its exact time.
 
-        `zone` is the zone of the person.
+        `zone` is the person's time zone.
         """
         exact_line = self._appointments.format_exact_line(schedule, zone)
         if schedule.is_prompt:

@@ -42,7 +42,10 @@ class SessionCommands:
         self._compressor = compressor
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """Run a command. /sessions lists conversations, or resumes one by its number."""
+        """Run one of the commands.
+
+        For /sessions, list conversations or continue one by its number.
+        """
         texts = context.texts
         arguments = command.arguments.strip()
         match command.name:
@@ -70,9 +73,9 @@ class SessionCommands:
         return await self._resume(number, context)
 
     async def autocomplete(self, source: str, typed: str, scope: Scope) -> Mapping[str, str]:
-        """Return the numbers of recent conversations with `typed` in their titles.
+        """Return the numbers of recent conversations whose titles contain `typed`.
 
-        The value of each number is the title and the day of the last message.
+        The label of each number is the title and the day of the last message.
         """
         texts = self._services.languages.of_scope(scope)
         zone = self._services.zone
@@ -87,10 +90,10 @@ class SessionCommands:
         return completions
 
     async def _resume(self, number: int, context: CommandContext) -> Answer:
-        """Continue an earlier conversation here.
+        """Continue an earlier conversation in this chat.
 
-        A conversation from another chat continues here in a session of its own. Raises
-        Refused if this chat can't see a conversation with this number.
+        A conversation from another chat continues in a new session of this chat. Raises Refused if
+        no conversation with this number is visible here.
         """
         texts = context.texts
         address, scope, scopes = context.inbound.address, context.scope, context.scopes
@@ -104,7 +107,7 @@ class SessionCommands:
         return Answer(text=template.format(number=tip.id, title=title))
 
     async def _start_new(self, context: CommandContext) -> Answer:
-        """End the conversation, so that the next message starts a new one."""
+        """End the conversation. The next message starts a new one."""
         texts = context.texts
         session = context.session
         if session.is_incognito:
@@ -117,7 +120,7 @@ class SessionCommands:
         return Answer(text=texts.NEW_SESSION.format(number=session.id, title=title))
 
     async def _drop_models(self, context: CommandContext) -> None:
-        """Let the models of the settings answer and help in a conversation, as in a new one."""
+        """Reset the models of a conversation to those of the settings."""
         session = context.session
         chat = self._services.settings.model.chat
         if session.model != chat:
@@ -125,7 +128,7 @@ class SessionCommands:
         await self._services.helper_choices.choose(session, None)
 
     async def _set_title(self, arguments: str, context: CommandContext) -> Answer:
-        """Set the title of the conversation. Without arguments, show its present title.
+        """Set the title of the conversation, or show it if there are no arguments.
 
         Raises Refused if the title is too long.
         """
@@ -163,7 +166,7 @@ class SessionCommands:
     async def _switch_incognito(self, state: str, context: CommandContext) -> Answer:
         """Start an incognito conversation, or end it if `state` is "off".
 
-        Raises Refused for members of a group, if `state` is anything else but "on", or if
+        Raises Refused for members of a group, for any other `state` than "on" and "off", or if
         there is no incognito conversation to end.
         """
         texts = context.texts
@@ -187,7 +190,7 @@ class SessionCommands:
 async def set_title(
     services: Services, context: CommandContext, session: Session, title: str
 ) -> Answer:
-    """Set the title of a conversation. Raises Refused if it's too long."""
+    """Set the title of a conversation. Raise Refused if it's too long."""
     texts = context.texts
     if len(title) > MAX_TITLE_CHARS:
         raise Refused(texts.TITLE_TOO_LONG.format(most=MAX_TITLE_CHARS, chars=len(title)))
@@ -225,7 +228,7 @@ async def list_sessions(
 ) -> Answer:
     """List the latest sessions, or those that match `text`, with buttons to continue them.
 
-    A page has `limit` sessions. Buttons show the page before it and the one after it.
+    A page has `limit` sessions, and buttons for the previous and the next page.
     """
     texts = context.texts
     matches = await find_sessions(services, context.scopes, text, page * limit + 1)
@@ -262,7 +265,7 @@ async def list_sessions(
 
 
 def session_to_json(session: Session) -> Json:
-    """Return the JSON object of a conversation."""
+    """Return a conversation as a JSON object."""
     return {
         "session_id": session.id,
         "external_session": session.external_id,
@@ -278,9 +281,9 @@ def session_to_json(session: Session) -> Json:
 
 
 async def notify_lost_incognito(services: Services) -> None:
-    """Tell each chat that a restart has ended its incognito conversation.
+    """Notify each chat whose incognito conversation was lost in a restart.
 
-    Call this once when a process starts.
+    Call this once when the process starts.
     """
     for address in await services.conversations.recover_incognito():
         now = services.clock.now()
@@ -297,12 +300,15 @@ async def notify_lost_incognito(services: Services) -> None:
 
 
 def _root_id(session: Session) -> int:
-    """Return the id of the first session of the session's lineage."""
+    """Return the id of the first session of a conversation, which may have several sessions."""
     return session.root_id or session.id
 
 
 def _describe_session(session: Session, context: CommandContext, zone: tzinfo) -> str:
-    """Render a session's title, time and number of messages, and the platform if it differs."""
+    """Render a session's title, time and message count.
+
+    The platform is included if it isn't the current one.
+    """
     texts = context.texts
     details = [
         texts.format_moment(session.last_at or session.started_at, zone),

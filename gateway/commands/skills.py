@@ -1,4 +1,4 @@
-"""/skills: list, show, add, remove and switch skills. /skill: call one by its name."""
+"""/skills lists, shows, adds, removes and switches skills. /skill calls one by its name."""
 
 from __future__ import annotations
 
@@ -39,10 +39,9 @@ class SkillCommands:
         self.turns = SkillTurns(self.tools, is_command)
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """Run the action that is the first word. Otherwise, list the skills with these words.
+        """Run the action named by the first word, or list the skills that contain the words.
 
-        Raises Refused if a member of a group wants to change skills, or if the action isn't
-        possible.
+        Raises Refused if a group member tries to change skills, or if the action isn't possible.
         """
         texts = context.texts
         if command.name == "skill":
@@ -65,12 +64,15 @@ class SkillCommands:
         return await self._list(command.arguments, context)
 
     async def is_skill_call(self, inbound: Inbound, scope: Scope) -> bool:
-        """Return True if a message calls an enabled skill that is visible in this scope."""
+        """Return whether a message calls an enabled skill that is visible in this scope."""
         scopes = await self._services.people.load_visible_scopes(scope)
         return await self.turns.find_called_skill(inbound.text, scopes) is not None
 
     async def autocomplete(self, source: str, typed: str, scope: Scope) -> Mapping[str, str]:
-        """Return the names of skills that contain `typed`. Names that begin with it come first."""
+        """Return the names of skills that contain `typed`.
+
+        Names that begin with `typed` come first.
+        """
         scopes = await self._services.people.load_visible_scopes(scope)
         skills, _ = await self._skills.list_skills(scopes)
         part = typed.strip().lower().replace("_", "-")
@@ -79,10 +81,10 @@ class SkillCommands:
         return {name: name for name in names}
 
     async def _refuse_call(self, arguments: str, context: CommandContext) -> Answer:
-        """Raise Refused for a /skill command without the name of an enabled skill.
+        """Raise Refused for a /skill command that doesn't name an enabled skill.
 
-        A call of an enabled skill is a message for the model (see `CommandRegistry.resolve`), so
-        this method always raises Refused.
+        A valid call is handled as a message for the model (see `CommandRegistry.resolve`), so it
+        never gets here.
         """
         texts = context.texts
         name, _, _ = arguments.partition(" ")
@@ -94,8 +96,8 @@ class SkillCommands:
     async def _list(self, words: str, context: CommandContext) -> Answer:
         """List the skills that contain all `words`, and then the folders with problems.
 
-        Without `words`, unused skills are listed, too. At most `_MAX_LISTED_SKILLS` skills
-        are listed, and a sentence says how many more there are.
+        Without `words`, unused skills are also named. After `_MAX_LISTED_SKILLS` skills, a sentence
+        says how many more there are.
         """
         texts = context.texts
         skills, problems = await self._skills.list_skills(context.scopes, words)
@@ -119,7 +121,7 @@ class SkillCommands:
     def _list_unused_names(self, skills: Sequence[Skill]) -> list[str]:
         """Return the names of own, enabled skills that weren't used for `_UNUSED_PERIOD`.
 
-        For a skill that was never used, the time since its last change is measured.
+        If a skill was never used, the time since its last change counts.
         """
         since = self._services.clock.now() - _UNUSED_PERIOD
         names = []
@@ -148,7 +150,7 @@ class SkillCommands:
     async def _add(self, text: str, context: CommandContext) -> Answer:
         """Add the skills of a local folder or zip file.
 
-        Raises Refused outside of the shell, or if the skills can't be added.
+        Raises Refused outside the shell, or if the skills can't be added.
         """
         texts = context.texts
         path, is_insisting = split_anyway(text)
@@ -164,7 +166,7 @@ class SkillCommands:
         return Answer(text="\n".join(lines))
 
     async def _remove(self, text: str, context: CommandContext) -> Answer:
-        """Remove a skill, after the person has confirmed it."""
+        """Remove a skill after a confirmation."""
         texts = context.texts
         name, _, confirmation = text.partition(" ")
         skill = await self._skills.find(name, context.scopes)
@@ -181,7 +183,7 @@ class SkillCommands:
         return Answer(text=escape(context.texts.word_report(report)))
 
     async def _switch(self, name: str, context: CommandContext, *, is_disabled: bool) -> Answer:
-        """Switch a skill off or on."""
+        """Disable or enable a skill."""
         texts = context.texts
         skill = await self._skills.find(name, context.scopes)
         await self._services.notes.update_skill(skill.scope, skill.name, is_disabled=is_disabled)

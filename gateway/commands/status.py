@@ -1,4 +1,6 @@
-"""/status: the state of platforms, model, memory and store. /usage: the cost of model calls."""
+"""/status and /usage: the state of platforms, model, memory and store, and the cost of
+model calls.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +29,10 @@ _MAX_SESSION_DIGITS = 18
 
 
 class StatusCommands:
-    """Answers /status. If `memory` is None, as in the shell, memory services are left out.
+    """Answers /status.
 
-    In the shell, `live` is what the running process says about itself, if there is one.
+    In the shell, `memory` is None, so memory services are left out. `live` is then the report of
+    the running gateway, if there is one.
     """
 
     specs = load_specs("status")
@@ -45,7 +48,7 @@ class StatusCommands:
         self._live = live
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """Show the status. People other than the owner only learn that Mneme is running.
+        """Show the status. Other people than the owner only see that Mneme is running.
 
         Raises Refused if the owner asks where other people can read the answer.
         """
@@ -57,7 +60,7 @@ class StatusCommands:
         return Answer(text="\n".join(f"- {line}" for line in await self.render_lines(texts)))
 
     async def render_lines(self, texts: Texts) -> Sequence[str]:
-        """Return the status as lines of Markdown, each of the form ``**subject**: state``."""
+        """Return the status as lines of Markdown in the form ``**subject**: state``."""
         services = self._services
         words = texts.table("STATUS")
         lines = await self._platform_lines(texts)
@@ -80,7 +83,7 @@ class StatusCommands:
         return lines
 
     async def _platform_lines(self, texts: Texts) -> list[str]:
-        """Return a line for each platform. `_memory_lines` describes the memory services."""
+        """Return one line per platform. For memory services, see `_memory_lines`."""
         hidden_names = {"cron"}
         if self._memory is not None:
             hidden_names |= {f"{MEMORY} {name}" for name in self._memory.externals}
@@ -107,7 +110,7 @@ class StatusCommands:
         return words["models"].format(chat=chat, helper=settings.model.helper)
 
     async def _memory_lines(self, texts: Texts, memory: MemoryManager) -> list[str]:
-        """Return lines with the state of the memories, their warnings, and unsynced messages."""
+        """Return lines with the state of each memory, its warnings, and its unsynced messages."""
         own_names = texts.table("STATES")
         states = [
             f"{escape(own_names.get(name, name))} {escape(texts.word_state(state))}"
@@ -123,7 +126,7 @@ class StatusCommands:
         return [texts.table("STATUS")["memory"].format(state=line) for line in lines]
 
     async def _describe_outbox(self, texts: Texts) -> str:
-        """Say how many items are due, and how many couldn't be delivered."""
+        """Return how many outbox items are due, and how many couldn't be delivered."""
         outbox = self._services.outbox
         counts = await outbox.count_items()
         dead_items = await outbox.list_dead()
@@ -135,7 +138,7 @@ class StatusCommands:
         return ", ".join(parts) or texts.table("STATUS")["empty"]
 
     def _describe_store(self, texts: Texts) -> str:
-        """Return the size of state.db, and whether it's damaged."""
+        """Return the size of state.db, and a warning if it's damaged."""
         words = texts.table("STATUS")
         home = self._services.settings.home
         text = words["store"].format(size=f"{_measure_store(home) / 1e6:.1f}", home=home)
@@ -146,10 +149,10 @@ class StatusCommands:
 
 
 async def load_state(services: Services, live: Mapping[str, Any] | None) -> dict[str, object]:
-    """Return the status as fields, for programs.
+    """Return the status as JSON fields for other programs.
 
-    `live` is what the running process says about itself. Without it, the states of the platforms
-    are the last ones that a process has stored.
+    `live` is the report of the running gateway. Without it, the states of the platforms are the
+    ones that were stored last.
     """
     settings = services.settings
     state = "stopped"
@@ -184,7 +187,7 @@ async def load_state(services: Services, live: Mapping[str, Any] | None) -> dict
 
 
 def _measure_store(home: Path) -> int:
-    """Return the size of state.db with its write-ahead log, which has the latest changes."""
+    """Return the size of state.db including its write-ahead log, in bytes."""
     files = (home / STATE_FILE, home / f"{STATE_FILE}-wal")
     return sum(file.stat().st_size for file in files if file.exists())
 
@@ -197,10 +200,10 @@ class UsageCommands:
         self._usage_log = services.usage_log
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """Show the usage: an overview, each month, or one conversation by its number.
+        """Show the usage: an overview, all months, or one conversation by its number.
 
-        The owner can also raise their line for the day. Raises Refused if the arguments are wrong,
-        or if this chat can't see such a conversation.
+        The owner can also raise their daily limit. Raises Refused if the arguments are wrong, or if
+        no such conversation is visible here.
         """
         texts = context.texts
         match command.arguments.lower().split():
@@ -215,7 +218,7 @@ class UsageCommands:
         raise Refused(texts.USAGE_USAGE)
 
     async def _raise_line(self, context: CommandContext) -> Answer:
-        """Raise the owner's line for the day. The command counts once it's stored."""
+        """Raise the owner's limit for today. It applies as soon as the command is stored."""
         texts = context.texts
         if not context.inbound.is_direct or context.session.is_incognito:
             raise Refused(texts.OWNER_LINE_ELSEWHERE)
@@ -236,9 +239,9 @@ class UsageCommands:
         return Answer(text=text, buttons=(button,))
 
     async def _render_month(self, context: CommandContext) -> list[str]:
-        """Return a paragraph about this month, or [] if no call was made.
+        """Return a paragraph about this month, or [] if no model was called.
 
-        The owner is warned if the month costs more than their line.
+        The owner gets a warning if the forecast is above their monthly limit.
         """
         texts = context.texts
         now = self._services.clock.now()
@@ -249,7 +252,7 @@ class UsageCommands:
         return [_render_month(texts, spending, elapsed_share, line)]
 
     async def _list_uncounted(self, texts: Texts, spending: Spending) -> list[str]:
-        """Return a sentence about the models whose usage is estimated, or [] if there are none."""
+        """Return a sentence about models whose usage is only estimated, or [] if there are none."""
         uncounted = await self._services.model_limits.load_uncounted()
         names = [model for model, _ in spending.by_model if model in uncounted]
         if not names:
@@ -276,7 +279,7 @@ class UsageCommands:
         return Answer(text="\n\n".join([*parts, *await self._list_uncounted(texts, spending)]))
 
     async def _show_overview(self, context: CommandContext) -> Answer:
-        """Show the usage of this conversation and of the last 30 days, and the limits of today."""
+        """Show the usage of this conversation and of the last 30 days, and today's limits."""
         texts = context.texts
         words = texts.table("USAGE")
         now = self._services.clock.now()
@@ -318,9 +321,9 @@ class UsageCommands:
 
 
 def _render_month(texts: Texts, spending: Spending, elapsed_share: float, line: float) -> str:
-    """Render the cost of a month for each model, a forecast, and a warning if it's over the line.
+    """Render a month's cost per model, a forecast, and a warning if it exceeds the monthly limit.
 
-    There is no forecast before `MIN_FORECAST_SHARE` of the month is over.
+    Before `MIN_FORECAST_SHARE` of the month is over, there's no forecast.
     """
     text = texts.USAGE_MONTH.format(spent=_format_cost(texts, spending))
     forecast = forecast_cost(spending, elapsed_share)
@@ -388,7 +391,7 @@ def _format_tokens(texts: Texts, spending: Spending) -> str:
 
 
 def _describe_cost(texts: Texts, spending: Spending) -> str:
-    """Say what the calls cost, what they would cost uncached, and which models have no price."""
+    """Return the cost of model calls, with and without the cache, and any missing prices."""
     words = texts.table("USAGE")
     models = ", ".join(spending.unpriced_models)
     if spending.cost is None or spending.uncached_cost is None:

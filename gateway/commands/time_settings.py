@@ -1,4 +1,4 @@
-"""/timezone and /quiet: a person's time zone, and the hours in which reminders wait."""
+"""/timezone and /quiet: a person's time zone, and the hours that hold reminders back."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class TimeCommands:
         self._changes = JobChanges(services.appointments)
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """Run /timezone or /quiet: show the setting, or change it."""
+        """Run /timezone or /quiet: show or change the setting."""
         words = command.arguments.strip()
         if command.name == "quiet":
             return await self._set_quiet_hours(words, context)
@@ -45,9 +45,9 @@ class TimeCommands:
         return await self._set_zone(words, context)
 
     async def _set_zone(self, words: str, context: CommandContext) -> Answer:
-        """Set the time zone, and ask whether the person's jobs move to it.
+        """Set the time zone, and ask whether to move the person's jobs to it.
 
-        Without words, the present zone is shown. Raises Refused unless the words name one zone.
+        Without words, show the current zone. Raises Refused unless the words name exactly one zone.
         """
         texts = context.texts
         current = await self._services.appointments.zone_of(context.account)
@@ -70,7 +70,7 @@ class TimeCommands:
         return Answer(text=text, confirm_command=Command(name="timezone", arguments=f"move {zone}"))
 
     async def _move_jobs(self, zone: str, context: CommandContext) -> Answer:
-        """Move the person's jobs to the same clock times in a zone.
+        """Move the person's jobs to another zone, and keep their clock times.
 
         Raises Refused if there is no such zone.
         """
@@ -84,12 +84,12 @@ class TimeCommands:
         return Answer(text=texts.ZONE_MOVED.format(count=count, zone=zone))
 
     async def _list_elsewhere(self, zone: str, context: CommandContext) -> list[Job]:
-        """List the person's own jobs with clock times of another zone."""
+        """List the person's own jobs whose clock times are in another zone."""
         jobs = await self._services.jobs.list_visible(context.scopes)
         return [job for job in jobs if job.account == context.account and job.schedule.zone != zone]
 
     async def _set_quiet_hours(self, words: str, context: CommandContext) -> Answer:
-        """Set, show or remove the quiet hours."""
+        """Show, set or remove the quiet hours."""
         texts = context.texts
         preferences = self._services.preferences
         if not words:
@@ -112,10 +112,10 @@ class TimeCommands:
 async def hint_at_zone(
     texts: Texts, services: Services, account: Account | None, *, is_owner: bool
 ) -> str:
-    """Return a sentence with the zone in which a person's times are meant; "" if they know it.
+    """Return a sentence with the time zone that is used for a person's times, or "".
 
-    Each person is asked once, when they first name a time, unless they are the owner, whose zone is
-    that of the settings. It then counts as their choice until they change it.
+    Each person gets the sentence once, when they first name a time. The zone then counts as their
+    choice until they change it. The owner never gets it, because their zone is in the settings.
     """
     if is_owner or account is None:
         return ""
@@ -130,10 +130,10 @@ async def hint_at_zone(
 async def hint_at_events(
     texts: Texts, services: Services, account: Account | None, moment: datetime | None
 ) -> str:
-    """Return a sentence with the events of the calendar at the time of a new reminder, or "".
+    """Return a sentence about calendar events at the time of a new reminder, or "".
 
-    Call this only if the owner alone reads the answer. A calendar that can't be read in time is
-    ignored, because the reminder is set all the same.
+    Call this only if no one but the owner reads the answer. If the calendar can't be read in time,
+    returns "", because the reminder is set anyway.
     """
     calendars = services.calendars
     if calendars is None or moment is None:
@@ -154,7 +154,7 @@ async def hint_at_events(
 
 
 def _parse_hours(texts: Texts, words: str) -> tuple[str, str]:
-    """Return the begin and end of quiet hours, such as ("22:00", "07:00").
+    """Return the start and end of quiet hours, such as ("22:00", "07:00").
 
     Raises Refused if the words aren't two different times.
     """

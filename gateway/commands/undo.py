@@ -1,7 +1,7 @@
-"""/undo, /retry and /branch: take back turns, answer the last question again, or branch off.
+"""/undo, /retry and /branch: take back turns, repeat a question, or branch a conversation.
 
-A turn that was taken back is hidden from people and from the model until it's restored. The effects
-of its tools stay, and buttons offer to take them back.
+A turn that was taken back is hidden from people and the model until it's restored. Changes made by
+its tools remain, and buttons offer to undo them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class UndoCommands:
         self._tracker = tracker
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """Run /undo, /undo back, /retry or /branch. Raises Refused if it isn't possible."""
+        """Run /undo, /undo back, /retry or /branch. Raise Refused if that isn't possible."""
         texts = context.texts
         if command.name == "retry":
             return await self._retry(context)
@@ -53,7 +53,7 @@ class UndoCommands:
         return await self._undo(number, context)
 
     async def _undo(self, number: int, context: CommandContext) -> Answer:
-        """Hide the last turns, at most `number` of them, and offer a button to restore them.
+        """Hide up to `number` of the last turns, and offer a button to restore them.
 
         Raises Refused if there is nothing to hide.
         """
@@ -80,7 +80,7 @@ class UndoCommands:
     async def _list_receipts(
         self, messages: Sequence[Message], context: CommandContext
     ) -> Sequence[Receipt]:
-        """Return the changes that tools made in these turns, with buttons to take them back."""
+        """Return the changes that tools made in these turns, with buttons to undo them."""
         texts = context.texts
         if all(message.role != "tool" for message in messages):
             return []
@@ -92,8 +92,8 @@ class UndoCommands:
     async def _redo(self, undo_key: str | None, context: CommandContext) -> Answer:
         """Restore the messages that an earlier /undo or /retry has hidden.
 
-        `undo_key` is the idempotency key of that command; None means the latest such
-        command. Raises Refused for members of a group, and if nothing is hidden.
+        `undo_key` is the idempotency key of that command. If it's None, the latest such command is
+        undone. Raises Refused for members of a group, and if nothing is hidden.
         """
         texts = context.texts
         if context.is_member:
@@ -108,7 +108,10 @@ class UndoCommands:
         return Answer(text=texts.BROUGHT_BACK.format(words=texts.quote(_cut_beginning(messages))))
 
     async def _retry(self, context: CommandContext) -> Answer:
-        """Hide the last answer, and ask its question again. Raises Refused without a question."""
+        """Hide the last answer, and answer its question again.
+
+        Raise Refused if there is no question.
+        """
         texts = context.texts
         messages = []
         for turn in await self._load_last_turns(1, context):
@@ -139,7 +142,7 @@ class UndoCommands:
         return Answer(text="", asks_again=question_event)
 
     async def _branch(self, title: str, context: CommandContext) -> Answer:
-        """Continue in a new session that begins with the history of this one.
+        """Continue in a new session that starts with a copy of this history.
 
         Raises Refused if there is no history yet, or if the title is too long.
         """
@@ -170,11 +173,11 @@ class UndoCommands:
     async def _load_last_turns(
         self, number: int, context: CommandContext
     ) -> Sequence[Sequence[Message]]:
-        """Return the last turns that can be taken back, at most `number`, oldest first.
+        """Return up to `number` of the last turns that can be taken back, oldest first.
 
-        Turns that this command has already hidden, before a crash, are included. Turns without
-        messages are skipped, and in a group also turns without an answer. Raises Refused if a
-        group member would take back a turn in which others spoke.
+        Turns that this command hid before a crash are included. Turns without messages are skipped,
+        and in a group also turns without an answer. Raises Refused if a group member would take
+        back a turn that includes other people's messages.
         """
         texts = context.texts
         required_roles = {"assistant"} if context.scope.is_group else {"user", "assistant"}
@@ -192,7 +195,7 @@ class UndoCommands:
     async def _hide(
         self, messages: Sequence[Message], context: CommandContext
     ) -> Sequence[Message]:
-        """Hide messages, and inform memory services. Return the messages that are now hidden."""
+        """Hide messages, and notify memory services. Return the messages that are now hidden."""
         ids = [message.id for message in messages]
         request = self._undo_request(context)
         hidden_messages = await self._conversations.undo(request, ids, context.epoch)
@@ -206,7 +209,7 @@ class UndoCommands:
 
 
 def _has_other_senders(turns: Sequence[Sequence[Message]], sender_id: str) -> bool:
-    """Return True if someone other than this sender wrote a message in one of the turns."""
+    """Return whether anyone but this sender wrote a message in one of the turns."""
     for turn in turns:
         for message in turn:
             if message.role == "user" and (
@@ -217,7 +220,10 @@ def _has_other_senders(turns: Sequence[Sequence[Message]], sender_id: str) -> bo
 
 
 def _cut_beginning(messages: Sequence[Message]) -> str:
-    """Return the start of the first message of a person, or else of the first message."""
+    """Return the beginning of the first message that a person wrote.
+
+    If no person wrote one, it's the beginning of the first message.
+    """
     user_messages = [message for message in messages if message.role == "user"]
     first = user_messages[0] if user_messages else messages[0]
     return shorten(to_single_line(first.text), _MAX_QUOTE_CHARS)

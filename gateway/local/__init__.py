@@ -1,1 +1,1 @@
-"""Programs of the same home talk to the running gateway: `mneme chat`, `status` and `check`."""
+"""Connections of other programs in the same home to the running gateway, such as `mneme chat`."""

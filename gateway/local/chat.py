@@ -1,4 +1,4 @@
-"""`mneme chat` beside a running gateway: shows the conversation, and sends the typed text to it.
+"""`mneme chat` next to a running gateway: shows the conversation, and sends the typed text to it.
 
 If the gateway stops, the chat waits until it runs again, and reconnects.
 """
@@ -37,7 +37,7 @@ COMPLETION_TIMEOUT_S = 1.0
 
 
 class LocalChat:
-    """A conversation with the gateway that runs with this home."""
+    """A chat session with the gateway that runs in this home."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
@@ -54,7 +54,7 @@ class LocalChat:
         self._screen: TerminalPipe | TerminalScreen = self._create_screen()
 
     def _create_screen(self) -> TerminalPipe | TerminalScreen:
-        """Return a prompt for a person, or a pipe for a program."""
+        """Return a prompt for a person, or a pipe if a program uses the chat."""
         save = partial(save_file, self._home, word=texts.word)
         if not self._is_terminal:
             return TerminalPipe(sys.stdin, sys.stdout, save)
@@ -72,8 +72,8 @@ class LocalChat:
     async def run(self) -> None:
         """Chat until the person leaves or the input ends.
 
-        Raises ConfigError if the running process doesn't serve chats, and for a program if the
-        gateway stops.
+        Raises ConfigError if the running process doesn't serve chats. If a program uses the chat,
+        it's also raised when the gateway stops.
         """
         reader = await self._connect(START_TIMEOUT_S)
         if reader is None:
@@ -99,7 +99,7 @@ class LocalChat:
                 self._writer.close()
 
     async def _converse(self) -> None:
-        """Read messages and send them, one after the other."""
+        """Read messages from the screen and send them one by one."""
         while (text := await self._screen.read_message()) is not None:
             if is_exit(text):
                 return
@@ -114,9 +114,9 @@ class LocalChat:
         self._send({"type": "stop"})
 
     async def _listen(self, reader: asyncio.StreamReader) -> None:
-        """Handle what the gateway sends. Reconnect whenever the connection is lost.
+        """Handle messages from the gateway. Reconnect when the connection is lost.
 
-        Raises ConfigError if a program uses the chat, because a program can't wait.
+        Raises ConfigError instead if a program uses the chat, because a program can't wait.
         """
         while True:
             with contextlib.suppress(OSError, ValueError):
@@ -135,7 +135,7 @@ class LocalChat:
             await self._print(texts.CHAT_BACK)
 
     async def _connect(self, timeout_s: float | None) -> asyncio.StreamReader | None:
-        """Connect to the gateway, and try again until it succeeds or the time is over."""
+        """Connect to the gateway. Retry until it succeeds or `timeout_s` has passed."""
         loop = asyncio.get_running_loop()
         end = None if timeout_s is None else loop.time() + timeout_s
         while True:
@@ -178,7 +178,7 @@ class LocalChat:
                     waiting.set_result(message["values"])
 
     def _reply(self, reply_id: int) -> Reply:
-        """Return the reply with this id. A new one is begun."""
+        """Return the reply with this id. Begin it if it's new."""
         reply = self._replies.get(reply_id)
         if reply is None:
             reply = self._screen.reply()
@@ -193,7 +193,7 @@ class LocalChat:
         self._reply(reply_id).show(self._texts[reply_id])
 
     async def _finish(self, message: Json) -> None:
-        """Show a finished answer, and confirm it."""
+        """Show a finished answer, and confirm to the gateway that it was shown."""
         buttons = tuple(
             Button(label=label, command=Command(name=name, arguments=arguments))
             for label, name, arguments in message["buttons"]
@@ -219,7 +219,7 @@ class LocalChat:
         await reply.finish(Answer(text=text))
 
     async def _complete(self, text: str) -> Json:
-        """Return the values for the option that is being typed, with their labels."""
+        """Return completions for the option that is being typed, with their labels."""
         if not self._connected.is_set():
             return {}
         waiting: asyncio.Future[Json] = asyncio.get_running_loop().create_future()

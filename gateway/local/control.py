@@ -1,7 +1,7 @@
-"""The socket on which a running gateway reports its state and takes up changed settings.
+"""The socket on which a running gateway reports its state and reloads changed settings.
 
-A client sends one line with a question and gets one line with a JSON object. Only the user of the
-home can open the socket.
+A client sends a question as one line and gets a JSON object as one line. Only the user of the home
+can open the socket.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _log = structlog.get_logger("control")
 
 
 class ControlServer:
-    """Answers questions about the running process."""
+    """Answers questions of other commands about the running process."""
 
     def __init__(self, path: Path, handlers: Mapping[str, Handler]) -> None:
         self._path = path
@@ -71,7 +71,10 @@ class ControlServer:
 
 
 def ask_gateway(home: Path, question: Question) -> Json | None:
-    """Ask the process that runs with this home. Returns None if there is none, or no answer."""
+    """Send a question to the gateway of this home.
+
+    Return None if none runs or it doesn't answer.
+    """
     try:
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(ANSWER_TIMEOUT_S)
@@ -90,7 +93,7 @@ def ask_gateway(home: Path, question: Question) -> Json | None:
 
 
 class LiveState:
-    """Describes a running gateway, and takes up the settings that may change while it runs."""
+    """Describes a running gateway, and applies settings that may change while it runs."""
 
     def __init__(
         self,
@@ -106,7 +109,7 @@ class LiveState:
         self._settings = services.settings
 
     async def describe(self) -> Json:
-        """Return the facts that only the process knows."""
+        """Return facts about the gateway that only its own process knows."""
         settings = self._services.settings
         return {
             "process": os.getpid(),
@@ -118,9 +121,9 @@ class LiveState:
         }
 
     async def reload(self) -> Json:
-        """Take up changed settings. Returns the changed options: applied ones, and the others.
+        """Apply changed settings. Return which options were applied, and which need a restart.
 
-        If the settings have mistakes, nothing changes, and the answer has the problems.
+        If the settings are invalid, nothing changes, and the result contains the problems.
         """
         try:
             settings = Settings.load()
@@ -145,7 +148,7 @@ class LiveState:
 
 
 def list_changes(old: Settings, new: Settings) -> list[str]:
-    """Return the dotted paths of the options that differ. Secrets appear by their names only."""
+    """Return the dotted paths of the options that differ. Secrets are listed by name only."""
     old_values = dict(_flatten(old.model_dump()))
     new_values = dict(_flatten(new.model_dump()))
     paths = dict.fromkeys((*old_values, *new_values))

@@ -1,4 +1,4 @@
-"""Writes the line that greets a person in the terminal: the model and the conversation."""
+"""Writes the greeting of the terminal, which names the model and the conversation."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ from gateway.texts.catalog import SHELL as texts
 
 
 class Greeting:
-    """Greets a person in the terminal. Without a model, a newcomer sees three things to try."""
+    """Writes the greeting for a person in the terminal.
+
+    Without a model, new users also see three things to try.
+    """
 
     def __init__(self, services: Services) -> None:
         self._services = services
 
     async def write(self, address: Address) -> str:
-        """Return the greeting in a conversation. It's empty if the store can't be read."""
+        """Return the greeting for a conversation, or "" if the store can't be read."""
         services = self._services
         try:
             session = await services.conversations.find_open(address)

@@ -1,4 +1,4 @@
-"""Mneme as a launchd agent, for macOS. The only module that calls launchd."""
+"""Runs Mneme as a launchd agent on macOS. This is the only module that calls launchd."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ LOG_FILE = "service.log"
 
 
 class Launchd:
-    """The service of one home. `program` is the command line of mneme without its arguments."""
+    """The launchd agent of one home.
+
+    `program` is the command line of mneme without its arguments.
+    """
 
     needs_linger = False
 

@@ -1,4 +1,4 @@
-"""What the service managers of Linux and macOS have in common: files and called programs."""
+"""Shared by the service managers of Linux and macOS: service files and calls of programs."""
 
 from __future__ import annotations
 
@@ -25,34 +25,34 @@ class ServiceManager(Protocol):
 
     @property
     def needs_linger(self) -> bool:
-        """Whether the service runs only while the person is logged in, until they allow more."""
+        """Return whether the service stops at logout because lingering isn't enabled."""
 
     def render(self) -> str:
-        """Return the content of the service's file."""
+        """Return the content of the service file."""
 
     def install(self) -> Path:
-        """Write the file and start the service. Raises ConfigError if it fails."""
+        """Write the service file and start the service. Raise ConfigError if that fails."""
 
     def uninstall(self) -> Path:
-        """Stop the service and delete its file. Raises ConfigError if it isn't installed."""
+        """Stop the service and delete its file. Raise ConfigError if it isn't installed."""
 
     def start(self) -> None:
-        """Start the service. Raises ConfigError if it isn't installed."""
+        """Start the service. Raise ConfigError if it isn't installed."""
 
     def stop(self) -> None:
-        """Stop the service. Raises ConfigError if it isn't installed."""
+        """Stop the service. Raise ConfigError if it isn't installed."""
 
     def is_active(self) -> bool:
-        """Return whether the service runs."""
+        """Return whether the service is running."""
 
     def read_log(self, lines: int) -> str:
         """Return the last lines of the log."""
 
 
 def call_program(arguments: Sequence[str], *, is_checked: bool = True) -> str:
-    """Run a program and return what it prints.
+    """Run a program and return its output.
 
-    Raises ConfigError with its first line about an error if it fails or is missing.
+    Raises ConfigError with the first line of its error output if it fails or is missing.
     """
     try:
         done = subprocess.run(
@@ -74,10 +74,10 @@ def call_program(arguments: Sequence[str], *, is_checked: bool = True) -> str:
 def choose_service_file(
     folder: Path, name: str, suffix: str, home: Path, is_for_home: Callable[[Path, Path], bool]
 ) -> Path:
-    """Return the file of a home's service.
+    """Return the path of the service file for a home.
 
-    The first home gets the short name. Another home on the same machine gets a name of its own, so
-    that it doesn't replace the first one's service.
+    The first home gets the short name. Each further home on the same machine gets its own name, so
+    that it doesn't replace the service of the first one.
     """
     short = folder / f"{name}{suffix}"
     digest = hashlib.sha256(os.fsencode(home)).hexdigest()[:8]
@@ -88,7 +88,7 @@ def choose_service_file(
 
 
 def write_service_file(path: Path, content: str) -> None:
-    """Write a service's file so that only the user can change it."""
+    """Write a service file that only the user can change."""
     os.makedirs(path.parent, exist_ok=True)
     replace_file(path, content.encode())
 
@@ -100,7 +100,7 @@ def require_file(path: Path) -> None:
 
 
 def read_last_lines(path: Path, lines: int) -> str:
-    """Return the last lines of a log file, or a sentence if there is none."""
+    """Return the last lines of a log file, or a sentence if the file doesn't exist."""
     if not path.exists():
         return texts.compose("no_log", path=path)
     return "\n".join(path.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])

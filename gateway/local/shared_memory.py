@@ -1,7 +1,7 @@
 """Connects the MCP server for other programs (`core/tools/mcp_server.py`) to the memory.
 
-A program reads the scopes that the person has chosen. Its proposals wait for a yes in the chats of
-this person, like words of strangers.
+A program can read the scopes that the person has chosen. What it proposes to store waits until the
+person confirms it in a chat.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ async def serve_memory(
     port: int | None,
     key: str,
 ) -> None:
-    """Serve the memory until the other program ends or this one is stopped.
+    """Serve the memory until the other program exits or this one is stopped.
 
     `load_context` returns the scopes, which may change while the server runs. Without a port, the
-    server speaks over standard input and output.
+    server uses standard input and output.
     """
     # Imported here because it loads the SDK.
     from core.tools.mcp_server import SharedMemory, build_server, serve_http, serve_stdio
@@ -82,10 +82,10 @@ async def serve_memory(
 async def _propose_fact(
     services: Services, context: CommandContext, content: str, program: str
 ) -> str:
-    """Store a fact that waits for a yes, and return a sentence for the program.
+    """Store a fact that waits for confirmation, and return a sentence for the program.
 
-    One yes decides about one fact. Raises Refused if the text has several sentences, if it looks
-    suspicious, or if too much waits already.
+    Each fact is confirmed separately. Raises Refused if the text has several sentences, if it looks
+    suspicious, or if too many facts are already waiting.
     """
     text = to_single_line(clean_text(content)).strip()
     if suspicion := find_suspicion(text):

@@ -1,7 +1,7 @@
-"""Says where the sockets of a running gateway are. Only the user of the home can open them.
+"""Finds the sockets of a running gateway. Only the user of the home can open them.
 
-A socket is in the home, or, if its path would be too long for the operating system, in a folder of
-the user in the folder for temporary files.
+A socket is in the home. If its path would be too long for the operating system, it's in the user's
+own folder for temporary files.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ SocketName = Literal["chat", "control"]
 
 
 def find_socket(home: Path, name: SocketName) -> Path:
-    """Return the path of a socket. Its folder exists afterwards.
+    """Return the path of a socket, and create its folder if necessary.
 
-    Raises PermissionError if the folder for long paths belongs to another user.
+    Raises PermissionError if the folder for temporary files belongs to another user.
     """
     path = home / f"{name}.sock"
     if len(os.fsencode(path)) <= MAX_PATH_BYTES:

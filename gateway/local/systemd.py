@@ -1,4 +1,7 @@
-"""Mneme as a systemd user unit, for Linux and WSL. The only module that calls systemd."""
+"""Runs Mneme as a systemd user unit on Linux and WSL.
+
+This is the only module that calls systemd.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,10 @@ _UNIT_TEXT: str = language_data("setup", "gateway")["service"]["systemd_unit"]
 
 
 class Systemd:
-    """The service of one home. `program` is the command line of mneme without its arguments."""
+    """The systemd unit of one home.
+
+    `program` is the command line of mneme without its arguments.
+    """
 
     def __init__(
         self,
@@ -101,7 +107,7 @@ class Systemd:
         )
 
     def _require_systemd(self) -> None:
-        """Raise ConfigError, before anything is written, if no systemd runs for this user."""
+        """Raise ConfigError if no systemd runs for this user. Nothing has been written by then."""
         try:
             call_program(["systemctl", "--user", "show-environment"])
         except ConfigError as error:
@@ -115,11 +121,11 @@ class Systemd:
 
 
 def _quote(word: str) -> str:
-    """Quote a word of a command line for systemd."""
+    """Quote a word of a command line for a systemd unit."""
     escaped = _escape(word).replace("\\", "\\\\").replace('"', '\\"').replace("$", "$$")
     return f'"{escaped}"'
 
 
 def _escape(text: str) -> str:
-    """Escape the specifiers of systemd, such as %h."""
+    """Escape systemd's specifiers, such as %h."""
     return text.replace("%", "%%")

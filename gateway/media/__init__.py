@@ -1,1 +1,1 @@
-"""What people send and get besides text: reactions, voice replies, descriptions of pictures."""
+"""Thumb reactions to answers, and spoken answers."""

@@ -1,8 +1,8 @@
-"""Takes a thumb on an answer as feedback about the facts that the answer repeats.
+"""Treats a thumb reaction to an answer as feedback about the facts in that answer.
 
-A thumb down on an answer with the receipt of a single change takes the change back. Otherwise, it
-doesn't say which fact is wrong: lowering a fact's trust weakens it, so it waits for a tap on a
-button. A thumb up raises the trust in these facts at once: it's the person's own tap.
+If the answer reports a single change, a thumb down undoes the change. Otherwise, a thumb down
+doesn't say which fact is wrong, so the person is asked to pick it before its trust is lowered. A
+thumb up raises the trust in all these facts at once.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ MAX_BUTTONS = 5
 
 @dataclass(eq=False)
 class ThumbReader:
-    """Records thumbs, and what follows from them."""
+    """Records thumb reactions, and changes the trust in facts accordingly."""
 
     services: Services
     # Called when something in the outbox is due.
     on_change: Callable[[], None]
 
     async def record(self, inbound: Inbound, scope: Scope, scopes: Scopes, is_owner: bool) -> None:
-        """Record the thumb that a person has put on an answer, or has removed.
+        """Record that a person put a thumb on an answer, or removed it.
 
-        In a group, only the owner and the person who stated a fact judge it.
+        In a group, only the owner and the person who stated a fact can change its trust.
         """
         texts = load_texts(inbound.language)
         thumb: Thumb = inbound.text if inbound.text in VERDICTS else ""  # type: ignore[assignment]
@@ -59,7 +59,11 @@ class ThumbReader:
             await self._ask(texts, inbound, scope, own_facts[:MAX_BUTTONS])
 
     async def find_undo(self, inbound: Inbound, scopes: Scopes) -> Command | None:
-        """Return the command that takes back the only change that an answer reports, or None."""
+        """Return the command that undoes the only change reported by an answer.
+
+        Returns None if the reaction isn't a thumb down, or if the answer reports no change or
+        several.
+        """
         answer = await self.services.feedback.find_answer(
             inbound.address, inbound.message_id, scopes
         )
@@ -83,7 +87,7 @@ class ThumbReader:
     async def _ask(
         self, texts: Texts, inbound: Inbound, scope: Scope, facts: Sequence[Fact]
     ) -> None:
-        """Ask which of the facts is wrong, with a button for each."""
+        """Ask which of the facts is wrong, with a button for each fact."""
         lines = [f"- **f{fact.id}** {escape(fact.content)}" for fact in facts]
         buttons = assign_button_ids(
             [

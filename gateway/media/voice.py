@@ -1,7 +1,7 @@
-"""/voice: the model's answers in a direct chat come as voice messages, too.
+"""/voice: sends the model's answers in a direct chat as voice messages, too.
 
-The text is sent first. The speech is made while it's delivered, and then takes its place in the
-outbox, so that it's sent once, also if the process is killed.
+The text is sent first, while the speech is being generated. The voice message is then put into the
+outbox, so it's sent once even if the process is killed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _log = structlog.get_logger("voice")
 
 
 class VoiceCommands:
-    """Answers /voice, and speaks the answers to people who have switched it on."""
+    """Answers /voice, and generates voice messages for people who switched it on."""
 
     specs = load_specs("voice")
 
@@ -47,9 +47,10 @@ class VoiceCommands:
         self._listeners: set[Account] | None = None
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """Switch spoken answers on or off, or say which it is.
+        """Switch spoken answers on or off, or show the current state.
 
-        Raises Refused in a group, without a speaker, or if the word is neither on nor off.
+        Raises Refused in a group, if no speech server is configured, or if the word is neither "on"
+        nor "off".
         """
         texts = context.texts
         if context.scope.is_group:
@@ -77,7 +78,10 @@ class VoiceCommands:
         return self._listeners
 
     async def speak(self, inbound: Inbound, outbox_item: OutboxItem, answer: Answer) -> None:
-        """Begin to speak an answer, if the person wants that. The caller doesn't wait for it."""
+        """Start to generate a voice message for an answer if the person switched that on.
+
+        The caller doesn't wait for it.
+        """
         if not inbound.is_direct or answer.is_private:
             return
         if inbound.account in await self._load_listeners():
@@ -85,7 +89,10 @@ class VoiceCommands:
             self._tasks.create_task(self._speak(texts, outbox_item, answer))
 
     async def _speak(self, texts: Texts, outbox_item: OutboxItem, answer: Answer) -> None:
-        """Speak an answer, and put it into the outbox. A failure is told in its place."""
+        """Generate a voice message, and put it into the outbox.
+
+        If that fails, put a notice there instead.
+        """
         text = select_speech(answer.text)
         speaker = self._services.speaker
         if not text or speaker is None:
@@ -113,7 +120,7 @@ class VoiceCommands:
 
 
 def select_speech(markdown: str) -> str:
-    """Return the part of an answer that is spoken: its words, without code and addresses."""
+    """Return the text of an answer to speak, without code and URLs."""
     text = to_plain(_ADDRESS.sub("", _CODE.sub("", markdown))).strip()
     if len(text) <= MAX_SPOKEN_CHARS:
         return text

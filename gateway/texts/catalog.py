@@ -1,8 +1,8 @@
-"""The texts of one language, and texts that are built from a plural, a list, a date or a number.
+"""The texts of one language, and texts that contain a plural, a list, a date or a number.
 
-Each language has a file `<language>.toml` in this folder, with the keys of `en.toml`. English
-fills the gaps of a language. Babel formats dates, numbers, lists and plurals; for English it isn't
-loaded, so that a cold start stays fast. No text assumes a gender.
+Each language has a file `<language>.toml` in this folder, with the keys of `en.toml`. English fills
+the gaps of a language. Babel formats dates, numbers, lists and plurals. It isn't loaded for
+English, so that Mneme starts fast. No text assumes a gender.
 """
 
 from __future__ import annotations
@@ -58,46 +58,46 @@ _VALUES = {"number": r"\d+", "percent": r"\d+", "file": r"\S+"}
 
 
 class Texts:
-    """The texts of one language. A text is an attribute: ``texts.NOTE_KEPT``."""
+    """The texts of one language. Each text is an attribute, such as ``texts.NOTE_KEPT``."""
 
     def __init__(self, language: str = ENGLISH_CODE) -> None:
         self.language = language
 
     def __getattr__(self, name: str) -> str:
-        """Return a text. Raises AttributeError if there is no such text."""
+        """Return a text by its key. Raise AttributeError if there is no such text."""
         text = load_catalog(self.language).get(name)
         if not isinstance(text, str):
             raise AttributeError(name)
         return text
 
     def __getitem__(self, name: str) -> str:
-        """Return a text by its key. Raises KeyError if there is no such text."""
+        """Return a text by its key. Raise KeyError if there is no such text."""
         text = load_catalog(self.language)[name]
         if not isinstance(text, str):
             raise KeyError(name)
         return text
 
     def table(self, name: str) -> Mapping[str, str]:
-        """Return a table: texts by their keys."""
+        """Return a table of texts by their keys."""
         texts: dict[str, str] = load_catalog(self.language)[name]
         return texts
 
     def tables(self, name: str) -> Mapping[str, Any]:
-        """Return a table that contains tables, such as `commands`."""
+        """Return a table whose values are tables, such as `commands`."""
         tables: dict[str, Any] = load_catalog(self.language)[name]
         return tables
 
     def compose(self, key: str, **values: object) -> str:
-        """Return a sentence of the command line, by its key in [CLI], with its values."""
+        """Return a sentence for the command line by its key in [CLI], with these values."""
         return self.table("CLI")[key].format(**values)
 
     @property
     def locale(self) -> str:
-        """The locale of dates and numbers, as Babel names it."""
+        """Return the name of Babel's locale for dates and numbers."""
         return _LOCALES.get(self.language, self.language.replace("-", "_"))
 
     def word(self, error: Exception | Sentence) -> str:
-        """Return the sentence of an error in this language, or the error's own sentence."""
+        """Return the sentence of an error in this language, or else the error's own sentence."""
         key: str = getattr(error, "key", "")
         template = self.table("errors").get(key) if key else None
         if not isinstance(template, str):
@@ -110,7 +110,7 @@ class Texts:
         return " ".join(map(self.word, report.sentences))
 
     def word_stored(self, text: str) -> str:
-        """Return in this language a sentence or clause of core that is stored in English."""
+        """Translate a sentence or clause of core that was stored in English."""
         if self.language == ENGLISH_CODE:
             return text
         for key, sentence in load_sentences().items():
@@ -127,7 +127,7 @@ class Texts:
         return self.word_suspicion(text)
 
     def word_marks(self, text: str) -> str:
-        """Word the marks of an answer that isn't complete, such as "[stopped]"."""
+        """Translate the marks of an incomplete answer, such as "[stopped]"."""
         if self.language == ENGLISH_CODE:
             return text
         paragraphs = text.split("\n\n")
@@ -137,14 +137,11 @@ class Texts:
         return "\n\n".join(paragraphs)
 
     def ask_to_reword(self, suspicion: str) -> str:
-        """Return the answer to a person whose text looks suspicious."""
+        """Return an answer that asks a person to reword a suspicious text."""
         return self.word(Sentence("ask_to_reword", {"suspicion": suspicion}))
 
     def word_suspicion(self, suspicion: str) -> str:
-        """Return in this language what makes a text suspicious, if it is an English phrase of that.
-
-        A code point or a word in brackets may follow the phrase.
-        """
+        """Translate the English reason at the start of `suspicion`. Details may follow it."""
         for key, english in REASONS.items():
             phrase = english.format(most=LIMIT_CHARS)
             if suspicion.startswith(phrase):
@@ -153,7 +150,7 @@ class Texts:
         return suspicion
 
     def _word_value(self, value: object) -> object:
-        """Return a value of an error for a sentence in this language."""
+        """Return a value of an error in the form that a sentence of this language needs."""
         if isinstance(value, str):
             return self.word_stored(value)
         if isinstance(value, list):
@@ -181,13 +178,13 @@ class Texts:
         return format_decimal(number, locale=self.locale)
 
     def format_count(self, number: int, noun: str) -> str:
-        """Format a number of things: ``1 line``, ``2,000 lines``. `noun` is a key of [nouns]."""
+        """Format a number with its noun, a key of [nouns]: ``1 line`` or ``2,000 lines``."""
         return self.choose_plural(self.tables("nouns")[noun], number).format(
             count=self.format_number(number)
         )
 
     def choose_plural(self, forms: Mapping[str, str], number: int) -> str:
-        """Choose the form for a number from a table with plural categories of CLDR."""
+        """Return the form for a number from a table with the plural categories of CLDR."""
         return forms.get(self._plural_category(number), forms["other"])
 
     def _plural_category(self, number: int) -> str:
@@ -200,7 +197,7 @@ class Texts:
     # --- States ---
 
     def word_state(self, state: str) -> str:
-        """Return in this language a state of a platform or memory that a process stored."""
+        """Translate a state of a platform or memory that a process stored."""
         for key, english in load_texts(ENGLISH_CODE).table("STATES").items():
             pattern = re.escape(english).replace(r"\{reason\}", "(?P<reason>.*)")
             match = re.fullmatch(pattern.replace(r"\{count\}", r"(?P<count>\d+)"), state, re.DOTALL)
@@ -212,9 +209,9 @@ class Texts:
         return state
 
     def word_reason(self, reason: str) -> str:
-        """Return in this language why a platform can't be used or refuses a message.
+        """Translate why a platform fails or rejects a message.
 
-        An explanation in the platform's own words stays as it is.
+        Its own explanation stays as it is.
         """
         for key, pattern in list_patterns("REASONS"):
             match = pattern.fullmatch(reason)
@@ -232,7 +229,7 @@ class Texts:
     # --- Usage ---
 
     def format_amount(self, spending: Spending, cost: float) -> str:
-        """Format a cost: ``$12.34``, in German ``$12,34``. Small amounts have more digits."""
+        """Format a cost: ``$12.34``, in German ``$12,34``. Small amounts get more digits."""
         text = spending.format_amount(cost)
         if self.language == ENGLISH_CODE:
             return text
@@ -247,7 +244,7 @@ class Texts:
         return self.AMOUNT_UNDER.format(amount=amount) if text.startswith("under ") else amount
 
     def format_used(self, usage: UsedLimit) -> str:
-        """Say how much of a daily limit is used: ``299 of 300 answers``."""
+        """Return how much of a daily limit is used: ``299 of 300 answers``."""
         if usage.name == "money":
             spending = Spending(sums=(), prices=usage.prices)
             used = self.format_amount(spending, usage.used)
@@ -260,7 +257,7 @@ class Texts:
     # --- Lists ---
 
     def join_list(self, parts: Sequence[str]) -> str:
-        """Join parts to a list for a sentence: ``a, b and c``."""
+        """Join parts into a list for a sentence: ``a, b and c``."""
         if len(parts) < 2:
             return "".join(parts)
         if self.language == ENGLISH_CODE:
@@ -282,7 +279,7 @@ class Texts:
     # --- Days and times ---
 
     def format_day(self, at: datetime, zone: tzinfo, precision: str = "day") -> str:
-        """Format a day, or only its "month" or "year": ``3 March 2026``, ``March 2026``."""
+        """Format a date, or only its "month" or "year": ``3 March 2026``, ``March 2026``."""
         local = at.astimezone(zone)
         if self.language == ENGLISH_CODE:
             formats = {"year": "%Y", "month": "%B %Y"}
@@ -295,7 +292,7 @@ class Texts:
         return format_date(local.date(), "long", locale=self.locale)
 
     def format_weekday(self, local: datetime) -> str:
-        """Format a day with its weekday, without the year: ``Tuesday 3 March``."""
+        """Format a date with its weekday and without the year: ``Tuesday 3 March``."""
         if self.language == ENGLISH_CODE:
             return f"{local:%A} {local.day} {local:%B}"
         from babel.dates import format_date, format_skeleton
@@ -304,7 +301,7 @@ class Texts:
         return f"{weekday}, {format_skeleton('MMMMd', local, locale=self.locale)}"
 
     def format_moment(self, at: datetime, zone: tzinfo) -> str:
-        """Format a time with its day: ``3 May 2026, 10:30``."""
+        """Format a date and time: ``3 May 2026, 10:30``."""
         local = at.astimezone(zone)
         if self.language == ENGLISH_CODE:
             return f"{local.day} {local:%b %Y, %H:%M}"
@@ -317,7 +314,7 @@ class Texts:
 
     @property
     def result_words(self) -> ResultWords:
-        """The words of this language for the results of a search."""
+        """Return the words for search results in this language."""
         # Imported here because few messages are searches.
         from core.search.rendering import ENGLISH_WORDS, load_english_words
 
@@ -326,7 +323,7 @@ class Texts:
         return _BabelResultWords(self, load_english_words())
 
     def format_duration(self, seconds: float) -> str:
-        """Describe a length of time in its two largest units: ``2 hours``, ``1 day 3 hours``."""
+        """Format a duration in its two largest units: ``2 hours``, ``1 day 3 hours``."""
         # Imported here because few messages need it.
         from core.dates.schedule import format_duration, split_duration
 
@@ -341,7 +338,7 @@ class Texts:
         )
 
     def describe_lateness(self, due_at: datetime, now: datetime, zone: str) -> str:
-        """Say how late a reminder is, as a clause. The day is left out if it is today."""
+        """Return a clause that says how late a reminder is. It omits today's date."""
         info = ZoneInfo(zone)
         local = due_at.astimezone(info)
         due = f"{local:%H:%M}"
@@ -356,7 +353,7 @@ class Texts:
 
     @property
     def schedule_words(self) -> ScheduleWords:
-        """The words of this language for the times of reminders."""
+        """Return the words for the times of reminders in this language."""
         # Imported here because few messages are about reminders.
         from core.scheduling.recurrence_words import ENGLISH_WORDS, load_english_words
 
@@ -378,18 +375,18 @@ class Texts:
     def describe_set_job(
         self, appointments: Appointments, job: Job, *, is_full: bool = True
     ) -> str:
-        """Describe a job after it was set or changed, with its time, zone and text."""
+        """Describe a job that was just set or changed, with its time, zone and text."""
         return appointments.describe_receipt(job, self.schedule_words, is_full=is_full)
 
     def describe_moment(self, at: datetime, zone: str, *, has_zone: bool = True) -> str:
-        """Describe a moment with its weekday: ``Monday 3 May 2026 at 10:30 (Europe/Lisbon)``."""
+        """Format a moment with its weekday: ``Monday 3 May 2026 at 10:30 (Europe/Lisbon)``."""
         text = self.schedule_words.format_moment(at.astimezone(ZoneInfo(zone)))
         return f"{text} ({zone})" if has_zone else text
 
     # --- Facts ---
 
     def describe_fact(self, fact: Fact, zone: tzinfo) -> str:
-        """Describe a fact with its period and the day on which it was last said, in one line."""
+        """Describe a fact in one line, with its period and the day on which it was last stated."""
         words = self.table("FACT_TIMES")
         parts = []
         if fact.valid_from is not None:
@@ -408,7 +405,7 @@ class Texts:
     # --- Sentences of several parts ---
 
     def render_changes(self, operations: Sequence[Operation]) -> list[str]:
-        """Render one line for each text that is removed, then one for each that is added."""
+        """Render one line for each removed text, and then one for each added text."""
         old_texts = [operation.old_text for operation in operations if operation.old_text]
         new_texts = [operation.content for operation in operations if operation.content]
         lines = [f"  \N{MINUS SIGN} {self.quote(text)}" for text in old_texts]
@@ -416,15 +413,15 @@ class Texts:
         return lines
 
     def quote(self, text: str) -> str:
-        """Quote a text of a person in the quotation marks of the language."""
+        """Put a text in the quotation marks of this language."""
         return self.QUOTED.format(text=escape(isolate_title(text)))
 
     def quote_title(self, title: str | None) -> str:
-        """Return a title in quotation marks after a space: `` “Ferry”``; "" for no title."""
+        """Return a title in quotation marks after a space: `` “Ferry”``. Without one, return ""."""
         return f" {self.quote(title)}" if title else ""
 
     def format_person(self, name: str, account: Account) -> str:
-        """Format a person: ``**Ana** (Telegram, id `42`)``, with a warning for a deceptive name."""
+        """Format a person: ``**Ana** (Telegram, id `42`)``. A deceptive name gets a warning."""
         clean_name, findings = inspect_name(name)
         names = self.table("NAME_WARNINGS")
         warning = self.join_list([names.get(finding, finding) for finding in findings])
@@ -447,9 +444,9 @@ class Texts:
     def failure_notice(
         self, error: Exception, incident: str, *, is_kept: bool = True, is_scheduled: bool = False
     ) -> str:
-        """Return a notice that a turn failed. The log has the details under the id `incident`.
+        """Return a notice that a turn failed. The id `incident` finds its details in the log.
 
-        If the turn answers a scheduled question (`is_scheduled`), there is no message to send
+        If `is_scheduled`, the turn answers a scheduled question, so there's no message to send
         again.
         """
         reason = self.FAILURE
@@ -465,7 +462,7 @@ class Texts:
         return self.FAILURE_NOTICE.format(reason=reason, storage=storage, incident=incident)
 
     def unfinished_notice(self, count: int) -> str:
-        """Say how many answers the process hasn't finished; empty if it has finished all."""
+        """Return how many answers the process hasn't finished, or "" if it has finished all."""
         if count == 0:
             return ""
         return self.choose_plural(self.table("UNFINISHED"), count).format(
@@ -473,10 +470,7 @@ class Texts:
         )
 
     def describe_dead_item(self, dead_item: DeadItem, zone: tzinfo) -> str:
-        """Describe an item that couldn't be delivered: its kind, address, time and error.
-
-        Its text is left out.
-        """
+        """Describe an undeliverable item by its kind, address, time and error, without its text."""
         item = dead_item.item
         return self.DEAD_ITEM.format(
             id=item.id,
@@ -487,7 +481,7 @@ class Texts:
         )
 
     def describe_sync_state(self, counts: OutboxCounts) -> str:
-        """Say how many messages a memory service lacks; empty if it has received all."""
+        """Return how many messages a memory service lacks, or "" if it has all of them."""
         clauses = []
         waiting_count = counts.held + counts.due
         if waiting_count:
@@ -505,7 +499,7 @@ class Texts:
 
 
 class _Number(int):
-    """A number in a sentence. ``{chars:,}`` has the separators of the language."""
+    """A number in a sentence. ``{chars:,}`` formats it with the separators of the language."""
 
     def __new__(cls, number: int, texts: Texts) -> _Number:
         self = super().__new__(cls, number)
@@ -521,7 +515,7 @@ class _Number(int):
 
 
 class _BabelWords:
-    """The words of a language other than English. Babel formats its dates, plurals and lists."""
+    """Dates, plurals and lists of a language other than English, formatted by Babel."""
 
     def __init__(self, texts: Texts, english: Mapping[str, Any]) -> None:
         self._texts = texts
@@ -567,7 +561,7 @@ class _BabelWords:
 
 
 class _BabelResultWords:
-    """The words for the results of a search in a language other than English."""
+    """The words for search results in a language other than English."""
 
     def __init__(self, texts: Texts, english: Mapping[str, str]) -> None:
         self._texts = texts
@@ -598,7 +592,7 @@ class _BabelResultWords:
 
 @cache
 def load_catalog(language: str) -> Mapping[str, Any]:
-    """Return the texts of a language by their keys. English fills the gaps."""
+    """Return the texts of a language by their keys. English texts fill the gaps."""
     if language == ENGLISH_CODE:
         # The English sentences of errors are in core, because the log and the model read them.
         return {**load_file(language), "errors": load_sentences()}
@@ -606,7 +600,7 @@ def load_catalog(language: str) -> Mapping[str, Any]:
 
 
 def _fill_gaps(texts: Mapping[str, Any], english: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the texts, with those of English for missing keys. Plural forms aren't mixed."""
+    """Return the texts, with English ones for missing keys, but never for missing plural forms."""
     filled = dict(english)
     for key, text in texts.items():
         is_table = isinstance(text, dict) and isinstance(english.get(key), dict)
@@ -616,7 +610,7 @@ def _fill_gaps(texts: Mapping[str, Any], english: Mapping[str, Any]) -> dict[str
 
 @cache
 def _load_clause_patterns() -> Mapping[str, re.Pattern[str]]:
-    """Return patterns of the English clauses that are stored with their values, by their keys."""
+    """Return a pattern for each English clause that may be stored with its values, by its key."""
     patterns = {}
     for key, sentence in load_sentences().items():
         if key.startswith(_CLAUSE_PREFIXES) and "{" in sentence:
@@ -634,7 +628,7 @@ def _is_clause(text: str) -> bool:
 
 
 def _read_values(match: re.Match[str]) -> dict[str, object]:
-    """Return the values of a clause. Numbers are formatted again, and alternatives are joined."""
+    """Return the values of a stored clause, with numbers as integers and alternatives as a list."""
     values: dict[str, object] = {}
     for name, value in match.groupdict().items():
         values[name] = value
@@ -647,7 +641,7 @@ def _read_values(match: re.Match[str]) -> dict[str, object]:
 
 @lru_cache(maxsize=64)
 def load_offline_texts(code: str) -> Mapping[str, str]:
-    """Return the answers without a model in a language. The English ones are in core."""
+    """Return the texts that are used without a model. The English ones are in core."""
     # Imported here because a shell starts faster without it.
     from core.agent.offline import ENGLISH_TEXTS
 
@@ -656,7 +650,7 @@ def load_offline_texts(code: str) -> Mapping[str, str]:
 
 @lru_cache(maxsize=64)
 def load_texts(code: str) -> Texts:
-    """Return the texts of a language, such as ``de`` or ``de-AT``. An unknown one gets English."""
+    """Return the texts of a language such as ``de`` or ``de-AT``, or English if it's unknown."""
     return Texts(match_language(code) or ENGLISH_CODE)
 
 
@@ -667,19 +661,19 @@ def word_sentence(language: str, sentence: Sentence) -> str:
 
 @cache
 def list_languages() -> tuple[str, ...]:
-    """Return the languages that have a file. English comes first."""
+    """Return the languages that have a file. English is first."""
     return tuple(load_names())
 
 
 class _ShellTexts(Texts):
-    """The texts in the language of the shell: that of LC_ALL, LC_MESSAGES or LANG."""
+    """The texts in the language of the shell, which LC_ALL, LC_MESSAGES or LANG determines."""
 
     def __init__(self) -> None:
-        """Read no variable yet: the language is found whenever a text is needed."""
+        """Create the texts without reading a variable. The language is determined at first use."""
 
     @property
     def language(self) -> str:  # type: ignore[override]
-        """The language of the shell, or English if Mneme doesn't speak it."""
+        """Return the language of the shell, or English if Mneme has no texts in that language."""
         return find_shell_language()
 
 

@@ -1,8 +1,8 @@
 """The language of each person and group.
 
-A person's language is first the one that their platform reports, and then the one that they chose
-with /language. A group speaks the language that was chosen there, or that of the person who writes.
-The few choices are kept in memory, so that no message waits for the store.
+At first, a person's language is the one that their platform reports. They can choose another one
+with /language. A group uses the language that was chosen there, or else the one of the person who
+writes. The choices are kept in memory, so that no message waits for the store.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from gateway.texts.text_files import match_language
 
 
 class Languages:
-    """The languages of people and groups, and the texts in them."""
+    """Stores the languages of people and groups, and returns texts in them."""
 
     def __init__(self, preferences: Preferences) -> None:
         self._preferences = preferences
@@ -25,7 +25,7 @@ class Languages:
         self.is_loaded = False
 
     async def load(self) -> None:
-        """Load the languages. Until then, people get the language that their platform reports."""
+        """Load the chosen languages. Until then, the language that the platform reports is used."""
         self.codes = await self._preferences.list_languages()
         self._chat_accounts = await self._preferences.list_direct_chats()
         self.is_loaded = True
@@ -33,7 +33,7 @@ class Languages:
     async def choose(self, inbound: Inbound, scope: Scope) -> str:
         """Return the language of the answer to an event whose platform reports a language.
 
-        The language is remembered. English isn't stored, because it's the default.
+        The language is stored, unless it's English, which is the default.
         """
         language = match_language(inbound.language) or "en"
         key = inbound.account.key
@@ -57,14 +57,14 @@ class Languages:
         return load_texts(self.codes.get(key, ""))
 
     def of_scope(self, scope: Scope, account: Account | None = None) -> Texts:
-        """Return the texts for a chat: in the group's language, or that of an account."""
+        """Return the texts for a chat, in the group's language or that of an account."""
         language = self.codes.get(scope.key)
         if language is not None:
             return load_texts(language)
         return self.of_account(account or scope.speaker(""))
 
     def of_address(self, address: Address) -> Texts:
-        """Return the texts for a chat when only its address is known."""
+        """Return the texts for a chat if only its address is known."""
         return self.of_scope(
             Scope.group(address.platform, address.chat_id),
             self._chat_accounts.get(

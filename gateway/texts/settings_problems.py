@@ -1,4 +1,4 @@
-"""Words mistakes in the settings, which `config.settings` describes in English."""
+"""Translates problems in the settings, which `config.settings` describes in English."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _LINE = re.compile(r" \(line (\d+)\)\Z")
 
 
 def word_problem(texts: Texts, problem: str) -> str:
-    """Return a mistake in a language: ``path: explanation (line 7)``.
+    """Translate a problem in the settings: ``path: explanation (line 7)``.
 
-    What no text describes, such as the explanation of a library, stays English.
+    Explanations that come from a library aren't translated.
     """
     path, separator, explanation = problem.partition(": ")
     table = texts.table("SETTINGS_PROBLEMS")
@@ -35,7 +35,7 @@ def word_problem(texts: Texts, problem: str) -> str:
 
 
 def word_settings_error(texts: Texts, error: SettingsError) -> str:
-    """Return all mistakes in the settings, one a line."""
+    """Return all problems in the settings, one per line."""
     count = len(error.problems)
     heading = texts.choose_plural(texts.table("SETTINGS_MISTAKES"), count)
     lines = [heading.format(count=texts.format_number(count), file=error.file)]

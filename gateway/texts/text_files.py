@@ -1,6 +1,6 @@
-"""Reads the files of the languages. Nothing of core is loaded, so that help is quick.
+"""Reads the language files. Nothing of core is imported, so that `--help` is fast.
 
-`gateway/texts/catalog.py` has the texts for everything else.
+Everything else uses `gateway/texts/catalog.py`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _NAME_WITHIN_CHARS = 2000
 
 @cache
 def load_names() -> Mapping[str, str]:
-    """Return the languages that have a file, with their own names. English comes first."""
+    """Return each language that has a file, with its name in that language. English is first."""
     names = {}
     for path in FOLDER.iterdir():
         if path.name.endswith(".toml"):
@@ -51,7 +51,7 @@ def load_names() -> Mapping[str, str]:
 
 @cache
 def load_file(language: str) -> Mapping[str, Any]:
-    """Return the content of the file of a language, or an empty table if there is none."""
+    """Return the content of a language's file, or an empty table if it doesn't exist."""
     path = FOLDER.joinpath(f"{language}.toml")
     return tomllib.loads(path.read_text("utf-8")) if path.is_file() else {}
 
@@ -60,7 +60,7 @@ def load_file(language: str) -> Mapping[str, Any]:
 def load_option_reasons(language: str) -> Mapping[str, str]:
     """Return what each option of the settings is for, by its dotted path.
 
-    English has no file: its reasons are the comments of config/default.toml.
+    For English, the result is empty, because the reasons are comments in config/default.toml.
     """
     path = FOLDER.joinpath("options", f"{language}.toml")
     sections = tomllib.loads(path.read_text("utf-8")) if path.is_file() else {}
@@ -76,7 +76,7 @@ def _flatten(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
 
 
 def match_language(code: str) -> str | None:
-    """Return the language of a code such as ``de-AT``, ``pt_PT`` or ``zh-hans``, or None."""
+    """Return Mneme's language for a code such as ``de-AT``, ``pt_PT`` or ``zh-hans``, or None."""
     main = code.replace("_", "-").split("-")[0].lower()
     for language in load_names():
         if main == language.split("-")[0]:
@@ -85,26 +85,29 @@ def match_language(code: str) -> str | None:
 
 
 def find_shell_language() -> str:
-    """Return the language of the shell, or English if Mneme doesn't speak it."""
+    """Return the language of the shell, or English if Mneme has no texts in that language."""
     return match_language(find_language_of(select_variables(LANGUAGE_VARIABLES))) or ENGLISH_CODE
 
 
 def load_shell_table(name: str) -> Mapping[str, Any]:
-    """Return a table in the language of the shell, or in English if its file lacks the table."""
+    """Return a table in the language of the shell, or in English if that language lacks it."""
     table: Mapping[str, Any] | None = load_file(find_shell_language()).get(name)
     return table if table is not None else load_file(ENGLISH_CODE)[name]
 
 
 @cache
 def list_patterns(table: str) -> list[tuple[str, re.Pattern[str]]]:
-    """Return a pattern for each English text of a table, by its key, in the order of the file."""
+    """Return a pattern for each English text of a table by its key, in the order of the file."""
     texts = load_file(ENGLISH_CODE)[table]
     return [(key, compile_template(english)) for key, english in texts.items()]
 
 
 @cache
 def compile_template(english: str) -> re.Pattern[str]:
-    """Return a pattern that matches an English text with any values, in groups by their names."""
+    """Return a pattern that matches an English text with any values.
+
+    Each value is a group with the name of its placeholder.
+    """
     pattern = re.escape(english)
     for name in re.findall(r"\{(\w+)\}", english):
         value = _REASON_VALUES.get(name, ".*")

@@ -1,7 +1,7 @@
-"""Makes backups: writes one, checks it, deletes old ones, and takes erased texts out of the rest.
+"""Makes and checks backups, deletes old ones, and removes forgotten texts from the others.
 
-A backup is made in a process of its own, so that answers don't wait for it. `BackupScheduler`
-starts that process when a backup is due.
+A backup is made in a separate process, so that answers don't wait for it. `BackupScheduler` starts
+that process when a backup is due.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ RepeatErasures = Callable[[Settings], Awaitable[Sequence[str]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackupOrder:
-    """How to make a backup."""
+    """The options of one backup: where to write it, and how."""
 
     folder: Path
     key: EncryptionKey | None = None
@@ -84,7 +84,7 @@ class BackupOrder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackupResult:
-    """A backup that was made and checked."""
+    """A backup that was made and checked, and what happened to older ones."""
 
     record: BackupRecord
     manifest: Manifest
@@ -115,9 +115,9 @@ class BackupMaker:
         self._journal = home.with_name(f"{home.name}.erasures")
 
     async def make(self, order: BackupOrder) -> BackupResult:
-        """Make a backup, and record a failure for `mneme check`.
+        """Make a backup. If that fails, record the failure for `mneme check`.
 
-        Raises MnemeError or OSError if no backup was made. Older backups then stay.
+        Raises MnemeError or OSError if no backup was made. Older backups then remain unchanged.
         """
         try:
             return await self._make_locked(order)
@@ -179,7 +179,7 @@ class BackupMaker:
         )
 
     def _write(self, order: BackupOrder, scratch: Path, now: datetime) -> tuple[Manifest, Path]:
-        """Write and check an archive in `scratch`, and encrypt it if that is ordered."""
+        """Write and check an archive in `scratch`, and encrypt it if the order says so."""
         archive = scratch / "archive"
         source = _describe_source(self._settings, has_secrets=order.has_secrets)
         manifest = write_backup(source, archive, scratch, now, self._on_progress)
@@ -198,7 +198,7 @@ class BackupMaker:
         return manifest, encrypted
 
     def _delete_old(self, new: BackupRecord) -> list[Path]:
-        """Delete backups in the folder of a new one that the settings no longer keep."""
+        """Delete old backups from the folder of a new one, as the settings say."""
         options = self._settings.backup
         others = [
             record
@@ -225,7 +225,7 @@ class BackupMaker:
         return deleted
 
     async def _rewrite_old(self, new: BackupRecord, scratch: Path) -> tuple[list[Path], list[Path]]:
-        """Remove texts that were forgotten since then from older backups without encryption.
+        """Remove texts from older unencrypted backups if they were forgotten after the backup.
 
         Returns the backups that were rewritten, and those that couldn't be.
         """
@@ -251,9 +251,9 @@ class BackupMaker:
     async def _rewrite(
         self, record: BackupRecord, folder: Path, repeat_erasures: RepeatErasures
     ) -> bool:
-        """Unpack a backup, repeat the erasures in it, and replace it by a new one.
+        """Unpack a backup, repeat the erasures in it, and replace it with a new archive.
 
-        Returns False, and changes nothing, if an erasure can't be repeated.
+        Returns False and changes nothing if an erasure can't be repeated.
         """
         old = await asyncio.to_thread(unpack_backup, record.path, folder)
         home = folder / HOME_FOLDER
@@ -283,7 +283,7 @@ class BackupMaker:
 def write_checked_archive(settings: Settings, scratch: Path, clock: Clock) -> Path:
     """Write a home into an archive in the folder `scratch`, check it, and return its path.
 
-    It isn't a backup: the list of backups doesn't change.
+    The archive isn't added to the list of backups.
     """
     archive = scratch / "archive"
     source = _describe_source(settings)
@@ -306,7 +306,7 @@ def _describe_source(settings: Settings, *, has_secrets: bool = False) -> Backup
 async def back_up_before_migration(settings: Settings, clock: Clock) -> None:
     """Make a backup of a home whose state.db has an older schema.
 
-    Raises StoreError if the backup fails. state.db is then unchanged.
+    Raises StoreError if the backup fails. state.db isn't changed.
     """
     path = settings.home / STATE_FILE
     try:
@@ -322,7 +322,7 @@ async def back_up_before_migration(settings: Settings, clock: Clock) -> None:
 
 
 def load_key(settings: Settings) -> EncryptionKey | None:
-    """Return the key that the settings name; None if backups aren't encrypted.
+    """Return the key that the settings name, or None if backups aren't encrypted.
 
     Raises ConfigError if the key is invalid or the passphrase is missing.
     """
@@ -341,7 +341,7 @@ def load_key(settings: Settings) -> EncryptionKey | None:
 
 
 class BackupScheduler:
-    """Starts a backup when one is due, and tells the owner if it fails."""
+    """Starts a backup when one is due, and notifies the owner if it fails."""
 
     def __init__(self, settings: Settings, clock: Clock, notices: OwnerNotices) -> None:
         self._settings = settings
@@ -351,7 +351,7 @@ class BackupScheduler:
         self._looks_at: datetime | None = None
 
     async def tend(self) -> bool:
-        """Make a backup if one is due. Returns False, because no other one is due at once."""
+        """Make a backup if one is due. Return False, because a second one is never due at once."""
         now = self._clock.now()
         if self._looks_at is not None and now < self._looks_at:
             return False
@@ -369,7 +369,7 @@ class BackupScheduler:
         return False
 
     def _is_due(self, now: datetime) -> bool:
-        """Whether the last backup is old enough, and the last failure, too."""
+        """Return whether enough time has passed since the last backup and the last failure."""
         every = self._settings.backup.every
         state = self._catalog.load()
         if not every or (state.failed_at is not None and now - state.failed_at < RETRY_AFTER):
@@ -379,7 +379,7 @@ class BackupScheduler:
 
 
 async def run_backup(settings: Settings) -> str:
-    """Run `mneme backup` in another process. Returns why it failed, or ""."""
+    """Run `mneme backup` in another process. Return why it failed, or "" if it didn't."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-c",
@@ -404,7 +404,7 @@ async def run_backup(settings: Settings) -> str:
 
 
 def describe_backups(settings: Settings, now: datetime, texts: Texts = SHELL) -> tuple[str, str]:
-    """Return a sentence about the last backup, and a problem or ""."""
+    """Return a sentence about the last backup, and its problem or ""."""
     state = BackupCatalog(settings.home).load()
     last = state.last_backup
     zone = ZoneInfo(settings.general.zone)
@@ -422,7 +422,7 @@ def describe_backups(settings: Settings, now: datetime, texts: Texts = SHELL) ->
 
 
 def describe_restore(settings: Settings, texts: Texts = SHELL) -> str:
-    """Return advice for a damaged or lost state.db; it names the last good backup."""
+    """Return advice for a damaged or missing state.db, which names the last valid backup."""
     last = BackupCatalog(settings.home).load().last_backup
     if last is None:
         return texts.RESTORE
@@ -435,7 +435,7 @@ def describe_remaining_copies(
 ) -> list[str]:
     """Return sentences about backups that still contain forgotten texts, for a receipt.
 
-    Only the owner gets the names of files.
+    Only the owner's sentences name files.
     """
     sentences = [texts.COPIES_ON_SERVER] if settings.store.url else []
     records = BackupCatalog(settings.home).load().holding(epoch)
@@ -464,7 +464,7 @@ def describe_remaining_copies(
 
 
 def _find_free_path(archive: Path, folder: Path, name: str) -> Path:
-    """Return a free path for a finished archive."""
+    """Return a path in the backup folder that isn't in use yet."""
     with archive.open("rb") as file:
         is_encrypted = file.read(2) != b"\x1f\x8b"
     suffix = ".tar.gz.age" if is_encrypted else ".tar.gz"
@@ -477,7 +477,7 @@ def _find_free_path(archive: Path, folder: Path, name: str) -> Path:
 
 
 def _publish(archive: Path, path: Path) -> None:
-    """Move a finished archive to its path, durably."""
+    """Move a finished archive to its path, and wait until the change is on the disk."""
     _sync(archive)
     archive.chmod(0o600)
     archive.replace(path)
@@ -485,7 +485,7 @@ def _publish(archive: Path, path: Path) -> None:
 
 
 def _sync(path: Path) -> None:
-    """Wait until a file or the entries of a folder are on the disk."""
+    """Wait until a file, or the directory entries of a folder, are on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         sync_file(descriptor)
@@ -494,6 +494,6 @@ def _sync(path: Path) -> None:
 
 
 def _is_engine_running(home: Path) -> bool:
-    """Whether a memory service's PostgreSQL server is running in the home, or was killed there."""
+    """Return whether a memory service's PostgreSQL server runs in the home, or was killed there."""
     data = home / "engines" / "hindsight" / "postgres"
     return any(data.rglob("postmaster.pid")) if data.exists() else False

@@ -1,6 +1,6 @@
-"""The list of a home's backups, in `backups.json` in the home.
+"""The list of a home's backups, in the file `backups.json` in the home.
 
-It isn't in state.db, because it's needed when state.db is damaged. It says which backups still
+It isn't in state.db, because it's needed when state.db is damaged. It shows which backups still
 contain forgotten texts, and whether the last backup is recent enough.
 """
 
@@ -27,7 +27,7 @@ LATE_FACTOR = 1.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackupRecord:
-    """A backup, or the home that a restore has put aside."""
+    """A backup, or an old home that a restore has kept."""
 
     path: Path
     made_at: datetime
@@ -38,13 +38,13 @@ class BackupRecord:
 
     @property
     def state(self) -> Literal["there", "gone", "out_of_reach"]:
-        """Whether the file is there. A file of a disk that isn't connected is out of reach."""
+        """Return whether the file exists. It's out of reach if its disk isn't connected."""
         if self.path.exists():
             return "there"
         return "gone" if self.path.parent.exists() else "out_of_reach"
 
     def goes_at(self, settings: Settings) -> datetime | None:
-        """Return when an encrypted backup is deleted, or None if it isn't encrypted."""
+        """Return when an encrypted backup will be deleted, or None if it isn't encrypted."""
         if not self.is_encrypted:
             return None
         return self.made_at + timedelta(days=settings.backup.keep_days)
@@ -52,7 +52,7 @@ class BackupRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogState:
-    """The content of the list."""
+    """The content of the list: its records and the last failure."""
 
     # The oldest first, without those that were deleted.
     records: Sequence[BackupRecord] = ()
@@ -62,7 +62,7 @@ class CatalogState:
 
     @property
     def last_backup(self) -> BackupRecord | None:
-        """The last backup that is there; backups of disks that aren't connected count, too."""
+        """Return the last backup that exists. Backups on disconnected disks count as existing."""
         backups = [record for record in self.records if record.kind == "backup"]
         return backups[-1] if backups else None
 
@@ -72,13 +72,13 @@ class CatalogState:
 
 
 class BackupCatalog:
-    """Reads and changes the list of one home."""
+    """Reads and changes the backup list of one home."""
 
     def __init__(self, home: Path) -> None:
         self._path = home / CATALOG_FILE
 
     def load(self) -> CatalogState:
-        """Return the list. A list that can't be read counts as empty."""
+        """Return the list. If the file can't be read, the list is empty."""
         try:
             values = json.loads(self._path.read_text(encoding="utf-8"))
             records = [_parse_record(entry) for entry in values["records"]]
@@ -94,7 +94,7 @@ class BackupCatalog:
         return replace(state, records=present)
 
     def add(self, record: BackupRecord) -> None:
-        """Add a record, or replace the one with the same path. Ends a reported failure."""
+        """Add a record, or replace the one with the same path. This clears an earlier failure."""
         state = self.load()
         others = [known for known in state.records if known.path != record.path]
         self._save(CatalogState(records=[*others, record]))
@@ -119,7 +119,7 @@ class BackupCatalog:
 def backup_folder(settings: Settings) -> Path:
     """Return the folder for backups: the one in the settings, or one next to the home.
 
-    If nothing can be created next to the home, as in some containers, it's a folder in the home.
+    If nothing can be created next to the home, as in some containers, the folder is in the home.
     """
     if settings.backup.folder is not None:
         return settings.backup.folder
@@ -131,7 +131,7 @@ def backup_folder(settings: Settings) -> Path:
 
 
 def is_late(settings: Settings, state: CatalogState, now: datetime) -> bool:
-    """Whether the last good backup is older than the settings want."""
+    """Return whether the last valid backup is older than the settings allow."""
     every = settings.backup.every
     if not every:
         return False
@@ -140,7 +140,7 @@ def is_late(settings: Settings, state: CatalogState, now: datetime) -> bool:
 
 
 def require_folder(folder: Path) -> None:
-    """Create a folder for backups if it's missing. Raises StoreError if that isn't possible."""
+    """Create a folder for backups if it doesn't exist. Raise StoreError if that isn't possible."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
@@ -149,9 +149,9 @@ def require_folder(folder: Path) -> None:
 
 
 def find_backup_fault(settings: Settings, texts: Texts = SHELL) -> tuple[str, str]:
-    """Return the option because of which no backup can be made, and a sentence, or two "".
+    """Return the option that prevents backups, and a sentence about it, or two "" if there's none.
 
-    The sentence names the option and the command that mends it.
+    The sentence names the option and the command that fixes it.
     """
     options = settings.backup
     if options.encrypt_to:

@@ -1,8 +1,8 @@
-"""Reminds the owner of the events of their calendars, `remind_minutes` before each begins.
+"""Reminds the owner of calendar events, `remind_minutes` before they begin.
 
-The running gateway reads the calendars every ten minutes and sends due reminders every minute. A
-notice has a key made of the event and its beginning, so it's sent once, also after a restart, and
-again if the event is moved.
+The running gateway reads the calendars every ten minutes and sends due reminders every minute. The
+key of a notice contains the event and its start, so the notice is sent once, even after a restart,
+and again if the event is moved.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LOOK_INTERVAL = timedelta(minutes=1)
 
 
 class EventReminders:
-    """Puts a notice into the outbox for each event that begins soon."""
+    """Queues a notice for each calendar event that begins soon."""
 
     def __init__(self, services: Services, clock: Clock) -> None:
         self._services = services
@@ -41,7 +41,7 @@ class EventReminders:
         self._log = structlog.get_logger("calendars")
 
     async def tend(self) -> bool:
-        """Send the notices that are due. Returns False: no more is due."""
+        """Send the notices that are due. Return False, because no more are due at once."""
         now = self._clock.now()
         if self._looks_at is not None and now < self._looks_at:
             return False
@@ -55,13 +55,13 @@ class EventReminders:
         return False
 
     def _lead_of(self, event: CalendarEvent) -> timedelta:
-        """Return how long before an event the owner is reminded."""
+        """Return how long before an event the owner is reminded of it."""
         return timedelta(minutes=self._services.settings.calendar[event.calendar].remind_minutes)
 
     async def _read_events(self, now: datetime) -> list[CalendarEvent]:
-        """Return the events that may become due before the calendars are read again.
+        """Return the events whose reminders may be due before the calendars are read again.
 
-        A calendar that can't be read is left out until then, and the log says so.
+        A calendar that can't be read is skipped until then, and the problem is logged.
         """
         services = self._services
         chat = await services.find_private_chat(LOCAL_SCOPE)

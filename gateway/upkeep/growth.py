@@ -1,4 +1,4 @@
-"""How much room database, files, logs and backups take, and how much they grow in a month.
+"""The sizes of database, files, logs and backups, and their growth per month.
 
 The running gateway stores the sizes once a day.
 """
@@ -44,7 +44,10 @@ class SizeLog:
         self._looks_at: datetime | None = None
 
     async def tend(self) -> bool:
-        """Store the sizes of today if they aren't stored yet. Returns False: no more is due."""
+        """Store today's sizes if they aren't stored yet.
+
+        Return False, because no more is due at once.
+        """
         now = self._clock.now()
         if self._looks_at is not None and now < self._looks_at:
             return False
@@ -59,7 +62,7 @@ class SizeLog:
         return False
 
     async def describe(self, texts: Texts = ENGLISH) -> str:
-        """Render the sizes, and their growth in a month if a day is known to compare with.
+        """Render the sizes, and their growth per month if an earlier day is stored.
 
         For example: ``database 12.3 MB (+1.2 a month), files 0.4 MB (+0.0)``.
         """
@@ -74,7 +77,7 @@ class SizeLog:
         return text if growth is None else f"{text}; {texts.GROWTH_UNIT}"
 
     async def measure(self) -> tuple[Sizes, Mapping[str, float] | None]:
-        """Return the sizes in bytes, and their growth in a month if it's known."""
+        """Return the sizes in bytes, and their growth per month if it's known."""
         sizes = await self._measure_sizes()
         days = await self._load()
         return sizes, compute_growth(sizes, self._clock.now().date(), days)
@@ -97,7 +100,7 @@ class SizeLog:
 def compute_growth(
     sizes: Sizes, today: date, earlier_sizes: Mapping[date, Sizes]
 ) -> dict[str, float] | None:
-    """Return the growth in a month, since the earliest day that is known; None if there is none."""
+    """Return the growth per month since the earliest stored day, or None if no day is stored."""
     days = [day for day in earlier_sizes if day < today]
     if not days:
         return None
@@ -108,7 +111,10 @@ def compute_growth(
 
 
 def measure_sizes(settings: Settings) -> dict[str, int]:
-    """Return how many bytes the parts of a home take. Files that vanish meanwhile don't count."""
+    """Return the sizes of the parts of a home in bytes.
+
+    Files that disappear meanwhile are ignored.
+    """
     sizes = dict.fromkeys(NAMES, 0)
     home = settings.home
     for folder, folder_names, file_names in os.walk(home):

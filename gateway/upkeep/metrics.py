@@ -1,7 +1,6 @@
-"""Serves figures about the running process in the text format of Prometheus, on loopback only.
+"""Serves metrics of the running process in the text format of Prometheus, on loopback only.
 
-The figures are read when they are asked for. Only the stalls of the event loop are measured all the
-time.
+Most metrics are read on request. Only the delays of the event loop are measured continuously.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ _log = structlog.get_logger("metrics")
 
 
 class Metrics(Collector):
-    """Collects the figures. `run` serves them until it's cancelled."""
+    """Collects metrics of the gateway and serves them until cancelled."""
 
     def __init__(
         self,
@@ -76,7 +75,7 @@ class Metrics(Collector):
         self._stall_s = 0.0
 
     async def run(self) -> None:
-        """Serve the figures, and measure the event loop."""
+        """Serve the metrics, and measure the delays of the event loop."""
         self._loop = asyncio.get_running_loop()
         self._last_message_id = await self._fetch_number(_LAST_MESSAGE)
         registry = CollectorRegistry()
@@ -96,7 +95,7 @@ class Metrics(Collector):
             thread.join()
 
     async def _measure_loop(self) -> None:
-        """Notice when the event loop is late, until cancelled."""
+        """Measure how late the event loop wakes up, until cancelled."""
         loop = asyncio.get_running_loop()
         while True:
             began_s = loop.time()
@@ -107,7 +106,7 @@ class Metrics(Collector):
                 self._stall_s += late_s
 
     def collect(self) -> Iterable[Metric]:
-        """Return all figures. The server calls this in a thread of its own."""
+        """Return all metrics. The server calls this in its own thread."""
         assert self._loop is not None
         future = asyncio.run_coroutine_threadsafe(self._collect(), self._loop)
         try:
@@ -131,7 +130,7 @@ class Metrics(Collector):
         return metrics
 
     async def _collect_messages(self) -> Metric:
-        """Count the messages since the start, by role. Those of the assistant are the turns."""
+        """Count the messages since the start, by role. The assistant's messages are the turns."""
         values: dict[str, object] = {"last": self._last_message_id}
         last = await self._fetch_number(_LAST_MESSAGE)
         rows = await self._services.database.fetch_all(_COUNT_MESSAGES, values)
@@ -177,7 +176,7 @@ class Metrics(Collector):
         ]
 
     async def _collect_services(self) -> list[Metric]:
-        """Describe the platforms, and what memory services haven't received yet."""
+        """Return metrics of the platforms, and of what memory services haven't received."""
         states = await self._services.load_platform_states()
         platforms = {
             name: float(state == CONNECTED)
@@ -204,10 +203,10 @@ class Metrics(Collector):
 
 
 def _measure_lateness(row: Row) -> float:
-    """Return how many seconds after its time a reminder was delivered.
+    """Return how many seconds late a reminder was delivered.
 
-    Its key ends with the time, such as "job:7:2026-11-20T09:00:00+00:00". Without a time, it
-    counts as punctual.
+    The key of the row ends with the due time, such as "job:7:2026-11-20T09:00:00+00:00". If it
+    doesn't, the result is 0.
     """
     try:
         due_at = datetime.fromisoformat(row["key"].split(":", 2)[2])
@@ -217,7 +216,7 @@ def _measure_lateness(row: Row) -> float:
 
 
 def _describe_models(tally: ModelTally) -> list[Metric]:
-    """Describe the calls and tokens of all models since the start."""
+    """Return metrics of the calls and tokens of all models since the start."""
     calls = CounterMetricFamily(
         "mneme_model_calls", "Calls of models since the start.", labels=["model", "outcome"]
     )

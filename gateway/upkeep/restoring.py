@@ -1,7 +1,7 @@
-"""Restores a backup: unpacks it next to the home, checks it, and puts it in the home's place.
+"""Restores a backup: unpacks it next to the home, checks it, and swaps it with the home.
 
-The home that was there is kept next to the new one. Texts that were forgotten after the backup are
-then erased again. The journal next to the home lists the erasures.
+The previous home is kept next to the new one. Texts that were forgotten after the backup are then
+erased again. The journal next to the home lists these erasures.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _AGE_START = b"age-encryption.org/v1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restored:
-    """A backup that is now the home."""
+    """A backup that has become the home."""
 
     manifest: Manifest
     # Where the old home is; None if there was none.
@@ -50,7 +50,7 @@ class Restored:
 class RestoreJob:
     """Restores one backup into one home, in two steps: `prepare` and `swap`.
 
-    Used as a context manager, which locks the home and removes what `prepare` has unpacked.
+    As a context manager, it locks the home and finally removes what `prepare` has unpacked.
     """
 
     def __init__(self, file: Path, home: Path) -> None:
@@ -62,7 +62,7 @@ class RestoreJob:
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> RestoreJob:
-        """Lock the home. Raises Refused if Mneme is running."""
+        """Lock the home. Raise Refused if Mneme is running."""
         try:
             self._stack.enter_context(FileLock(self._home / LOCK_FILE).acquire(timeout=0))
         except Timeout as error:
@@ -74,10 +74,10 @@ class RestoreJob:
         shutil.rmtree(self._scratch, ignore_errors=True)
 
     def prepare(self, load_secret: Callable[[], str]) -> Manifest:
-        """Unpack and check the backup. The home doesn't change.
+        """Unpack and check the backup without changing the home.
 
-        `load_secret` returns the key or passphrase of an encrypted backup. Raises HistoryError or
-        StoreError if the backup can't be used, and OSError.
+        `load_secret` returns the key or passphrase of an encrypted backup. Raises HistoryError,
+        StoreError or OSError if the backup can't be used.
         """
         shutil.rmtree(self._scratch, ignore_errors=True)
         self._scratch.mkdir(mode=0o700)
@@ -98,7 +98,7 @@ class RestoreJob:
         return manifest
 
     def swap(self, manifest: Manifest, now: datetime) -> Restored:
-        """Put the unpacked home in the place of the current one, which is kept next to it."""
+        """Replace the home with the unpacked one, and keep the previous home next to it."""
         current_epoch = self._load_current_epoch()
         had_journal = self._journal.exists()
         self._merge_journals()
@@ -124,7 +124,7 @@ class RestoreJob:
         )
 
     def _load_current_epoch(self) -> int | None:
-        """Return the erasure epoch of the home; None if it has no state.db that can be read."""
+        """Return the erasure epoch of the home, or None if it has no readable state.db."""
         path = self._home / STATE_FILE
         try:
             return read_database_info(path).epoch if path.exists() else None
@@ -132,7 +132,7 @@ class RestoreJob:
             return None
 
     def _merge_journals(self) -> None:
-        """Add the lines of the backup's journal to the one next to the home."""
+        """Add the lines of the backup's journal to the journal next to the home."""
         backed_up = self._unpacked / JOURNAL_ENTRY
         if not backed_up.exists():
             return
@@ -150,10 +150,11 @@ class RestoreJob:
 
 
 def _swap_folders(new: Path, home: Path, old_home: Path) -> None:
-    """Move the folder `home` to `old_home`, and the folder `new` to `home`. Raises OSError.
+    """Move the folder `home` to `old_home`, and the folder `new` to `home`.
 
-    If the system can exchange two folders in one step, a kill leaves either the old or the new
-    home. Otherwise, a kill between the two steps leaves none, and both folders stay next to it.
+    If the system can exchange two folders in one step, there's a home at every moment, even if the
+    process is killed. Otherwise, a kill between the two steps leaves no home, and both folders stay
+    next to its place. Raises OSError.
     """
     if exchange_paths(new, home):
         new.rename(old_home)
@@ -163,7 +164,7 @@ def _swap_folders(new: Path, home: Path, old_home: Path) -> None:
 
 
 def _carry_over(old_home: Path, home: Path) -> None:
-    """Move what backups leave out from the old home to the new one, such as the secrets."""
+    """Move files that backups don't contain, such as secrets, from the old home to the new one."""
     for path in sorted(old_home.iterdir()):
         name = f"{path.name}/" if path.is_dir() else path.name
         is_state = path.name.startswith(_STATE_STARTS)
@@ -175,5 +176,5 @@ def _carry_over(old_home: Path, home: Path) -> None:
 
 
 def _has_content(home: Path) -> bool:
-    """Whether a home has more than locks."""
+    """Return whether a home contains anything but lock files."""
     return any(path.suffix != ".lock" for path in home.rglob("*") if not path.is_dir())

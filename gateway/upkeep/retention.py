@@ -1,7 +1,7 @@
-"""Erases messages and usage that are older than the settings keep them.
+"""Erases messages and usage older than the retention period in the settings.
 
-The owner is told a day before the first run, and again if the settings change. Pinned notes and
-facts stay, and so do skills and active jobs.
+The owner is notified a day before the first run, and again if the settings change. Pinned notes and
+facts, skills and active jobs are kept.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class RetentionKeeper:
         self._runs_at: datetime | None = None
 
     async def tend(self) -> bool:
-        """Take one step if a run is due. Returns whether another step is due at once."""
+        """Take one step if a run is due. Return whether another step is due at once."""
         now = self._clock.now()
         if self._runs_at is not None and now < self._runs_at:
             return False
@@ -59,7 +59,7 @@ class RetentionKeeper:
         return False
 
     async def _load_days(self) -> dict[Scope, int]:
-        """Return after how many days messages expire, by scope, without scopes that keep them."""
+        """Return the retention period in days by scope, without scopes that keep their messages."""
         own_scopes = await self._services.people.load_visible_scopes(LOCAL_SCOPE)
         await self._services.chat_rules.load()
         rows = await self._services.database.fetch_all("SELECT key FROM scopes ORDER BY id", {})
@@ -72,9 +72,9 @@ class RetentionKeeper:
         return days_by_scope
 
     def _find_days(self, scope: Scope, *, is_own: bool) -> int:
-        """Return the days of the most specific setting; 0 if messages don't expire.
+        """Return the retention period of a scope in days, or 0 if its messages don't expire.
 
-        What the admins of a group have set can only shorten what the owner has set.
+        A setting by the admins of a group can only shorten the owner's period.
         """
         days = self._find_owners_days(scope, is_own=is_own)
         if not scope.is_group or is_own:
@@ -86,7 +86,7 @@ class RetentionKeeper:
         return min(days, admins_days) if days else admins_days
 
     def _find_owners_days(self, scope: Scope, *, is_own: bool) -> int:
-        """Return the days that the settings of the owner say; 0 if messages don't expire."""
+        """Return the period in the owner's settings in days, or 0 if messages don't expire."""
         # A group that was given up and listed again has a number: "room:telegram:-5#2".
         names = [scope.key, scope.key.partition("#")[0]]
         if is_own:
@@ -97,9 +97,10 @@ class RetentionKeeper:
         return self._options.days
 
     async def _is_announced(self, days_by_scope: dict[Scope, int], now: datetime) -> bool:
-        """Announce these settings if there is something to erase, and say whether a run may begin.
+        """Return whether the owner was told early enough that messages will be erased.
 
-        Nothing is erased as long as the owner can't be told.
+        If these settings haven't been announced and would erase something, this announces them.
+        Nothing is erased while the owner can't be notified.
         """
         current: dict[str, object] = {
             "days": self._options.days,
@@ -142,7 +143,7 @@ class RetentionKeeper:
         return count
 
     async def _expire(self, scope: Scope, before: datetime) -> bool:
-        """Erase the older messages of a scope. Returns whether something was erased."""
+        """Erase the messages of a scope before a time. Return whether something was erased."""
         values = {"scopes": scope_parameter(frozenset({scope})), "before": before}
         calls = await self._services.database.execute(expiry.DELETE_EXPIRED_CALLS, values)
         account = TERMINAL

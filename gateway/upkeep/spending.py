@@ -1,7 +1,7 @@
-"""What model calls cost over days and months, and the notice if a month costs too much.
+"""The cost of model calls over days and months, and a notice if a month costs too much.
 
-`MonthLine` tells the owner once a month that it will probably cost more than `usage.month_line`.
-The running gateway looks every hour, so the owner needn't ask `/usage` to find out.
+`MonthLine` tells the owner once a month if the forecast is above `usage.month_line`. The running
+gateway checks this every hour.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ MAX_KEPT_SPANS = 5_000
 
 
 class SpendingHistory:
-    """Sums up model calls over spans of time. A span that is over is summed up once.
+    """Computes the cost of model calls over periods of time. The sum of a past period is cached.
 
-    A person with 100,000 calls looks at a year of sums without reading the calls each time. The
-    sums are dropped when something is erased, which advances the epoch.
+    So a person with 100,000 calls can view a year without reading the calls each time. If something
+    is erased, the epoch advances and the cached sums are dropped.
     """
 
     def __init__(self, usage_log: UsageLog, clock: Clock) -> None:
@@ -43,7 +43,7 @@ class SpendingHistory:
     async def load_accounts(
         self, scopes: frozenset[Scope], epoch: int, since: datetime, until: datetime
     ) -> Mapping[str, Spending]:
-        """Return the spending of each account in a span, as `UsageLog.list_accounts` does."""
+        """Return the spending of each account in a period, like `UsageLog.list_accounts`."""
         if epoch != self._epoch or len(self._kept) > MAX_KEPT_SPANS:
             self._kept.clear()
             self._epoch = epoch
@@ -75,7 +75,7 @@ def _add(one: UsageSum, other: UsageSum) -> UsageSum:
 
 
 class MonthLine:
-    """Compares the forecast of the month with the owner's line."""
+    """Compares the forecast for the month with the owner's monthly limit."""
 
     def __init__(self, services: Services, clock: Clock) -> None:
         self._services = services
@@ -83,7 +83,7 @@ class MonthLine:
         self._looks_at: datetime | None = None
 
     async def tend(self) -> bool:
-        """Send the notice if it's due. Returns False: no more is due."""
+        """Send the notice if it's due. Return False, because no more is due at once."""
         now = self._clock.now()
         if self._looks_at is not None and now < self._looks_at:
             return False
@@ -104,13 +104,13 @@ class MonthLine:
 
 
 def forecast_cost(spending: Spending, elapsed_share: float) -> float:
-    """Return what a month will probably cost, if this share of it is over."""
+    """Return the expected cost of a month, given the share of it that has elapsed."""
     cost = spending.cost or 0.0
     return cost if elapsed_share < MIN_FORECAST_SHARE else cost / elapsed_share
 
 
 def render_month_line(texts: Texts, spending: Spending, forecast: float, line: float) -> str:
-    """Return the notice: the cost so far, the forecast, the line, and models without a price."""
+    """Return the notice: the cost so far, the forecast, the limit, and models without a price."""
     text = texts.MONTH_LINE_PASSED.format(
         spent=spending.format_amount(spending.cost or 0.0),
         forecast=spending.format_amount(forecast),

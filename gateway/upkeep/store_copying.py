@@ -1,4 +1,4 @@
-"""Copies the store that the settings name to a PostgreSQL server, or from there to a new file."""
+"""Copies the configured store to a PostgreSQL server, or from there to a new file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ADDRESS_MARK = "://"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyResult:
-    """What was copied, and where it is."""
+    """The result of a copy: what was copied, and where to."""
 
     report: CopyReport
     # An address without user and password, or a path.
@@ -37,10 +37,10 @@ class CopyResult:
 
 
 async def copy_store(settings: Settings, target: str, on_progress: Progress) -> CopyResult:
-    """Copy the store of the settings to an address of PostgreSQL, a new file or a new home.
+    """Copy the configured store to a PostgreSQL URL, a new file or a new home.
 
-    Both are locked meanwhile. The settings don't change, and the source keeps all its rows. Raises
-    Refused, ConfigError or StoreError with one sentence.
+    Both stores are locked during the copy. The settings don't change, and the source keeps all its
+    rows. Raises Refused, ConfigError or StoreError with one sentence.
     """
     is_on_server = _ADDRESS_MARK in target
     if is_on_server and settings.store.url:
@@ -87,7 +87,7 @@ async def _copy_to_file(settings: Settings, path: Path, on_progress: Progress) -
 
 
 def _prepare_part(path: Path) -> Path:
-    """Create the folder of a new file. Returns where to write until the file is complete."""
+    """Create the folder of a new file. Return the path to write to until the file is complete."""
     if path.exists():
         raise Refused(texts.compose("copy_file_exists", path=path))
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -101,7 +101,7 @@ async def _copy(
     server: Database,
     on_progress: Progress,
 ) -> CopyReport:
-    """Copy from one to the other. One of them is the file, and the other is on the server."""
+    """Copy all rows from the source to the target. One is a file, the other on a server."""
     from core.store.postgres import copying as postgres
 
     tables = await file.read(sqlite.list_tables)
@@ -119,7 +119,7 @@ async def _copy(
 
 @contextlib.asynccontextmanager
 async def _open_server(settings: Settings, url: str) -> AsyncIterator[PostgresDatabase]:
-    """Connect to a database that no gateway uses, also while only a part of a store is in it."""
+    """Connect to a database that no gateway uses. It may contain an unfinished copy."""
     try:
         # Imported here because psycopg is an extra.
         from core.store.postgres.database import Database as PostgresDatabase
@@ -134,6 +134,6 @@ async def _open_server(settings: Settings, url: str) -> AsyncIterator[PostgresDa
 
 
 def _find_file(target: str) -> Path:
-    """Return the path of the new file: the name of a file ends in .db, others name a home."""
+    """Return the path of the new file. A target that doesn't end in .db is a home."""
     path = Path(target).expanduser().absolute()
     return path if path.suffix == ".db" else path / STATE_FILE

@@ -1,7 +1,7 @@
-"""Upgrades state.db at the first start of a new version: a backup, the upgrade, and its progress.
+"""Upgrades state.db at the first start of a new version: makes a backup and shows the progress.
 
-Core does the work (`core/store/sqlite/upgrade.py`). On a terminal, a line says how far it is once
-it takes longer than a moment.
+The upgrade itself is in `core/store/sqlite/upgrade.py`. If it takes longer than a moment, a line in
+the terminal shows the progress.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SHOW_AFTER_S = 1.0
 
 
 class ProgressLine:
-    """Shows the progress in one line of a terminal. Other outputs get nothing."""
+    """Shows the progress in one line of a terminal. It prints nothing to other outputs."""
 
     def __init__(self, output: TextIO, show_after_s: float = SHOW_AFTER_S) -> None:
         self._output = output
@@ -35,7 +35,7 @@ class ProgressLine:
         self._width = 0
 
     def show(self, progress: UpgradeProgress) -> None:
-        """Replace the line, if the output is a terminal and the upgrade takes long."""
+        """Update the line, if the output is a terminal and the upgrade takes long."""
         if time.monotonic() < self._shows_at or not self._output.isatty():
             return
         text = _describe(progress)
@@ -44,7 +44,7 @@ class ProgressLine:
         self._width = len(text)
 
     def clear(self) -> None:
-        """Remove the line, so that the next output begins in an empty one."""
+        """Remove the line, so that the next output starts on an empty line."""
         if self._width:
             self._output.write(f"\r{'':<{self._width}}\r")
             self._output.flush()
@@ -61,7 +61,7 @@ def _describe(progress: UpgradeProgress) -> str:
 async def upgrade_home(settings: Settings, clock: Clock) -> None:
     """Back up a home whose state.db has an older schema, and upgrade state.db.
 
-    Raises StoreError if one of both fails. state.db is then unchanged.
+    Raises StoreError if the backup or the upgrade fails. state.db isn't changed in that case.
     """
     await back_up_before_migration(settings, clock)
     line = ProgressLine(sys.stderr)

@@ -1,6 +1,6 @@
-"""Access to the page: /web, which gives a person the link, and the page "Logins".
+"""Access to the page: /web, which sends a person the link, and the page "Logins".
 
-The gateway imports this module at its start, so it needs no web server.
+The gateway imports this module at startup, so it doesn't import the web server.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ class WebCommands:
         self._services = services
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """Make a link that opens the page of this person once, within ten minutes.
+        """Create a link that opens this person's page once, within ten minutes.
 
-        Raises Refused in a group, if the page is off, and for others than the owner unless the
-        settings allow it.
+        Raises Refused in a group, if the page is off, and for other people than the owner unless
+        the settings allow it.
         """
         texts = context.texts
         options = self._services.settings.page
@@ -70,7 +70,7 @@ class WebCommands:
 
 
 async def load_logins(request: PageRequest) -> Values:
-    """Return the logins of this person."""
+    """Return the browsers that this person is logged in with."""
     return {
         "logins": request.logins.list_logins(request.context.account),
         "name_browser": lambda browser: name_browser(request.words, browser),
@@ -78,7 +78,7 @@ async def load_logins(request: PageRequest) -> Values:
 
 
 def name_browser(words: Mapping[str, str], user_agent: str) -> str:
-    """Return a name such as "Firefox on Windows" for what a browser says about itself."""
+    """Return a name such as "Firefox on Windows" for a browser's user agent."""
     browser = next((name for mark, name in BROWSERS if mark in user_agent), "")
     system = next((name for mark, name in SYSTEMS if mark in user_agent), "")
     if browser and system:
@@ -87,7 +87,7 @@ def name_browser(words: Mapping[str, str], user_agent: str) -> str:
 
 
 async def end_login(request: PageRequest, form: Mapping[str, str]) -> Answer:
-    """End a login of this person. Raises Refused if there is none with this id."""
+    """End a login of this person. Raise Refused if there is no login with this id."""
     login_id = read_field(request, form, "login")
     if not request.logins.end(login_id, request.context.account):
         raise Refused(request.words["NO_LOGIN"])

@@ -1,6 +1,7 @@
-"""The page "Chat": go on with a conversation, over the same socket as `mneme chat`.
+"""The page "Chat": continues a conversation over the same socket as `mneme chat`.
 
-The messages are the owner's, from the terminal of this machine. The page itself normalizes nothing.
+Its messages count as the owner's messages from the terminal of this machine. The page itself
+doesn't process them.
 """
 
 from __future__ import annotations
@@ -27,9 +28,10 @@ _LAST_ID = 2**62
 
 @dataclass(frozen=True, slots=True)
 class ChatEvent:
-    """Something that happens while a message is answered.
+    """An update while a message is being answered.
 
-    `kind` is "text" for the answer so far, "answer" for a whole answer in Markdown, or "tools".
+    `kind` is "text" for the answer so far, "answer" for the complete answer in Markdown, or
+    "tools".
     """
 
     kind: str
@@ -41,9 +43,9 @@ class ChatEvent:
 
 
 async def load_chat(request: PageRequest) -> Values | None:
-    """Return the latest messages of the terminal's conversation, or of one to go on with.
+    """Return the latest messages of the terminal's conversation, or of another one to continue.
 
-    None for others than the owner.
+    Returns None for other people than the owner.
     """
     if not request.context.is_owner:
         return None
@@ -69,10 +71,10 @@ async def load_chat(request: PageRequest) -> Values | None:
 
 
 async def send_message(request: PageRequest, form: Mapping[str, str]) -> AsyncIterator[ChatEvent]:
-    """Send a message to the running gateway, and yield what the gateway shows for it.
+    """Send a message to the running gateway, and yield its updates.
 
-    If the form names a conversation, that one is continued first. Raises Refused for others than
-    the owner, and if no gateway runs.
+    If the form names a conversation, that one is continued first. Raises Refused for other people
+    than the owner, and if no gateway is running.
     """
     if not request.context.is_owner:
         raise Refused(request.words["NOT_FOUND"])
@@ -102,7 +104,10 @@ async def _connect(request: PageRequest) -> AsyncIterator[_ChatClient]:
 
 
 class _ChatClient:
-    """A connection to the chat socket. `adapters/terminal/local.py` describes its messages."""
+    """A connection to the chat socket.
+
+    Its messages are described in `adapters/terminal/local.py`.
+    """
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -111,7 +116,7 @@ class _ChatClient:
         self._texts: dict[int, str] = {}
 
     async def send(self, text: str) -> AsyncIterator[ChatEvent]:
-        """Send a message, and yield what happens until it's answered."""
+        """Send a message, and yield updates until it's answered."""
         self._write({"type": "message", "text": text, "chat": ADDRESS.chat_id})
         while line := await self._reader.readline():
             message = json.loads(line)
@@ -123,7 +128,7 @@ class _ChatClient:
         raise OSError("the connection was lost")
 
     def _read(self, message: Json) -> ChatEvent | None:
-        """Return what a message of the gateway shows, and confirm an answer."""
+        """Convert a message of the gateway to an update. A complete answer is confirmed."""
         match message["type"]:
             case "show" | "more":
                 reply = message["id"]
@@ -147,14 +152,14 @@ class _ChatClient:
 
 
 def _read_file(name: str, encoded: str) -> File:
-    """Return a file of an answer. Its type is guessed from its name."""
+    """Return a file of an answer. Its media type is guessed from its name."""
     media_type, _ = mimetypes.guess_type(name)
     content = base64.b64decode(encoded)
     return File(name=name, content=content, mime=media_type or "application/octet-stream")
 
 
 async def load_sent_file(request: PageRequest) -> File | None:
-    """Return a file that an answer on this page had. None if it's no longer kept."""
+    """Return a file that was attached to an answer on this page, or None if it's gone."""
     return request.login.files.get(request.parameter("file"))
 
 

@@ -1,4 +1,4 @@
-"""The page "Conversations": the list, transcripts with folded tool calls, renaming, forgetting."""
+"""The page "Conversations": the list, and transcripts with tool calls. Renames and forgets, too."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _LAST_ID = 2**62
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call of a tool, or its result."""
+    """A tool call or its result, for a transcript."""
 
     name: str
     text: str
@@ -46,7 +46,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class FileLink:
-    """A file to open or to save."""
+    """A link to a file that can be viewed or saved."""
 
     link: str
     name: str
@@ -56,7 +56,7 @@ class FileLink:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A message of a transcript: its text, perhaps cut, and the tools that were called."""
+    """A message of a transcript: its text, which may be shortened, and its tool calls."""
 
     message: Message
     text: str
@@ -68,14 +68,17 @@ class Line:
 
 @dataclass(slots=True)
 class Branches:
-    """A conversation of the list, with the branches of it that are on the same page."""
+    """A conversation in the list, with its branches that are on the same page."""
 
     session: Session
     branches: list[Branches] = field(default_factory=list)
 
 
 async def load_conversations(request: PageRequest) -> Values:
-    """Return one page of the conversations, latest first, or those with words in their titles."""
+    """Return one page of the conversations, latest first.
+
+    With words in the address, only conversations whose titles contain them.
+    """
     conversations = request.services.conversations
     words = request.parameter("q").strip()[:200]
     before = None
@@ -95,7 +98,7 @@ async def load_conversations(request: PageRequest) -> Values:
 
 
 async def _build_tree(request: PageRequest, sessions: Sequence[Session]) -> list[Branches]:
-    """Return the conversations, each branch below the conversation that it branches off from."""
+    """Return the conversations as a tree: each branch is below the one it branched off from."""
     nodes = {session.root_id or session.id: Branches(session) for session in sessions}
     tree = []
     for root_id, node in nodes.items():
@@ -108,7 +111,7 @@ async def _build_tree(request: PageRequest, sessions: Sequence[Session]) -> list
 
 
 async def _find_branched_root(request: PageRequest, root_id: int) -> int | None:
-    """Return the lineage that a lineage branches off from, or None."""
+    """Return the id of the conversation that another one branched off from, or None."""
     conversations = request.services.conversations
     first = await conversations.find(root_id, request.scopes)
     if first is None or first.parent_id is None:
@@ -118,10 +121,10 @@ async def _find_branched_root(request: PageRequest, root_id: int) -> int | None:
 
 
 async def load_conversation(request: PageRequest) -> Values | None:
-    """Return a part of a transcript. None if there is no such conversation here.
+    """Return part of a transcript, or None if this person can't see the conversation.
 
-    The address may name a message to begin at (`from`), to end before (`before`), or to show in
-    the middle (`at`). Without one, the latest messages are shown.
+    The address may name the message to begin at (`from`), to end before (`before`), or to show in
+    the middle (`at`). Otherwise, the latest messages are shown.
     """
     session = await _find_session(request)
     if session is None:
@@ -151,7 +154,7 @@ async def _find_session(request: PageRequest) -> Session | None:
 async def _load_messages(
     request: PageRequest, session: Session
 ) -> tuple[list[Message], bool, bool]:
-    """Return one page of messages, and whether there are earlier and later ones."""
+    """Return one page of messages, and whether earlier and later ones exist."""
 
     async def load(bound: int, limit: int, *, is_later: bool) -> list[Message]:
         return await request.services.conversations.load_transcript_page(
@@ -179,7 +182,7 @@ async def _load_messages(
 async def make_lines(
     request: PageRequest, messages: Sequence[Message], anchor: int = 0
 ) -> list[Line]:
-    """Return messages as lines of the transcript, with their files."""
+    """Convert messages to lines of the transcript, with their files."""
     links: dict[int | None, list[FileLink]] = {}
     ids = [message.id for message in messages]
     for file in await request.services.files.load_by_message_ids(ids, request.scopes):
@@ -204,7 +207,7 @@ def _make_line(message: Message, files: Sequence[FileLink], anchor: int) -> Line
 
 
 def _list_calls(message: Message) -> list[ToolCall]:
-    """Return the calls and results of tools in a message."""
+    """Return the tool calls and tool results in a message."""
     calls = []
     for block in message.blocks or ():
         if block.get("type") == "tool_use":
@@ -216,7 +219,7 @@ def _list_calls(message: Message) -> list[ToolCall]:
 
 
 async def _search(request: PageRequest, session: Session, words: str) -> Sequence[Hit]:
-    """Search inside of a conversation, in the query language of the page Search."""
+    """Search within a conversation, in the query language of the page "Recall"."""
     query = SearchQuery(
         text=f"in:{session.id} {words}",
         scopes=request.scopes,
@@ -230,7 +233,7 @@ async def _search(request: PageRequest, session: Session, words: str) -> Sequenc
 
 
 async def load_at(request: PageRequest) -> Values | None:
-    """Return the conversation of a message, opened at it."""
+    """Return the transcript around a message, or None if this person can't see it."""
     message_id = request.number("message")
     session = await request.services.conversations.find_by_message(message_id, request.scopes)
     if session is None:
@@ -239,7 +242,7 @@ async def load_at(request: PageRequest) -> Values | None:
 
 
 async def load_message(request: PageRequest) -> Values | None:
-    """Return a whole message. None if there is no such message here."""
+    """Return a complete message, or None if this person can't see it."""
     session, message = await find_message(request, request.number("message"))
     if message is None:
         return None
@@ -249,7 +252,7 @@ async def load_message(request: PageRequest) -> Values | None:
 async def find_message(
     request: PageRequest, message_id: int
 ) -> tuple[Session | None, Message | None]:
-    """Return a message with its conversation. None if it isn't there, or isn't visible."""
+    """Return a message and its conversation. The message is None if this person can't see it."""
     conversations = request.services.conversations
     session = await conversations.find_by_message(message_id, request.scopes)
     if session is None:
@@ -262,7 +265,7 @@ async def find_message(
 
 
 async def export_conversation(request: PageRequest) -> File | None:
-    """Return a conversation as a file with JSON lines. None if there is no such conversation."""
+    """Return a conversation as a JSON Lines file, or None if this person can't see it."""
     session = await _find_session(request)
     if session is None:
         return None
@@ -283,7 +286,7 @@ async def export_conversation(request: PageRequest) -> File | None:
 
 
 async def load_file(request: PageRequest) -> File | None:
-    """Return a file of a message. None if it isn't kept, or isn't visible."""
+    """Return a file of a message, or None if it's gone or this person can't see it."""
     file = await request.services.files.find(request.number("file"), request.scopes)
     if file is None or file.content is None:
         return None
@@ -295,7 +298,7 @@ async def load_file(request: PageRequest) -> File | None:
 
 
 async def rename(request: PageRequest, form: Mapping[str, str]) -> Answer:
-    """Set the title of a conversation, as /title does. Raises Refused if it isn't there."""
+    """Set the title of a conversation, like /title. Raise Refused if it doesn't exist."""
     session_id = int(read_field(request, form, "session"))
     title = " ".join(read_field(request, form, "title").split())
     session = await request.services.conversations.find(session_id, request.scopes)

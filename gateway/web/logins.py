@@ -1,8 +1,8 @@
-"""Keys that open the page once, and the logins of browsers that used one.
+"""One-time keys that open the page, and the logins of browsers that used one.
 
-Keys and cookies have 192 random bits. Only their digests are kept and compared. Keys are kept in
-memory. Logins are also in a file of the home, so that a restart logs nobody out. Backups leave the
-file out, because a restored one would bring back logins that were ended.
+Keys and cookies have 192 random bits. Only their digests are stored and compared. Keys are in
+memory. Logins are also in a file of the home, so a restart doesn't end them. Backups don't contain
+this file, because restoring it would bring back logins that were ended.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _log = structlog.get_logger("page")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visitor:
-    """The person whose page is shown, and the direct chat that it belongs to."""
+    """The person whose page is shown, and the direct chat whose rights the page has."""
 
     account: Account
     address: Address
@@ -57,7 +57,7 @@ class Visitor:
 
 @dataclass(slots=True, kw_only=True)
 class Login:
-    """A browser that has used a key."""
+    """A browser that was logged in with a key."""
 
     # Names the login on the page. It's no secret.
     id: str
@@ -76,7 +76,7 @@ class Login:
 
 
 class Logins:
-    """Makes keys and turns them into logins. `folder` has the file with the logins."""
+    """Creates keys and logs browsers in with them. `folder` contains the file with the logins."""
 
     def __init__(self, clock: Clock, folder: Path) -> None:
         self._clock = clock
@@ -90,9 +90,10 @@ class Logins:
         self._wrong_keys: deque[datetime] = deque(maxlen=MAX_WRONG_KEYS)
 
     def load(self, names: Mapping[Account, str]) -> None:
-        """Read the logins of earlier processes. The names of people aren't in the file.
+        """Read the logins of earlier processes.
 
-        A file that is missing or can't be read leaves no logins.
+        `names` has the names of people, which aren't in the file. If the file is missing or can't
+        be read, there are no logins.
         """
         try:
             entries = json.loads(self._path.read_text(encoding="utf-8"))["logins"]
@@ -108,7 +109,7 @@ class Logins:
         self._logins = {key: login for key, login in logins.items() if login.seen_at >= oldest}
 
     def _save(self) -> None:
-        """Write the logins. If that fails, they end with this process."""
+        """Write the logins to the file. If that fails, they are lost when this process ends."""
         self._saved_at = self._clock.now()
         entries = [
             {
@@ -136,7 +137,7 @@ class Logins:
         return key
 
     def redeem(self, key: str, browser: str) -> tuple[str, Login] | None:
-        """Turn a key into a login. Returns its cookie and the login.
+        """Exchange a key for a login. Return its cookie and the login.
 
         Returns None for a wrong key, and for any key while `is_locked`.
         """
@@ -167,12 +168,12 @@ class Logins:
 
     @property
     def is_locked(self) -> bool:
-        """Whether too many wrong keys were tried within a minute, so that none is accepted."""
+        """Return whether too many wrong keys were tried within a minute, so no key is accepted."""
         is_full = len(self._wrong_keys) == MAX_WRONG_KEYS
         return is_full and self._clock.now() - self._wrong_keys[0] < WRONG_KEYS_PERIOD
 
     def find(self, cookie: str) -> Login | None:
-        """Return the login of a cookie, and note that it's in use. None if it has ended."""
+        """Return the login of a cookie, and record its use. Return None if it has ended."""
         digest = _digest(cookie)
         login = self._logins.get(digest)
         if login is None:
@@ -189,12 +190,12 @@ class Logins:
         return login
 
     def list_logins(self, account: Account) -> list[Login]:
-        """Return the logins of an account, the one that was used last first."""
+        """Return the logins of an account, the most recently used first."""
         logins = [login for login in self._logins.values() if login.visitor.account == account]
         return sorted(logins, key=lambda login: login.seen_at, reverse=True)
 
     def end(self, login_id: str, account: Account) -> bool:
-        """End a login of an account. Returns False if it has none with this id."""
+        """End a login of an account. Return False if the account has no login with this id."""
         for digest, login in self._logins.items():
             if login.id == login_id and login.visitor.account == account:
                 del self._logins[digest]
@@ -203,20 +204,23 @@ class Logins:
         return False
 
     def ask(self, login: Login, command: Command) -> str:
-        """Keep a command that waits for a click, and return the id of its button."""
+        """Store a command that waits for a click, and return the id of its button."""
         _drop_oldest(login.questions, MAX_QUESTIONS - 1)
         question_id = secrets.token_urlsafe(12)
         login.questions[question_id] = (command, self._clock.now() + QUESTION_LIFETIME)
         return question_id
 
     def take(self, login: Login, question_id: str) -> Command | None:
-        """Return the command of a button, once. None if it has expired or was used."""
+        """Remove and return the command of a button. Return None if it has expired or was used."""
         command, expires_at = login.questions.pop(question_id, (None, self._clock.now()))
         return command if expires_at > self._clock.now() else None
 
 
 def keep_file(login: Login, file: File) -> str:
-    """Keep a file of an answer until ten more came, and return the id of its link."""
+    """Store a file of an answer and return the id of its link.
+
+    Only the last ten files of a login are kept.
+    """
     _drop_oldest(login.files, MAX_FILES - 1)
     file_id = secrets.token_urlsafe(12)
     login.files[file_id] = file
@@ -224,7 +228,7 @@ def keep_file(login: Login, file: File) -> str:
 
 
 def _derive_form_token(cookie: str) -> str:
-    """Return the token of the forms of a login. It's the same after a restart."""
+    """Return the form token of a login. It stays the same after a restart."""
     return hashlib.sha256(f"form {cookie}".encode("utf-8", "replace")).hexdigest()
 
 
@@ -252,6 +256,6 @@ def _digest(secret: str) -> bytes:
 
 
 def _drop_oldest(entries: dict[Key, Entry], limit: int) -> None:
-    """Drop the entries that were added first until there are at most `limit`."""
+    """Remove the oldest entries until at most `limit` are left."""
     while len(entries) > limit:
         del entries[next(iter(entries))]

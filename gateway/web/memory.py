@@ -1,4 +1,4 @@
-"""The page "Memory": notes and facts, where each comes from, and how it has changed."""
+"""The page "Memory": notes and facts, their sources, and their changes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 
 @dataclass(frozen=True, slots=True)
 class NoteFileView:
-    """A note file: its notes, each with the change that wrote it, and how full the file is."""
+    """A note file for the page: how full it is, and its notes with the change that wrote each."""
 
     target: str
     usage: str
@@ -50,7 +50,7 @@ class NoteFileView:
 
 
 async def load_memory(request: PageRequest) -> Values:
-    """Return the notes, the changes that wait for a yes, and contradictory facts."""
+    """Return the notes, the changes that wait for approval, and contradictory facts."""
     notebook = request.services.notebook
     files = [await _load_file(request, target) for target in FILES]
     instructions = await notebook.entries(frozenset({request.context.scope}), INSTRUCTIONS)
@@ -81,7 +81,7 @@ async def _load_file(request: PageRequest, target: str) -> NoteFileView:
 
 
 async def load_facts(request: PageRequest) -> Values:
-    """Return one page of the facts, the one that was learned last first."""
+    """Return one page of the facts, latest first."""
     before = request.number("before", LAST_ID)
     database = request.services.database
     facts = await list_latest_facts(database, request.scopes, FACTS_PER_PAGE + 1, before)
@@ -96,7 +96,7 @@ async def load_facts(request: PageRequest) -> Values:
 
 
 async def load_fact(request: PageRequest) -> Values | None:
-    """Return a fact with its source and history. None if there is no such fact here."""
+    """Return a fact with its source and history, or None if this person can't see it."""
     facts = request.services.facts
     fact = await facts.find(request.number("fact"), request.scopes)
     if fact is None:
@@ -121,7 +121,7 @@ async def load_fact(request: PageRequest) -> Values | None:
 async def _load_sources(
     request: PageRequest, fact: Fact, changes: Sequence[FactChange]
 ) -> list[tuple[str, Session, Message]]:
-    """Return the messages that gave a fact its words, latest first, each with what it did."""
+    """Return the messages that determined the text of a fact, latest first, and what each did."""
     actions = {change.message_id: change.action for change in changes if change.before is None}
     actions |= {change.message_id: change.action for change in changes if change.action in WORDED}
     actions.setdefault(fact.message_id, "learn")
@@ -139,7 +139,10 @@ async def _load_sources(
 def _pair_wordings(
     fact: Fact, changes: Sequence[FactChange]
 ) -> list[tuple[FactChange, list[ChangedWords]]]:
-    """Return each change with its diff, which is empty if the wording stayed. Latest first."""
+    """Return the changes of a fact with their diffs, latest first.
+
+    The diff is empty if a change kept the text.
+    """
     pairs = []
     after = fact.content
     for change in reversed(changes):
@@ -156,7 +159,7 @@ def _pair_wordings(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryEntry:
-    """A change of a note, a skill or a fact."""
+    """A change of a note, a skill or a fact, for the history."""
 
     # "note", "skill" or "fact".
     kind: str
@@ -182,7 +185,7 @@ class HistoryEntry:
 
 @dataclass(frozen=True, slots=True)
 class HistoryBounds:
-    """The page of the history that follows: ids of changes of notes, and of facts, are below."""
+    """Where the next page of the history begins: it has smaller ids of note and fact changes."""
 
     notes: int
     facts: int
@@ -210,7 +213,7 @@ async def load_history(request: PageRequest) -> Values:
 def _find_bounds(
     shown: Sequence[NoteChange | LoggedFactChange], bounds: HistoryBounds
 ) -> HistoryBounds:
-    """Return the bounds of the page after these changes."""
+    """Return the bounds of the next page, which follows these changes."""
     notes = [change.id for change in shown if isinstance(change, NoteChange)]
     facts = [change.id for change in shown if isinstance(change, LoggedFactChange)]
     return HistoryBounds(min(notes, default=bounds.notes), min(facts, default=bounds.facts))
@@ -247,18 +250,18 @@ def _describe_change(request: PageRequest, change: NoteChange | LoggedFactChange
 
 
 async def load_forget(request: PageRequest) -> Values:
-    """Return the words to begin with, such as those of a search."""
+    """Return the words that the form begins with, such as those of a search."""
     return {"words": request.parameter("words").strip()[:MAX_WORDS_CHARS]}
 
 
 async def load_skills(request: PageRequest) -> Values:
-    """Return the skills, and the problems of folders that aren't skills."""
+    """Return the skills, and the problems of folders that don't contain a valid skill."""
     skills, problems = await request.services.skills.list_skills(request.scopes)
     return {"skills": skills[:MAX_SKILLS], "problems": problems}
 
 
 async def load_skill(request: PageRequest) -> Values | None:
-    """Return a skill with its text. None if there is no such skill here."""
+    """Return a skill with its text, or None if this person can't see it."""
     try:
         skill = await request.services.skills.find(request.parameter("skill"), request.scopes)
         text = await request.services.skills.read_text(skill)
@@ -269,7 +272,7 @@ async def load_skill(request: PageRequest) -> Values | None:
 
 @dataclass(frozen=True, slots=True)
 class PromptPart:
-    """A part of the system prompt with its weight."""
+    """A section of the system prompt and its share of the tokens."""
 
     heading: str
     text: str
@@ -277,7 +280,7 @@ class PromptPart:
 
 
 async def load_prompt(request: PageRequest) -> Values:
-    """Return the parts of a conversation's system prompt, by default of the latest one."""
+    """Return the sections of a conversation's system prompt. The default is the latest one."""
     conversations = request.services.conversations
     latest = await conversations.list_recent(request.scopes, MAX_PROMPTS)
     number = request.number("session") or (latest[0].id if latest else 0)
@@ -292,7 +295,7 @@ async def load_prompt(request: PageRequest) -> Values:
 
 
 def _split_prompt(session: Session) -> list[PromptPart]:
-    """Split a system prompt at its headings. Tokens are estimated from the length."""
+    """Split a system prompt at its headings. The tokens are estimated from the length."""
     # Imported here because few people look at this.
     from core.models.estimates import CHARS_PER_TOKEN
 
@@ -306,13 +309,13 @@ def _split_prompt(session: Session) -> list[PromptPart]:
 
 
 async def add_note(request: PageRequest, form: Mapping[str, str]) -> Answer:
-    """Add a note to a file, as `/memory add` does."""
+    """Add a note to a file, like `/memory add`."""
     operation = Operation(action="add", content=read_field(request, form, "text"))
     return await _change_note(request, form, operation)
 
 
 async def replace_note(request: PageRequest, form: Mapping[str, str]) -> Answer:
-    """Replace a note, as `/memory replace` does."""
+    """Replace a note, like `/memory replace`."""
     old_text = read_field(request, form, "note")
     new_text = read_field(request, form, "text")
     operation = Operation(action="replace", old_text=old_text, content=new_text)
@@ -320,7 +323,7 @@ async def replace_note(request: PageRequest, form: Mapping[str, str]) -> Answer:
 
 
 async def remove_note(request: PageRequest, form: Mapping[str, str]) -> Answer:
-    """Remove a note, as `/memory remove` does."""
+    """Remove a note, like `/memory remove`."""
     operation = Operation(action="remove", old_text=read_field(request, form, "note"))
     return await _change_note(request, form, operation)
 
@@ -328,7 +331,7 @@ async def remove_note(request: PageRequest, form: Mapping[str, str]) -> Answer:
 async def _change_note(
     request: PageRequest, form: Mapping[str, str], operation: Operation
 ) -> Answer:
-    """Change a note by the function of the command. Raises Refused if that isn't possible."""
+    """Change a note through the chat command's code. Raise Refused if that isn't possible."""
     target = form.get("target", "")
     if target not in FILES:
         raise Refused(request.words["WRONG_FIELD"])
@@ -340,14 +343,14 @@ async def _change_note(
 
 @dataclass(frozen=True, slots=True)
 class ChangedWords:
-    """A run of words in a diff: `kind` is "same", "del" or "ins"."""
+    """A sequence of words in a diff. `kind` is "same", "del" or "ins"."""
 
     kind: str
     text: str
 
 
 def diff_words(before: str, after: str) -> list[ChangedWords]:
-    """Return the words of two texts as a diff. Long texts are compared as a whole."""
+    """Return a word diff of two texts. If they are long, the whole text counts as changed."""
     if len(before) + len(after) > MAX_DIFF_CHARS:
         return [ChangedWords("del", before), ChangedWords("ins", after)]
     old, new = _WORDS.findall(before), _WORDS.findall(after)

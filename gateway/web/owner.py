@@ -1,7 +1,7 @@
-"""The pages "People" and "Settings", which only the owner sees.
+"""The pages "People" and "Settings", which only the owner can see.
 
-They show who has access and who asks for it, every option with its reason, backups, and the memory
-services. Keys and tokens are neither shown nor changed here.
+They show who has access, who asks for it, every option with its reason, backups, and the memory
+services. Keys and tokens can't be seen or changed here.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ GROUPS: Sequence[tuple[str, Sequence[str]]] = (
 
 @dataclass(frozen=True, slots=True)
 class DescribedOption:
-    """An option of default.toml with the comment above it, which is its reason in English."""
+    """An option of default.toml with the comment above it, which explains the option in English."""
 
     # Such as "model.chat".
     path: str
@@ -78,7 +78,7 @@ class DescribedOption:
 
 @dataclass(frozen=True, slots=True)
 class ShownOption:
-    """An option with its value, as it is written in mneme.toml."""
+    """An option with its value in the notation of mneme.toml."""
 
     path: str
     reason: str
@@ -91,7 +91,7 @@ class ShownOption:
 
 
 async def load_settings(request: PageRequest) -> Values | None:
-    """Return the sections of the settings, and the options of the one that the address names.
+    """Return the sections of the settings, and the options of the section in the address.
 
     Returns None if there is no such section.
     """
@@ -118,13 +118,13 @@ async def load_settings(request: PageRequest) -> Values | None:
 
 
 def _describe_backups(request: PageRequest) -> tuple[str, str]:
-    """Return a sentence about the last backup, and a problem or an empty text."""
+    """Return a sentence about the last backup, and its problem or ""."""
     services = request.services
     return describe_backups(services.settings, services.clock.now(), request.texts)
 
 
 def _list_backups(request: PageRequest) -> list[BackupRecord]:
-    """Return the backups that are there, the latest first."""
+    """Return the backups that exist, latest first."""
     records = BackupCatalog(request.services.settings.home).load().records
     backups = [record for record in records if record.kind == "backup" and record.state == "there"]
     return backups[::-1][:MAX_BACKUPS]
@@ -135,13 +135,13 @@ def _find_backup(request: PageRequest, name: str) -> BackupRecord | None:
 
 
 async def load_backup(request: PageRequest) -> Path | None:
-    """Return the file of a backup, which the browser saves. None if there is no such backup."""
+    """Return the file of a backup for download, or None if it doesn't exist."""
     record = _find_backup(request, request.parameter("backup"))
     return None if record is None else record.path
 
 
 def _list_options(section: str, words: str, language: str) -> list[ShownOption]:
-    """Return the options of a section, or those that contain all the words, with their reasons."""
+    """Return the options of a section, or those that contain all words, with their reasons."""
     reasons = load_option_reasons(language)
     draft = SettingsDraft()
     options, _ = read_options(SETTINGS_FILE, draft.text)
@@ -167,7 +167,7 @@ def _list_options(section: str, words: str, language: str) -> list[ShownOption]:
 
 @cache
 def list_described_options() -> Sequence[DescribedOption]:
-    """Read the options of default.toml with the comments above them."""
+    """Return the options of default.toml with the comments above them."""
     return tuple(_read_options(DEFAULTS.read_text(encoding="utf-8").splitlines()))
 
 
@@ -188,7 +188,7 @@ def _read_options(lines: Sequence[str]) -> Iterator[DescribedOption]:
 
 
 def _write_value(value: object) -> str:
-    """Return a value as a person types it: a text without quotes, anything else as in TOML."""
+    """Return a value as people type it: a string without quotes, anything else as TOML."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -199,7 +199,7 @@ def _write_value(value: object) -> str:
 def _list_parts(
     path: str, options: Mapping[str, Any], defaults: Mapping[str, Any]
 ) -> dict[str, str]:
-    """Return the limit of each resource of a limit of a day, money first."""
+    """Return the limits of each resource in a daily limit. Money is first."""
     if path not in DAY_LIMITS:
         return {}
     limits = dict(_find_table(defaults, path)) | dict(_find_table(options, path))
@@ -213,14 +213,14 @@ def _find_table(options: Mapping[str, Any], path: str) -> Mapping[str, Any]:
 
 
 def _write_limit(limit: float | str) -> str:
-    """Return a limit without decimals that say nothing. "off" is 0."""
+    """Return a limit without trailing zeros. "off" becomes 0."""
     if isinstance(limit, str):
         return "0"
     return str(int(limit)) if limit == int(limit) else str(limit)
 
 
 async def _list_services(request: PageRequest) -> list[tuple[str, str]]:
-    """Return the memory services that are switched on, each with the state of its queue."""
+    """Return the memory services that are on, with the state of their queues."""
     services = []
     for name, options in request.services.settings.memory.providers.items():
         if options.enabled:
@@ -230,7 +230,7 @@ async def _list_services(request: PageRequest) -> list[tuple[str, str]]:
 
 
 async def set_option(request: PageRequest, form: Mapping[str, str]) -> Answer:
-    """Set an option to what the owner typed. Raises Refused if the value is wrong."""
+    """Set an option to the value that the owner typed. Raise Refused if it's invalid."""
     path = read_field(request, form, "option")
     typed = form.get("value", "").strip()
     if path not in {option.path for option in list_described_options()}:
@@ -252,7 +252,10 @@ async def set_option(request: PageRequest, form: Mapping[str, str]) -> Answer:
 
 
 def _read_limits(request: PageRequest, form: Mapping[str, str], path: str) -> dict[str, float]:
-    """Return the typed limits of a day. An empty box means no limit. Raises Refused for a word."""
+    """Return the daily limits in a form. An empty field means no limit.
+
+    Raises Refused if a field isn't a number.
+    """
     limits: dict[str, float] = {}
     for name in _find_table(load_default_options(), path):
         typed = form.get(f"limit-{name}", "").strip() or "0"
@@ -263,7 +266,7 @@ def _read_limits(request: PageRequest, form: Mapping[str, str], path: str) -> di
 
 
 async def reset_option(request: PageRequest, form: Mapping[str, str]) -> Answer:
-    """Go back to the default of an option. Raises Refused if it applies already."""
+    """Reset an option to its default. Raise Refused if the default already applies."""
     path = read_field(request, form, "option")
 
     def write() -> None:
@@ -276,7 +279,7 @@ async def reset_option(request: PageRequest, form: Mapping[str, str]) -> Answer:
 
 
 async def _change(write: Callable[[], None]) -> None:
-    """Change mneme.toml. Raises Refused with the mistake if the change isn't right."""
+    """Change mneme.toml. Raise Refused with the problem if the new settings are invalid."""
     try:
         await asyncio.to_thread(write)
     except SettingsError as error:
@@ -286,7 +289,7 @@ async def _change(write: Callable[[], None]) -> None:
 
 
 async def _describe_effect(request: PageRequest, path: str) -> str:
-    """Say when a changed option counts: now, or after the next start."""
+    """Return when a changed option takes effect: now, or after the next start."""
     home = request.services.settings.home
     words = request.words
     if not is_running(home):
@@ -298,7 +301,7 @@ async def _describe_effect(request: PageRequest, path: str) -> str:
 
 
 async def back_up(request: PageRequest, form: Mapping[str, str]) -> Answer:
-    """Make a backup in the folder of the settings. Raises Refused if it fails."""
+    """Make a backup in the configured folder. Raise Refused if it fails."""
     failure = await run_backup(request.services.settings)
     if failure:
         raise Refused(failure)
@@ -307,7 +310,7 @@ async def back_up(request: PageRequest, form: Mapping[str, str]) -> Answer:
 
 
 async def check_backup(request: PageRequest, form: Mapping[str, str]) -> Answer:
-    """Read a whole backup, and say whether it could be restored. Nothing is restored."""
+    """Read a whole backup, and return whether it could be restored. Nothing is restored."""
     name = read_field(request, form, "backup")
     record = _find_backup(request, name)
     if record is None:
@@ -327,7 +330,7 @@ async def check_backup(request: PageRequest, form: Mapping[str, str]) -> Answer:
 
 
 async def test_service(request: PageRequest, form: Mapping[str, str]) -> Answer:
-    """Call a memory service once, and show its answer or the problem."""
+    """Call a memory service once, and return its answer or its problem."""
     # Imported here because few people look at this.
     from gateway.check import probe_provider, run_probe
 
@@ -363,7 +366,7 @@ SETTINGS = Page(
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A person with their linked accounts."""
+    """A person with their linked accounts, as the page "People" shows them."""
 
     accounts: Sequence[KnownAccount]
     # When one of the accounts wrote last in a private chat.
@@ -377,7 +380,7 @@ class Person:
 
 
 async def load_people(request: PageRequest) -> Values:
-    """Return everyone with access, and the requests for it."""
+    """Return everyone who has access, and everyone who requests it."""
     services = request.services
     now = services.clock.now()
     listed = services.settings.access.people
@@ -396,7 +399,7 @@ async def load_people(request: PageRequest) -> Values:
 
 
 def _describe_access(request: PageRequest, account: KnownAccount) -> str:
-    """Say why an account has access or has lost it, and since when."""
+    """Return why an account has access or has lost it, and since when."""
     day = request.texts.format_day(account.at, request.zone) if account.at else None
     return request.texts.table("PEOPLE_WHY")[account.why].format(day=day).replace("`", "")
 

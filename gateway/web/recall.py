@@ -1,4 +1,4 @@
-"""The page "Recall": search the history in the query language of /recall, with filters as chips."""
+"""The page "Recall": searches the history with the query language of /recall and with filters."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ HELP = (
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """A filter that one click adds or removes."""
+    """A filter that can be added or removed with one click."""
 
     label: str
     link: str
 
 
 async def load_recall(request: PageRequest) -> Values:
-    """Search for the words of the address. Without words, return the latest conversations."""
+    """Search for the words in the address. Without words, return the latest conversations."""
     text = request.parameter("q").strip()[:MAX_QUERY_CHARS]
     query = SearchQuery(
         text=text,
@@ -71,7 +71,7 @@ async def load_recall(request: PageRequest) -> Values:
 def _list_removing_chips(
     request: PageRequest, words: str, filters: Sequence[str], results: SearchResults
 ) -> list[Chip]:
-    """Return a chip that removes each filter. It's named like the chip that adds the filter."""
+    """Return a chip to remove each active filter. It has the name of the chip that adds it."""
     choices = _list_choices(request, results).values()
     labels = {choice: text for group in choices for choice, text in group}
     chips = []
@@ -84,7 +84,10 @@ def _list_removing_chips(
 def _list_chips(
     request: PageRequest, words: str, filters: Sequence[str], results: SearchResults
 ) -> list[tuple[str, list[Chip]]]:
-    """Return the labels of groups of filters, each with its chips. A filter in use has none."""
+    """Return groups of chips that add filters, by the label of the group.
+
+    Filters that are already active are left out.
+    """
     used_keys = {each.partition(":")[0].lower() for each in filters}
     groups = []
     for label, choices in _list_choices(request, results).items():
@@ -101,9 +104,10 @@ def _list_chips(
 def _list_choices(
     request: PageRequest, results: SearchResults
 ) -> Mapping[str, Sequence[tuple[str, str]]]:
-    """Return filters and their texts by the key of their group.
+    """Return the filters of each group with their texts, by the key of the group.
 
-    The names and platforms are those of the results. In a direct chat, "from me" is enough.
+    The platforms are those in the results, and so are the people, apart from "me" and the
+    assistant. People are listed only for groups.
     """
     texts = request.words
     today = request.services.clock.now().astimezone(request.zone).date()
@@ -130,9 +134,9 @@ def _link(words: str, filters: Sequence[str]) -> str:
 
 
 async def load_reading(request: PageRequest) -> Values:
-    """Say how a query is understood while it's typed, and which filters its last word may become.
+    """Return how a query is parsed while it's typed, and filters that match its last word.
 
-    Nothing is searched.
+    This doesn't search.
     """
     text = request.parameter("q")[:MAX_QUERY_CHARS]
     query = SearchQuery(text=text, scopes=request.scopes)

@@ -30,7 +30,7 @@ WEEK = timedelta(days=7)
 
 @dataclass(frozen=True, slots=True)
 class ListedJob:
-    """A job, and when it is due in words of the person's language."""
+    """A job, and its due time in the person's language."""
 
     job: Job
     time: str
@@ -38,7 +38,7 @@ class ListedJob:
 
 @dataclass(frozen=True, slots=True)
 class WeekDay:
-    """A day of the week view with the times at which jobs are due."""
+    """A day of the week view with the due times of jobs."""
 
     day: date
     # Such as "Monday 30 November".
@@ -47,13 +47,13 @@ class WeekDay:
 
 
 async def load_reminders(request: PageRequest) -> Values:
-    """Return the open jobs, ordered by when they are due next."""
+    """Return the active jobs in the order of their next due times."""
     jobs = await request.services.jobs.list_visible(request.scopes)
     return {"jobs": [_describe(request, job) for job in jobs]}
 
 
 async def load_reading(request: PageRequest) -> Values:
-    """Return how a line for a new reminder is understood, or why it isn't."""
+    """Return how a line for a new reminder is parsed, or why it can't be."""
     line = request.parameter("line").strip()[:MAX_LINE_CHARS]
     appointments = request.services.appointments
     if not line:
@@ -67,7 +67,7 @@ async def load_reading(request: PageRequest) -> Values:
 
 
 async def load_week(request: PageRequest) -> Values:
-    """Return seven days from the one that the address names, by default from today on."""
+    """Return seven days, beginning at the day in the address or today."""
     zone = load_zone(await request.services.appointments.zone_of(request.context.account))
     first_day = _read_day(request.parameter("day"), request.services.clock.now(), zone)
     first = resolve_wall_time(datetime.combine(first_day, time()), zone)
@@ -92,7 +92,7 @@ async def load_week(request: PageRequest) -> Values:
 
 
 async def load_reminder(request: PageRequest) -> Values | None:
-    """Return a job with its next times and its last deliveries, or None if there is none."""
+    """Return a job with its next due times and last deliveries, or None if there is no such job."""
     services = request.services
     job = await services.jobs.find(request.number("number"), request.scopes)
     if job is None or not job.text:
@@ -105,7 +105,7 @@ async def load_reminder(request: PageRequest) -> Values | None:
 
 
 async def add_reminder(request: PageRequest, form: Mapping[str, str]) -> Answer:
-    """Add a reminder, or a scheduled question, from a line in plain words."""
+    """Add a reminder or a scheduled question from a line of plain text."""
     line = read_field(request, form, "line")
     if form.get("kind") == "question":
         command = Command(name="cron", arguments=f"add {line}")
@@ -115,7 +115,7 @@ async def add_reminder(request: PageRequest, form: Mapping[str, str]) -> Answer:
 
 
 def _describe(request: PageRequest, job: Job) -> ListedJob:
-    """Describe when a job is due: "every Monday at 08:30"."""
+    """Return when a job is due in words, such as "every Monday at 08:30"."""
     appointments = request.services.appointments
     return ListedJob(job, request.texts.describe_time(appointments, job, is_full=False))
 
@@ -123,7 +123,7 @@ def _describe(request: PageRequest, job: Job) -> ListedJob:
 def _list_times(
     request: PageRequest, job: Job, first: datetime, last: datetime
 ) -> Iterator[datetime]:
-    """Yield when a job is due in a span of time."""
+    """Yield the due times of a job within a period."""
     moments = request.services.appointments.list_moments(job, first)
     for count, moment in enumerate(moments):
         if moment >= last or count == MAX_TIMES_A_WEEK:
@@ -132,7 +132,7 @@ def _list_times(
 
 
 def _read_day(text: str, now: datetime, zone: ZoneInfo) -> date:
-    """Return a day in ISO format, or else today."""
+    """Parse a date in ISO format. Return today if it's invalid."""
     try:
         day = date.fromisoformat(text)
     except ValueError:

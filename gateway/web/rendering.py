@@ -1,6 +1,6 @@
 """Renders templates and Markdown as HTML.
 
-Everything is escaped, because texts of strangers are shown here.
+All texts are escaped, because the pages show texts of strangers.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _LINK_SCHEMES = ("http://", "https://", "mailto:")
 
 
 def create_environment() -> Environment:
-    """Create the environment of the templates."""
+    """Create the Jinja environment of the templates."""
     environment = Environment(
         loader=FileSystemLoader(FOLDER / "templates"),
         autoescape=True,
@@ -68,14 +68,14 @@ def create_environment() -> Environment:
 
 
 class Moments:
-    """Formats times for a person. A template has it as `when`."""
+    """Formats dates and times for a person. Templates use it as `when`."""
 
     def __init__(self, texts: Texts, zone: ZoneInfo) -> None:
         self._texts = texts
         self._zone = zone
 
     def moment(self, at: datetime | None) -> Markup:
-        """Return a `time` element with the day and the time."""
+        """Return a `time` element with date and time."""
         if at is None:
             return Markup("")
         return Markup('<time datetime="{}">{}</time>').format(
@@ -83,7 +83,7 @@ class Moments:
         )
 
     def day(self, at: datetime | None) -> Markup:
-        """Return a `time` element with the day."""
+        """Return a `time` element with the date."""
         if at is None:
             return Markup("")
         local = at.astimezone(self._zone)
@@ -100,15 +100,15 @@ def render_markdown(markdown: str) -> Markup:
 
 @lru_cache(maxsize=2_000)
 def render_fixed_markdown(markdown: str) -> Markup:
-    """Render the Markdown of a text of the product, such as a help text, once.
+    """Render the Markdown of one of Mneme's own texts, such as a help text, and cache the HTML.
 
-    Texts of people must not be passed: they would stay in memory after they are erased.
+    Don't pass people's texts, because they would stay in memory after they are erased.
     """
     return render_markdown(markdown)
 
 
 def _render_span(styled: StyledText, start: int, end: int, first: int = 0) -> Markup:
-    """Render a part of a text with the entities from number `first` on that begin inside it."""
+    """Render part of a text with its formatting entities, from entity number `first` on."""
     pieces: list[Markup] = []
     position = start
     number = first
@@ -128,7 +128,7 @@ def _render_span(styled: StyledText, start: int, end: int, first: int = 0) -> Ma
 
 
 def _wrap(entity: TextEntity, inner: Markup) -> Markup:
-    """Return the element of an entity around its content."""
+    """Return the HTML element of an entity around its content."""
     if entity.kind == "text_link":
         url = entity.url or ""
         if not url.lower().startswith(_LINK_SCHEMES):
@@ -139,7 +139,7 @@ def _wrap(entity: TextEntity, inner: Markup) -> Markup:
 
 
 def render_snippet(snippet: str, is_markdown: bool = False) -> Markup:
-    """Render a snippet of a search with its matches marked. Signs of Markdown are left out."""
+    """Render a search snippet with its matches marked. Markdown characters are removed."""
     text = strip_controls(snippet)
     if is_markdown:
         text = _MARKDOWN_SIGNS.sub("", text)
@@ -154,7 +154,7 @@ def render_snippet(snippet: str, is_markdown: bool = False) -> Markup:
 
 
 def render_commands(sentence: str) -> Markup:
-    """Render a sentence with the shell commands in it set off as code."""
+    """Render a sentence with its shell commands as code."""
     text = strip_controls(sentence)
     pieces: list[Markup] = []
     position = 0

@@ -1,8 +1,9 @@
-"""The web server of the local page: checks every request, and calls the view or action it is for.
+"""The web server of the local page: checks every request, and calls its view or action.
 
-By default, only browsers on this machine reach it. A request is answered if its `Host` is this
-server, so a foreign web page can't reach it by a name that points here. A browser that has used a
-key gets a cookie. A form must come from this server and repeat the token of the login.
+By default, only browsers on this machine can reach it. A request is rejected unless its `Host`
+header names this server, so another website can't reach it through a domain that points here. A
+browser that has used a key gets a cookie. A form must be sent from this server and contain the form
+token of the login.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class _Denied(Exception):
-    """The request isn't answered. `reason` is a key in the table `[page]`."""
+    """Raised if a request is rejected. `reason` is a key in the text table `[page]`."""
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(reason)
@@ -82,7 +83,7 @@ class _Denied(Exception):
 
 
 class PageServer:
-    """Serves the page on a port, of the loopback interface unless the settings say otherwise."""
+    """Serves the page on a port of the loopback interface, or of another one in the settings."""
 
     def __init__(self, services: Services, commands: CommandRegistry) -> None:
         self._services = services
@@ -97,7 +98,7 @@ class PageServer:
         self._static = {path.name: path.read_bytes() for path in STATIC_FOLDER.iterdir()}
 
     async def run(self) -> None:
-        """Serve until cancelled. If the port is in use, the log says so, and nothing is served."""
+        """Serve until cancelled. If the port is in use, log that and serve nothing."""
         try:
             async with self.serve():
                 await asyncio.Future()
@@ -106,7 +107,10 @@ class PageServer:
 
     @contextlib.asynccontextmanager
     async def serve(self) -> AsyncIterator[None]:
-        """Serve until the end of the block. Raises ConfigError if the port can't be used."""
+        """Serve until the end of the `async with` block.
+
+        Raise ConfigError if the port can't be used.
+        """
         if not self._services.languages.is_loaded:
             await self._services.languages.load()
         people = await self._services.people.list_accounts(self._services.settings.access.people)
@@ -129,7 +133,7 @@ class PageServer:
         return self._options.address
 
     def create_owner_link(self) -> str:
-        """Return an address that opens the owner's page once."""
+        """Return a URL that opens the owner's page once."""
         visitor = Visitor(
             account=TERMINAL,
             address=Address(platform=TERMINAL.platform, chat_id=TERMINAL.user_id),
@@ -153,7 +157,7 @@ class PageServer:
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Refuse what doesn't come from a page of this server, and word all errors."""
+        """Reject requests that don't come from a page of this server, and render all errors."""
         try:
             self._check_origin(request)
             response = await handler(request)
@@ -175,7 +179,7 @@ class PageServer:
         return response
 
     def _check_origin(self, request: web.Request) -> None:
-        """Raise _Denied if the request is for another host, or its form comes from elsewhere."""
+        """Raise _Denied if the request's host is wrong or another website sent its form."""
         if request.headers.get("Host", "").lower() not in self._hosts:
             raise _Denied(421, "WRONG_HOST")
         proxy_header = self._options.proxy_header
@@ -189,7 +193,7 @@ class PageServer:
             raise _Denied(403, "WRONG_ORIGIN")
 
     async def _serve_static(self, request: web.Request) -> web.Response:
-        """Serve a file of the page. Its address changes with its content."""
+        """Serve a static file. Its URL changes with its content, so browsers may cache it."""
         name = request.match_info["name"]
         content = self._static.get(name)
         if content is None:
@@ -199,7 +203,7 @@ class PageServer:
         return web.Response(body=content, content_type=media_type, charset="utf-8", headers=headers)
 
     async def _open_link(self, request: web.Request) -> web.Response:
-        """Log a browser in by the key of the address, or ask for the password if there is one."""
+        """Log a browser in with the key in the URL, or ask for the password if one is set."""
         key = request.query.get("key", "")
         if not self._options.password:
             return await self._log_in(request, key)
@@ -210,7 +214,7 @@ class PageServer:
         return await self._render_template("password.html", texts, {"key": key})
 
     async def _log_in_with_password(self, request: web.Request) -> web.Response:
-        """Log a browser in by a key and the password. The key outlives a wrong password."""
+        """Log a browser in with a key and the password. A wrong password doesn't use up the key."""
         form = await request.post()
         if self._logins.is_locked:
             raise _Denied(429, "MANY_KEYS")
@@ -223,10 +227,10 @@ class PageServer:
         return await self._log_in(request, str(form.get("key", "")))
 
     async def _log_in(self, request: web.Request, key: str) -> web.Response:
-        """Turn a key into a cookie. The page that follows opens the first view.
+        """Exchange a key for a cookie, and return a page that opens the first view.
 
-        It isn't a redirect: a browser doesn't send a strict cookie if the link was clicked in
-        another web page.
+        It isn't a redirect, because browsers don't send a strict cookie if the link was clicked on
+        another website.
         """
         browser = request.headers.get("User-Agent", "")
         if self._logins.is_locked:
@@ -264,7 +268,7 @@ class PageServer:
         return serve_view
 
     async def _run_action(self, request: web.Request) -> web.Response:
-        """Run an action, and show the page that its form was on, with the answer."""
+        """Run an action, and return to the page of its form with the answer."""
         page, action = ACTIONS.get(request.match_info["action"], (None, None))
         if page is None or action is None:
             raise _Denied(404, "NOT_FOUND")
@@ -272,7 +276,7 @@ class PageServer:
         return await self._show_answer(page_request, form, action.run(page_request, form))
 
     async def _press_button(self, request: web.Request) -> web.Response:
-        """Run the command of a button that an answer had."""
+        """Run the command of a button in an answer."""
         page_request, form = await self._read_form(request, PAGES[0])
         command = self._logins.take(page_request.login, request.match_info["question"])
         if command is None:
@@ -283,7 +287,7 @@ class PageServer:
     async def _chat(self, request: web.Request) -> web.StreamResponse:
         """Send a message to the running gateway, and stream the answer as JSON lines.
 
-        A browser without scripts gets the page with the whole answer.
+        A browser without scripts gets a page with the complete answer.
         """
         page_request, form = await self._read_form(request, CHAT)
         events = send_message(page_request, form)
@@ -303,7 +307,7 @@ class PageServer:
     async def _show_answer(
         self, page_request: PageRequest, form: Mapping[str, str], run: Awaitable[Answer | None]
     ) -> web.Response:
-        """Keep the answer of a command for the page that the browser loads next."""
+        """Store the answer of a command for the page that the browser loads next."""
         try:
             answer = await run
         except Refused as refusal:
@@ -318,7 +322,7 @@ class PageServer:
     async def _read_form(
         self, request: web.Request, page: Page
     ) -> tuple[PageRequest, Mapping[str, str]]:
-        """Return the request and the fields of its form. Raises _Denied for a wrong token."""
+        """Return the request and its form fields. Raise _Denied if the form token is wrong."""
         page_request = await self._prepare(request, page)
         fields = await request.post()
         form = {name: value for name, value in fields.items() if isinstance(value, str)}
@@ -328,7 +332,10 @@ class PageServer:
         return page_request, form
 
     async def _prepare(self, request: web.Request, page: Page) -> PageRequest:
-        """Return who looks and what they may see. Raises _Denied without a login or access."""
+        """Return the request with the person and their rights.
+
+        Raises _Denied if the browser isn't logged in, or if the person has lost access.
+        """
         login = self._logins.find(request.cookies.get(COOKIE, ""))
         if login is None:
             raise _Denied(401, "NO_LOGIN_YET")
@@ -353,7 +360,7 @@ class PageServer:
         )
 
     async def _make_context(self, request: web.Request, visitor: Visitor) -> CommandContext:
-        """Return the rights that this person has in their direct chat at this moment."""
+        """Return the rights that this person currently has in their direct chat."""
         view = await self._epochs.view(visitor.scope, visitor.account)
         language = self._services.languages.codes.get(visitor.account.key)
         now = self._services.clock.now()
@@ -384,7 +391,7 @@ class PageServer:
     async def _stream_view(
         self, request: web.Request, view: View, page_request: PageRequest
     ) -> web.StreamResponse:
-        """Send the top of a page at once, so that the browser loads the styles, then the rest."""
+        """Send the head of a page at once, so the browser can load the styles, then the rest."""
         layout = await self._describe_layout(page_request)
         opening = await self._render(OPENING, page_request.texts, layout, page_request.page)
         headers = {**_HEADERS, "Content-Type": "text/html; charset=utf-8"}
@@ -408,14 +415,14 @@ class PageServer:
     async def _render_view(
         self, view: View, page_request: PageRequest, values: Values
     ) -> web.Response:
-        """Render a view, with the answer to the last action on top."""
+        """Render a view, with the answer to the last action above it."""
         layout = await self._describe_layout(page_request)
         texts = page_request.texts
         shown = {**layout, **values}
         return await self._render_template(view.template, texts, shown, page_request.page)
 
     async def _describe_layout(self, page_request: PageRequest) -> dict[str, object]:
-        """Return what all pages show, with the answer to the last action."""
+        """Return the template values that all pages share, with the answer to the last action."""
         login = page_request.login
         notice, login.notice = login.notice, None
         return {
@@ -436,7 +443,7 @@ class PageServer:
         }
 
     def _list_buttons(self, login: Login, answer: Answer) -> list[dict[str, str]]:
-        """Return the buttons of an answer: links to what shows the same, and forms."""
+        """Return the buttons of an answer: links if a page shows the same, otherwise forms."""
         buttons = []
         if answer.confirm_command is not None:
             question = self._logins.ask(login, answer.confirm_command)
@@ -463,7 +470,7 @@ class PageServer:
         return web.Response(text=content, content_type="text/html", charset="utf-8")
 
     async def _render(self, name: str, texts: Texts, values: Values, page: str = "") -> str:
-        """Render a template in short steps, so that no answer of a chat waits for a long page."""
+        """Render a template in short steps, so a long page doesn't delay the answers of chats."""
         shown = {"is_top_sent": False, **values}
         words = load_words(texts, page)
         template = self._environment.get_template(name)
@@ -478,7 +485,7 @@ class PageServer:
 
 
 def _link_files(login: Login, files: Sequence[File]) -> list[FileLink]:
-    """Keep the files of an answer, and return links to them."""
+    """Store the files of an answer, and return links to them."""
     return [
         FileLink(f"/chat/files/{keep_file(login, file)}", file.name, is_picture(file.mime))
         for file in files
@@ -486,7 +493,7 @@ def _link_files(login: Login, files: Sequence[File]) -> list[FileLink]:
 
 
 def _format_event(event: ChatEvent, login: Login) -> bytes:
-    """Return an event of the chat as a JSON line. A whole answer is rendered as HTML."""
+    """Return an update of the chat as a JSON line. A complete answer is rendered as HTML."""
     line = {
         "kind": event.kind,
         "reply": event.reply,
@@ -499,9 +506,9 @@ def _format_event(event: ChatEvent, login: Login) -> bytes:
 
 
 async def _wait_for_answer(events: AsyncIterator[ChatEvent]) -> Answer | None:
-    """Wait until a message is answered. The page then shows the answer in the conversation.
+    """Wait until a message is answered. Return the answer only if it has files.
 
-    Returns the answer only if it has files.
+    Other answers are shown as part of the conversation.
     """
     answer = None
     async for event in events:
@@ -511,7 +518,7 @@ async def _wait_for_answer(events: AsyncIterator[ChatEvent]) -> Answer | None:
 
 
 def _send_file(file: File) -> web.Response:
-    """Return a file, which the browser saves. It shows pictures."""
+    """Return a response with a file. Browsers show pictures and save other files."""
     media_type = file.mime if is_picture(file.mime) else "application/octet-stream"
     disposition = "inline" if is_picture(file.mime) else "attachment"
     headers = {"Content-Disposition": f'{disposition}; filename="{_make_file_name(file.name)}"'}
@@ -519,18 +526,18 @@ def _send_file(file: File) -> web.Response:
 
 
 def _make_file_name(name: str) -> str:
-    """Return a name that may stand in a header."""
+    """Return a file name that is valid in an HTTP header."""
     return re.sub(r"[^\w.-]+", "_", name, flags=re.ASCII)
 
 
 def _list_hosts(options: PageOptions) -> frozenset[str]:
-    """Return the values of `Host` under which the page answers."""
+    """Return the values of the `Host` header that are accepted."""
     hosts = {f"{name}:{options.port}" for name in (*LOCAL_NAMES, options.bind)}
     return frozenset({*hosts, urlsplit(options.url).netloc.lower()} - {""})
 
 
 def load_request_texts(request: web.Request, language: str | None = None) -> Texts:
-    """Return the texts in a person's language, or else in the one that the browser asks for."""
+    """Return the texts in a person's language, or in the browser's language if that is empty."""
     if language is not None:
         return load_texts(language)
     for entry in request.headers.get("Accept-Language", "").split(",")[:20]:

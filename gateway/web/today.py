@@ -1,6 +1,6 @@
-"""The page "Today": waiting changes, the next reminders, the latest notes, and the health.
+"""The page "Today": waiting changes, the next reminders, the latest notes, and the system's state.
 
-The state of the system is shown to the owner only, as with /status.
+Like /status, the state of the system is shown to the owner only.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ OWNER_WISHES = (
 
 @dataclass(frozen=True, slots=True)
 class PendingItem:
-    """Something that waits for a yes: since when and why, and the changes, as Markdown."""
+    """A change that waits for approval: since when, why, and what it changes, as Markdown."""
 
     note: PendingNote
     heading: str
@@ -64,7 +64,7 @@ class PendingItem:
 
 
 async def load_today(request: PageRequest) -> Values:
-    """Return waiting changes, the next jobs, the latest notes and, for the owner, the health."""
+    """Return waiting changes, the next jobs, the latest notes and, for the owner, the state."""
     services, texts = request.services, request.texts
     pending = await services.notebook.review.list_pending(request.scopes)
     jobs = await services.jobs.list_visible(request.scopes)
@@ -90,7 +90,7 @@ async def load_today(request: PageRequest) -> Values:
 
 
 async def _load_health(request: PageRequest) -> tuple[list[str], list[str]]:
-    """Return the status, and what is known to be wrong, as lines of Markdown. Nothing is called."""
+    """Return the status and the known problems as lines of Markdown, without calling any server."""
     services, texts = request.services, request.texts
     problems = []
     if not is_running(services.settings.home):
@@ -126,7 +126,7 @@ def _diff(before: str | None, after: str | None) -> Sequence[ChangedWords]:
 
 
 async def load_checks(request: PageRequest) -> Values | None:
-    """Run the checks of `mneme check`, which ask every server. Only the owner may do that."""
+    """Run the checks of `mneme check`, which call every server. Only the owner may do this."""
     if not request.context.is_owner:
         return None
     # Imported here because few people look at this.
@@ -136,9 +136,9 @@ async def load_checks(request: PageRequest) -> Values | None:
 
 
 async def edit_pending(request: PageRequest, form: Mapping[str, str]) -> Answer:
-    """Store a note that waits in other words: store the new text, and drop what waited.
+    """Store a waiting note with another text, and drop the original.
 
-    Raises Refused if the note no longer waits, or if the new text can't be stored.
+    Raises Refused if the note is no longer waiting, or if the new text can't be stored.
     """
     number = read_field(request, form, "number")
     text = read_field(request, form, "text")

@@ -1,4 +1,4 @@
-"""The page "Use": what model calls cost by day, model, kind and person, and what limits them."""
+"""The page "Use": the cost of model calls by day, model, kind and person, and the limits."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TICK_DAYS = 5
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A coloured part of a bar. All lengths are in units of the chart's view box."""
+    """A coloured segment of a bar. All lengths are in units of the chart's view box."""
 
     colour: int
     y: float
@@ -46,7 +46,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Stacked bars, one for each day, with a colour for each model."""
+    """A bar chart with one stacked bar per day and one colour per model."""
 
     bars: Sequence[Bar]
     # The models in the order of their colours.
@@ -61,7 +61,7 @@ class Chart:
 
 
 async def load_use(request: PageRequest) -> Values:
-    """Return the cost by month and of the last 30 days, the chart, and the limits."""
+    """Return the cost by month and for the last 30 days, the chart, and the limits."""
     services, texts = request.services, request.texts
     now = services.clock.now()
     months = await _load_months(request, now)
@@ -102,7 +102,7 @@ async def _load_accounts(
 
 
 async def _load_months(request: PageRequest, now: datetime) -> list[tuple[date, Spending]]:
-    """Return the spending of the last 12 months by their first days, the current month first."""
+    """Return the spending of the last 12 months by their first days, latest first."""
     until = _start_of_day(request, now.astimezone(request.zone).date() + timedelta(days=1))
     first = now.astimezone(request.zone).date().replace(day=1)
     months = []
@@ -118,7 +118,7 @@ async def _load_months(request: PageRequest, now: datetime) -> list[tuple[date, 
 async def _load_days(
     request: PageRequest, now: datetime
 ) -> list[tuple[date, Mapping[str, Spending]]]:
-    """Return the spending of each account on the last days up to today, earliest first."""
+    """Return the spending of each account on each of the last days, earliest first."""
     first = now.astimezone(request.zone).date() - timedelta(days=DAYS - 1)
     dates = [first + timedelta(days=number) for number in range(DAYS + 1)]
     return [
@@ -131,13 +131,13 @@ async def _load_days(
 
 
 async def _load_answer_seconds(request: PageRequest, now: datetime) -> list[float]:
-    """Return how long the answers of the last days took."""
+    """Return how many seconds each answer of the last days took."""
     since = now - timedelta(days=DAYS)
     return await load_answer_seconds(request.services.database, request.scopes, since)
 
 
 def _measure_elapsed(request: PageRequest, now: datetime) -> float:
-    """Return the share of the month that is over."""
+    """Return the elapsed share of the current month."""
     first = now.astimezone(request.zone).date().replace(day=1)
     start = _start_of_day(request, first)
     end = _start_of_day(request, (first + timedelta(days=32)).replace(day=1))
@@ -149,7 +149,7 @@ def _start_of_day(request: PageRequest, day: date) -> datetime:
 
 
 def draw_chart(texts: Texts, days: Sequence[tuple[date, Spending]]) -> Chart | None:
-    """Return a chart of the cost of each day, or of the tokens if a model has no price.
+    """Return a chart of the daily cost, or of the daily tokens if a model has no price.
 
     Returns None if no model was called.
     """
@@ -186,7 +186,7 @@ def draw_chart(texts: Texts, days: Sequence[tuple[date, Spending]]) -> Chart | N
 
 
 def _rank_models(amounts: Sequence[Mapping[str, float]]) -> list[str]:
-    """Return the models of all days, the one with the largest sum first."""
+    """Return the models in descending order of their totals."""
     sums: dict[str, float] = {}
     for parts in amounts:
         for model, amount in parts.items():
@@ -197,7 +197,7 @@ def _rank_models(amounts: Sequence[Mapping[str, float]]) -> list[str]:
 def _stack(
     parts: Mapping[str, float], titles: Mapping[str, str], models: Sequence[str], highest: float
 ) -> list[Segment]:
-    """Return the segments of a bar from the bottom up, the first of `models` at the bottom."""
+    """Return the segments of a bar from bottom to top, in the order of `models`."""
     segments = []
     top = float(CHART_HEIGHT)
     for rank, model in enumerate(models):
@@ -210,7 +210,7 @@ def _stack(
 
 
 def _measure(spending: Spending, *, has_prices: bool) -> float:
-    """Return the cost of calls, or their tokens."""
+    """Return the cost of calls, or their tokens if not all models have prices."""
     if has_prices:
         return spending.cost or 0.0
     return spending.usage.total_input + spending.usage.output
@@ -223,7 +223,7 @@ def _format_measure(texts: Texts, spending: Spending, amount: float, *, has_pric
 
 
 def _format_cost(texts: Texts, spending: Spending) -> str:
-    """Return the cost of calls, or an empty text if no model has a price."""
+    """Return the cost of calls, or "" if no model has a price."""
     return "" if spending.cost is None else texts.format_amount(spending, spending.cost)
 
 
@@ -236,7 +236,7 @@ def _name_month(texts: Texts, first_day: date) -> str:
 
 
 def _find_quantile(ordered: Sequence[float], share: float) -> float | None:
-    """Return the value that this share of the values doesn't exceed, or None without values."""
+    """Return a quantile of sorted values, or None if there are none."""
     return ordered[min(int(share * len(ordered)), len(ordered) - 1)] if ordered else None
 
 

@@ -1,6 +1,6 @@
-"""What a page consists of: views, which show something, and actions, which change something.
+"""The building blocks of pages: views, which show something, and actions, which change something.
 
-The docstring of the package says how to add a page.
+The docstring of the package explains how to add a page.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PICTURE_TYPES = frozenset({"image/png", "image/jpeg", "image/webp", "image/gif"}
 
 @dataclass(frozen=True, kw_only=True)
 class PageRequest:
-    """A request of a person who is logged in."""
+    """A request by a person who is logged in."""
 
     services: Services
     commands: CommandRegistry
@@ -49,7 +49,7 @@ class PageRequest:
 
     @property
     def scopes(self) -> frozenset[Scope]:
-        """What this person may see."""
+        """Return the scopes that this person can see."""
         return self.context.scopes
 
     @property
@@ -58,7 +58,7 @@ class PageRequest:
 
     @property
     def words(self) -> Mapping[str, str]:
-        """The texts of the page, by their keys in the tables `[page_NAME]` and `[page]`."""
+        """Return the texts of the page by their keys in the tables `[page_NAME]` and `[page]`."""
         return load_words(self.texts, self.page)
 
     @property
@@ -66,16 +66,16 @@ class PageRequest:
         return self.services.zone
 
     def parameter(self, name: str) -> str:
-        """Return a part of the address, or an empty text."""
+        """Return a parameter of the URL, or "" if it's missing."""
         return self.parameters.get(name, "")
 
     def with_parameters(self, **parameters: object) -> PageRequest:
-        """Return the request with other parts of its address."""
+        """Return the request with other parameters in its URL."""
         changed = {name: str(value) for name, value in parameters.items()}
         return replace(self, parameters={**self.parameters, **changed})
 
     def number(self, name: str, default: int = 0) -> int:
-        """Return a part of the address that is a number. Anything else gets the default."""
+        """Return a URL parameter as a number, or the default if it isn't a number."""
         text = self.parameters.get(name, "")
         return int(text) if is_number(text) else default
 
@@ -86,9 +86,9 @@ Run = Callable[[PageRequest, Mapping[str, str]], Awaitable[Answer]]
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Something to look at. `path` may have parts such as ``/memory/facts/{fact}``.
+    """A URL of a page that shows something. `path` may have parts such as ``/memory/facts/{fact}``.
 
-    If `load` returns a file, there is no template. The browser shows a picture and saves the rest.
+    If `load` returns a file, no template is rendered. Browsers show pictures and save other files.
     """
 
     path: str
@@ -101,7 +101,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """Something that a form does, by its name. `run` gets the fields of the form."""
+    """A named operation that a form runs. `run` gets the fields of the form."""
 
     name: str
     run: Run
@@ -109,7 +109,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """An entry of the navigation. Its text is ``NAV_`` and the name in capitals."""
+    """An entry of the navigation. The key of its label is ``NAV_`` and the name in capitals."""
 
     name: str
     views: tuple[View, ...]
@@ -119,9 +119,9 @@ class Page:
 
 
 def run_command(name: str, arguments: str = "") -> Run:
-    """Return the `run` of an action that runs a command of the chat.
+    """Return a function for `Action.run` that runs a chat command.
 
-    `arguments` may have fields of the form, such as ``pin f{fact}``.
+    `arguments` may contain fields of the form, such as ``pin f{fact}``.
     """
     fields = [field for _, field, _, _ in string.Formatter().parse(arguments) if field]
 
@@ -136,7 +136,7 @@ def run_command(name: str, arguments: str = "") -> Run:
 def read_field(request: PageRequest, form: Mapping[str, str], name: str) -> str:
     """Return a field of a form.
 
-    Raises Refused if it's empty or too long, or if it must be a number and isn't one.
+    Raises Refused if the field is empty or too long, or if it must be a number and isn't.
     """
     value = form.get(name, "").replace("\r\n", "\n").strip()
     is_wanted = 0 < len(value) <= MAX_FIELD_CHARS
@@ -149,7 +149,7 @@ def read_field(request: PageRequest, form: Mapping[str, str], name: str) -> str:
 
 @cache
 def load_words(texts: Texts, page: str = "") -> Mapping[str, str]:
-    """Return the texts of all pages, and those of one page."""
+    """Return the texts that all pages share, and those of one page."""
     words = dict(texts.table("page"))
     if page:
         words |= texts.table(f"page_{page}")
@@ -157,10 +157,10 @@ def load_words(texts: Texts, page: str = "") -> Mapping[str, str]:
 
 
 def is_picture(media_type: str) -> bool:
-    """Return whether a browser may show a file of this type inside of the page."""
+    """Return whether a browser may show a file of this media type within the page."""
     return media_type in PICTURE_TYPES
 
 
 def is_number(text: str) -> bool:
-    """Return whether a text is a number that may name something."""
+    """Return whether a text can be a row's id: ASCII digits, and not too many of them."""
     return text.isascii() and text.isdigit() and len(text) <= MAX_NUMBER_DIGITS

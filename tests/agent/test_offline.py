@@ -200,7 +200,7 @@ async def test_offline_model_does_not_claim_to_have_saved_small_talk(text: str) 
     "text", ["[attached voice: note.ogg (audio/ogg)]", "The contract\n[attached document: a.pdf]"]
 )
 async def test_offline_answer_does_not_claim_to_keep_an_unopened_attachment(text: str) -> None:
-    assert "I've saved your message, but not what is attached." in (await complete(turn(text))).text
+    assert "I've saved your message, but not its attachment." in (await complete(turn(text))).text
 
 
 @pytest.mark.parametrize(
@@ -353,9 +353,9 @@ async def test_offline_answer_quotes_speaker_and_date_of_the_message_that_search
         ({"sender": None}, "Someone"),
         (
             {"sender": "Ben", "is_asker": True, "origin": "forwarded"},
-            "Somebody (forwarded by you)",
+            "Someone (forwarded by you)",
         ),
-        ({"sender": "Ben", "origin": "forwarded"}, "Somebody (forwarded by Ben)"),
+        ({"sender": "Ben", "origin": "forwarded"}, "Someone (forwarded by Ben)"),
         ({"sender": "Ben", "origin": "imported"}, "Ben (imported)"),
         ({"sender": None, "role": "assistant"}, "I"),
     ],
@@ -376,7 +376,7 @@ async def test_offline_answer_attributes_forwarded_words_to_their_author(home: P
         await harness.say("/new")
         told = (await harness.say("Who is allergic to shellfish?")).text
         assert re.match(
-            r"- Somebody \(forwarded by you\) said on .+: “I am allergic to shellfish”", told
+            r"- Someone \(forwarded by you\) said on .+: “I am allergic to shellfish”", told
         )
         ferry = (await harness.say("What colour is the ferry?")).text
         assert re.match(r"- You said on .+: “The ferry is blue”", ferry)

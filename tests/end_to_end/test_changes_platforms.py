@@ -63,7 +63,7 @@ async def test_change_and_correction_on_telegram_are_answered_with_buttons(home:
             await say("I live in Leeds")
             await say("I live in York")
             notice = await receive(ASKED)
-            await press(notice, "No, both hold")
+            await press(notice, "No, both are true")
             await say("/memory facts")
             current, _, _ = api.texts(PERSON)[-1].partition("No longer true")
             assert "I live in Leeds" in current

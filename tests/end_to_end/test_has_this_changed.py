@@ -47,7 +47,7 @@ async def test_two_homes_without_a_word_of_change_are_asked_about_once(home: Pat
         await harness.say("I live in York")
         (notice,) = await list_notices(harness)
         assert notice.text.startswith("Has this changed? You told me “I live in Leeds”, and now")
-        assert [button.label for button in notice.buttons] == ["Yes, it has", "No, both hold"]
+        assert [button.label for button in notice.buttons] == ["Yes, it has", "No, both are true"]
         assert await list_current(harness) == ["I live in York"]
         await harness.say("/new")
         now, before = (await harness.say("where do I live?")).text.splitlines()[:2]
@@ -94,7 +94,7 @@ async def test_button_of_a_corrected_fact_undoes_the_correction(home: Path) -> N
         await press(harness, notice.buttons[0])
         assert await list_current(harness) == ["My doctor is Dr Amin"]
         again = await harness.say("/memory restore f1")
-        assert "still holds" in again.text
+        assert "is still true" in again.text
 
 
 async def test_correction_is_of_the_last_messages_and_not_of_an_older_fact(home: Path) -> None:

@@ -180,7 +180,7 @@ async def test_quota_of_a_person_refuses_a_file_with_a_sentence(home: Path) -> N
     async with open_gateway(home, model, "[media]\nperson_mb = 0.02\n") as harness:
         await harness.send(b"a" * 15_000, "a.txt")
         reply = await harness.send(b"b" * 15_000, "b.txt")
-        assert "no room left for your files, so I haven't kept b.txt" in reply.text
+        assert "no space left for your files, so I haven't kept b.txt" in reply.text
 
 
 async def test_slow_download_is_not_waited_for_and_is_there_later(home: Path) -> None:

@@ -21,7 +21,7 @@ CRON = Address(platform="cron", chat_id="1")
 # A model without a price. Each answer uses 15 tokens.
 LINE = "[limits]\nowner_day = { money = 0, tokens = 30 }\n"
 REACHED = (
-    "Your line for today is reached (30 of 30 tokens). `/usage more` allows the same amount again "
+    "Your limit for today is reached (30 of 30 tokens). `/usage more` allows the same amount again "
     "today; otherwise I go on at midnight (Europe/Lisbon). Commands and reminders work meanwhile."
 )
 PRICED = """
@@ -74,7 +74,7 @@ async def test_warning_near_the_owners_daily_limit_names_the_limit_and_is_sent_o
         await say(harness, clock, "Is it warm?")
         [(place, text)] = await notices(harness)
         assert place == "telegram:42"
-        assert text.startswith("Your line for today is nearly reached (24 of 30 tokens).")
+        assert text.startswith("Your limit for today is nearly reached (24 of 30 tokens).")
 
 
 async def test_button_raises_the_owners_daily_limit_and_answers_the_last_message(
@@ -86,10 +86,10 @@ async def test_button_raises_the_owners_daily_limit_and_answers_the_last_message
         refusal = await say(harness, clock, "Is it warm?")
         assert refusal.text == REACHED
         raised = await press(harness, refusal, "Go on")
-        assert raised.text.startswith("Your line for today is raised: 30 of 60 tokens.")
+        assert raised.text.startswith("Your limit for today is raised: 30 of 60 tokens.")
         answer = await press(harness, raised, "Answer my last message")
         assert answer.text == "ok"
-        assert "**Your line for today**: 45 of 60 tokens" in (await harness.say("/usage")).text
+        assert "**Your limit for today**: 45 of 60 tokens" in (await harness.say("/usage")).text
 
 
 async def test_raised_daily_limit_of_the_owner_stops_answers_again_and_is_reset_the_next_day(
@@ -139,7 +139,7 @@ async def test_helper_model_calls_stop_at_the_owners_daily_limit(
         requests_at_line = len(helper.requests)
         clock.advance(minutes=2)
         summary = await harness.say("/recall --summary Porto")
-        assert "line for today is reached" in summary.text
+        assert "limit for today is reached" in summary.text
         assert len(helper.requests) == requests_at_line
 
 
@@ -160,7 +160,7 @@ async def test_owners_daily_limit_that_is_turned_off_never_stops_answers(
     async with open_gateway(home, ScriptedModel(), options) as harness:
         for _ in range(4):
             assert (await say(harness, clock, "Is it cold?")).text == "ok"
-        assert "You have no line" in (await harness.say("/usage more")).text
+        assert "You have no daily limit" in (await harness.say("/usage more")).text
 
 
 async def test_owners_daily_limit_cannot_be_raised_in_an_incognito_conversation(

@@ -76,7 +76,7 @@ def test_limits_that_are_off_are_to_be_fixed(home: Path) -> None:
     finding = find(findings, "limits", "limits.day has no limit for money")
     assert finding["level"] == "fix"
     assert "[limits.day]" in finding["advice"]
-    assert find(findings, "limits", "You have no line for a day")["level"] == "look"
+    assert find(findings, "limits", "You have no daily limit")["level"] == "look"
     assert find(findings, "limits", "limits.room_day: ")["level"] == "ok"
 
 

@@ -396,7 +396,7 @@ async def test_key_of_the_model_is_in_no_error_and_no_log(caplog: pytest.LogCapt
         illegal = Caller(api.url, api_key=f"{KEY}\nx")
         error = await illegal.fail()
         await illegal.claude.close()
-    assert str(error).startswith("The model's key has characters")
+    assert str(error).startswith("The model's key contains characters")
     assert not error.is_retryable
     shown += traceback.format_exception(error)
     assert not [line for line in [*shown, caplog.text] if KEY in line]

@@ -88,7 +88,7 @@ async def test_owner_gets_one_notice_in_his_own_chat_while_changes_of_a_group_wa
         assert introduction[0] == "telegram:-5"
         assert lane == "telegram:42"
         assert "About the group `room:telegram:-5`" in told
-        assert "I need your yes: it contains a key or a link with a secret in it" in told
+        assert "I need your approval: it contains a key or a link with a secret in it" in told
         assert "mneme memory pending --scope room:telegram:-5" in told
         assert "lake" not in told
         await harness.say("/memory reject 1", **IN_ROOM)

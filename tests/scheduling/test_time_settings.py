@@ -83,9 +83,9 @@ async def test_first_reminder_of_a_guest_is_confirmed_with_the_assumed_time_zone
 ) -> None:
     async with open_gateway(home, OfflineModel("UTC")) as harness:
         first = await harness.say("remind me tomorrow at 9am to call Ana", "7")
-        assert "I take your times in Europe/Lisbon." in first.text
+        assert "I read your times in Europe/Lisbon." in first.text
         second = await harness.say("remind me tomorrow at 10am to call Bob", "7")
-        assert "I take your times" not in second.text
+        assert "I read your times" not in second.text
 
 
 async def test_guest_is_told_the_zone_once_also_after_a_command_and_after_the_model(
@@ -97,9 +97,9 @@ async def test_guest_is_told_the_zone_once_also_after_a_command_and_after_the_mo
         by_model = await harness.say("remind me on 15 January 2030 at 9:00 to call Ana", "7")
         assert by_model.text.endswith("`/timezone Lisbon`.")
         by_command = await harness.say("/remind 2030-01-16 09:00 | call Bob", "7")
-        assert "I take your times" not in by_command.text
+        assert "I read your times" not in by_command.text
         by_owner = await harness.say("/remind 2030-01-16 09:00 | call Bob")
-        assert "I take your times" not in by_owner.text
+        assert "I read your times" not in by_owner.text
 
 
 async def test_snooze_until_a_time_is_meant_in_the_persons_zone(home: Path) -> None:

@@ -119,10 +119,9 @@ def _wait_for_owner(
     platform: str,
     watch: Callable[[], Writers],
 ) -> None:
-    """Print a request to write to the bot, wait for a confirmed account, and store it as the
-    owner's.
+    """Ask the person to write to the bot, wait for their message, and store the account.
 
-    Ctrl-C skips this.
+    The person confirms in the shell that the message is theirs. Ctrl-C skips this.
     """
     words = setup.words["owner"]
     writers = watch()

@@ -107,7 +107,7 @@ def stop_command() -> None:
 
 
 def status_command(as_json: AsJson = False) -> None:
-    """Show whether the service is installed and runs."""
+    """Show whether the service is installed and running."""
     with shell.exit_on_error():
         manager = _load_manager()
         is_installed = manager.path.exists()

@@ -1,4 +1,4 @@
-"""Translates the descriptions of commands for the menus of platforms, and renders them as help."""
+"""Translates the descriptions of commands for the menus of chat platforms, and renders the help."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gateway.texts.catalog import Texts, list_languages, load_texts
 
 
 def translate_specs(specs: Sequence[CommandSpec]) -> tuple[CommandSpec, ...]:
-    """Return the specs with their descriptions in all languages, for the menus of platforms."""
+    """Return the specs with descriptions in all languages, for the menus of platforms."""
     words = {
         language: load_texts(language).tables("commands")
         for language in list_languages()
@@ -21,7 +21,10 @@ def translate_specs(specs: Sequence[CommandSpec]) -> tuple[CommandSpec, ...]:
 
 
 def _translate_spec(spec: CommandSpec, words: Mapping[str, Mapping[str, Any]]) -> CommandSpec:
-    """Return a spec with translations. `words` has the texts of all commands by language."""
+    """Return a copy of a spec with translations.
+
+    `words` maps each language to its command texts.
+    """
 
     def translate(*keys: str) -> dict[str, str]:
         translations = {}
@@ -63,7 +66,10 @@ def _translate_spec(spec: CommandSpec, words: Mapping[str, Mapping[str, Any]]) -
 
 
 def _list_names(command: str, languages: Iterable[str]) -> dict[str, str]:
-    """Return the names of a command by language, as far as the language has one."""
+    """Return the translated names of a command by language.
+
+    Languages without a name of their own are left out.
+    """
     names = {}
     for language in languages:
         words = load_texts(language).table("aliases").get(command, "").split()
@@ -93,7 +99,7 @@ def _list_choice_translations(
 
 
 def list_commands(texts: Texts, specs: Sequence[CommandSpec]) -> str:
-    """List commands as Markdown, one line each."""
+    """Return a Markdown list of commands, one per line."""
     words = texts.tables("commands")
     lines = [
         f"- `{_render_usage(texts, spec)}`: {words[spec.name]['description']}" for spec in specs
@@ -102,7 +108,7 @@ def list_commands(texts: Texts, specs: Sequence[CommandSpec]) -> str:
 
 
 def describe_command(texts: Texts, spec: CommandSpec) -> str:
-    """Explain a command with its actions and options as Markdown."""
+    """Return the help of a command in Markdown, with its actions and options."""
     words = texts.tables("commands")[spec.name]
     lines = [f"`{_render_usage(texts, spec)}`: {words['description']}."]
     for action in spec.actions:
@@ -120,7 +126,7 @@ def describe_command(texts: Texts, spec: CommandSpec) -> str:
 def _render_usage(texts: Texts, spec: CommandSpec) -> str:
     """Render the usage of a command, such as ``/help [command]``.
 
-    Options with a prefix are left out, because they may be typed anywhere.
+    Options with a prefix are left out because they may be typed in any position.
     """
     words = [f"/{spec.name}"]
     if spec.actions:

@@ -1,4 +1,4 @@
-"""Suggests values for the options of commands while a person types: facts, notes, jobs, zones, …"""
+"""Suggests values for command options while a person types, such as facts or time zones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MAX_FILES = 100
 
 
 class Suggestions:
-    """Completes options that belong to no command in particular. It has no commands itself."""
+    """Completes options that several commands share. It's a command group without commands."""
 
     specs: tuple[CommandSpec, ...] = ()
     suggests = ("facts", "notes", "entries", "jobs", "zones", "commands", "files")
@@ -32,7 +32,7 @@ class Suggestions:
         self._services = services
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """Never called, because there are no commands here."""
+        """Raise an error: this group has no commands, so this method is never called."""
         raise NotImplementedError(command.name)
 
     async def autocomplete(self, source: str, typed: str, scope: Scope) -> Mapping[str, str]:
@@ -60,7 +60,7 @@ class Suggestions:
         return {f"f{fact.id}": fact.content for fact in facts}
 
     async def _list_notes(self, scopes: Scopes) -> dict[str, str]:
-        """List the notes by the beginning of their first line, which is enough to name them."""
+        """Return the beginning of each note's first line, by the text that names the note."""
         labels = {}
         for target in FILES:
             for entry in await self._services.notebook.entries(scopes, target):
@@ -88,7 +88,10 @@ class Suggestions:
 
 
 def _list_zones(typed: str) -> dict[str, str]:
-    """List the zones of a city that is typed in any language, then those that contain the text."""
+    """Return the time zones of a typed city, then the zones whose names contain the text.
+
+    The city may be typed in any of Mneme's languages.
+    """
     part = "_".join(typed.lower().split())
     names = [*find_zones(typed)] if typed.strip() else []
     names += sorted(name for name in available_timezones() if part in name.lower())
@@ -96,7 +99,7 @@ def _list_zones(typed: str) -> dict[str, str]:
 
 
 def _filter(labels: Mapping[str, str], typed: str) -> dict[str, str]:
-    """Return the values whose label or value contains all typed words."""
+    """Return the entries whose value or label contains all typed words."""
     words = _to_plain(typed).split()
     matches = {}
     for value, label in labels.items():

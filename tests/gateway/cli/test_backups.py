@@ -56,7 +56,7 @@ def test_backup_command_prints_the_path_of_the_backup_and_that_it_has_no_secrets
     (file,) = list_backups(talked)
     assert f"The backup is {file}" in printed
     assert "opened and checked" in printed
-    assert "It has no secrets" in printed
+    assert "It contains no secrets" in printed
     assert file.stat().st_mode & 0o777 == 0o600
     assert holds(file, "Zanzibar")
 
@@ -73,11 +73,11 @@ def test_older_backup_is_rewritten_without_what_was_forgotten(talked: Path) -> N
     good(talked, "backup")
     (first,) = list_backups(talked)
     receipt = good(talked, "forget", "Zanzibar", "--yes")
-    assert f"Backups still hold it ({first.name}); mneme backup takes it out of them." in receipt
-    assert "taken out of 1 older backup" in good(talked, "backup")
+    assert f"Backups still contain it ({first.name}); mneme backup removes it from them." in receipt
+    assert "removed from 1 older backup" in good(talked, "backup")
     assert not any(holds(file, "Zanzibar") for file in list_backups(talked))
     assert all(holds(file, "sea") for file in list_backups(talked))
-    assert "Backups still hold" not in good(talked, "forget", "boats and planes", "--yes")
+    assert "Backups still contain" not in good(talked, "forget", "boats and planes", "--yes")
 
 
 def test_encrypted_backup_is_named_with_its_last_day(talked: Path) -> None:
@@ -87,7 +87,7 @@ def test_encrypted_backup_is_named_with_its_last_day(talked: Path) -> None:
     (file,) = list_backups(talked)
     assert file.suffix == ".age"
     receipt = good(talked, "forget", "Zanzibar", "--yes")
-    assert re.search(rf"encrypted backup {file.name} holds it until it's deleted on \d", receipt)
+    assert re.search(rf"encrypted backup {file.name} contains it until it's deleted on \d", receipt)
     good(talked, "backup")
     assert file.exists()
 
@@ -107,7 +107,7 @@ def test_restore_erases_again_what_was_forgotten_since(talked: Path, tmp_path: P
     (old_home,) = talked.parent.glob("home.before-restore-*")
     assert str(old_home) in printed
     receipt = good(talked, "forget", "sea", "--yes")
-    assert f"put aside still holds it. Delete it: {old_home}" in receipt
+    assert f"has kept still contains it. Delete it: {old_home}" in receipt
 
 
 def test_restore_with_a_passphrase_asks_for_it_and_refuses_a_wrong_one(talked: Path) -> None:
@@ -117,7 +117,7 @@ def test_restore_with_a_passphrase_asks_for_it_and_refuses_a_wrong_one(talked: P
     assert wrong.returncode == 1
     assert "can't be decrypted with this key or passphrase" in wrong.stderr
     printed = good(talked, "restore", str(file), "--yes", stdin="correct horse\n")
-    assert "The record names nothing that had to be erased again" in printed
+    assert "The record lists nothing that had to be erased again" in printed
 
 
 def test_restore_on_another_machine_warns_that_later_erasures_are_unknown_there(

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[3]
 SERVE = ["-m", "gateway.cli.main", "mcp", "serve"]
-WAITS = "waits for the person's yes"
+WAITS = "waits for the person's approval"
 
 
 @pytest.fixture

@@ -93,4 +93,4 @@ def test_servers_of_another_assistant_are_taken_over_with_their_keys(home: Path)
     secrets = (home / "secrets.env").read_text()
     assert "Bearer s2" in secrets
     assert "s1" in secrets
-    assert "Left alone, because they are there already" in good(home, "mcp", "import", str(file))
+    assert "Skipped, because they already exist" in good(home, "mcp", "import", str(file))

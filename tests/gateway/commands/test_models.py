@@ -221,7 +221,7 @@ async def test_model_that_is_out_of_reach_is_named_with_the_reason_and_who_answe
         await outages.begin("claude-sonnet-5-5", Sentence("It is out of credit."))
         shown = (await harness.say("/model")).text
         assert shown.startswith(
-            "`claude-sonnet-5-5` is chosen here, but it didn't answer when I last asked it. "
+            "`claude-sonnet-5-5` is set for this conversation, but it didn't answer when I last asked it. "
             "It is out of credit. To change that: "
         )
         assert isinstance(harness.model, ScriptedModel)

@@ -39,7 +39,7 @@ async def test_usage_shows_costs_calls_and_cache_miss_causes_of_a_conversation(h
         text = await _usage(harness)
     here, lately, month, line = text.split("\n\n")
     assert month.startswith("**This month**: $0.341 so far")
-    assert line.startswith("**Your line for today**: $0.341 of $20.00")
+    assert line.startswith("**Your limit for today**: $0.341 of $20.00")
     assert here.startswith(
         "**This conversation**: 220,300 tokens in, 100,000 of them read from the cache (45 %), 120,000 written to it; "
         "3,010 tokens out."
@@ -62,7 +62,7 @@ async def test_usage_marks_a_model_as_estimated_when_its_server_counts_no_tokens
         await harness.services.model_limits.save_uncounted("other")
         assert "estimated" not in await _usage(harness)
         await harness.services.model_limits.save_uncounted("scripted")
-        sentence = "The server of scripted counts no tokens, so its numbers are estimated."
+        sentence = "The server of scripted doesn't count tokens, so its numbers are estimated."
         assert sentence in (await _usage(harness)).split("\n\n")
         row = await harness.services.database.fetch_one("SELECT max(id) AS id FROM sessions")
         assert row is not None
@@ -155,8 +155,8 @@ async def test_usage_forecasts_the_monthly_cost_and_warns_over_the_limit(
     (month,) = [part for part in text.split("\n\n") if part.startswith("**This month**")]
     assert month.startswith("**This month**: $0.340 so far, about $0.816 by its end")
     assert ": scripted $0.340." in month
-    assert "That is over your line of $0.500 for a month (`usage.month_line`)." in month
-    assert month.endswith("The prices are of September 2026.")
+    assert "That is over your monthly limit of $0.500 (`usage.month_line`)." in month
+    assert month.endswith("The prices are from September 2026.")
 
 
 async def test_usage_states_that_the_monthly_cost_is_incomplete_for_a_model_without_a_price(

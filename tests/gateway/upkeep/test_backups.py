@@ -91,7 +91,7 @@ async def test_receipt_names_files_only_to_the_owner(home: Path) -> None:
     good(home, "backup")
     (sentence,) = describe_remaining_copies(ENGLISH, settings, 2, is_owner=True)
     assert "mneme-" in sentence
-    assert "at the next backup" in sentence
+    assert "the next backup removes it" in sentence
     (sentence,) = describe_remaining_copies(ENGLISH, settings, 2, is_owner=False)
     assert "mneme-" not in sentence
     assert describe_remaining_copies(ENGLISH, settings, 0, is_owner=True) == []

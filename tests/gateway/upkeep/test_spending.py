@@ -58,7 +58,7 @@ async def test_owner_is_told_once_a_month_about_the_monthly_cost_limit_and_again
         ((address, text),) = await notices(harness)
         assert address == "telegram:42"
         assert text.startswith("This month has cost $5.00 so far, and will probably cost $12.46.")
-        assert "Your line is $10.00 (`month_line` in `[usage]`)." in text
+        assert "Your limit is $10.00 (`month_line` in `[usage]`)." in text
         assert text.endswith("No price is known for `unknown`, so the month costs more than that.")
         clock.advance(hours=1)
         await line.tend()

@@ -203,10 +203,10 @@ def test_store_that_is_copied_to_a_server_and_back_has_the_same_rows_and_exports
     exported = export_repaired(home)
     before = read_everything(home / "state.db")
     printed = good(home, "store", "copy", "--to", postgres_url)
-    assert "Number and checksum of the rows are the same on both sides." in printed
+    assert "The number and the checksum of the rows are the same on both sides." in printed
     assert "In 1 texts they were replaced" in printed
     assert f'url = "{postgres_url}"' in printed
-    assert "find the same on both sides: 12 of 12" in printed
+    assert "with the same results on both sides: 12 of 12" in printed
     assert read_everything(home / "state.db") == before
     use_server(home, postgres_url)
     assert export(home) == exported
@@ -309,7 +309,7 @@ def test_copy_to_a_server_that_is_killed_again_and_again_is_the_same_in_the_end(
                 use_server(home, postgres_url)
                 refused = mneme(home, "recall", "ferry")
                 assert refused.returncode == 1
-                assert "Run mneme store copy again until it ends" in refused.stderr
+                assert "Run mneme store copy again until it finishes" in refused.stderr
                 (home / "mneme.toml").unlink()
     assert kills >= kills_at_least
     use_server(home, postgres_url)
@@ -401,9 +401,9 @@ def test_copy_to_a_place_that_is_no_good_is_refused(home: Path, postgres_url: st
     assert "can't be reached" in refuse(home, "postgresql://mneme@127.0.0.1:1/mneme")
     assert "leave the password out" in refuse(home, "postgresql://mneme:hush@localhost/mneme")
     assert "write an address such as" in refuse(home, "mysql://localhost/mneme")
-    assert "The store is a file already" in refuse(home, str(home.parent / "back"))
+    assert "The store is already a file" in refuse(home, str(home.parent / "back"))
     use_server(home, postgres_url)
-    assert "on a PostgreSQL server already" in refuse(home, postgres_url)
+    assert "already on a PostgreSQL server" in refuse(home, postgres_url)
     assert "exists already" in refuse(home, str(home))
 
 

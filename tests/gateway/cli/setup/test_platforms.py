@@ -33,7 +33,7 @@ def test_ctrl_c_while_a_request_is_cancelled_leaves_the_step_out(
 
     with asyncio.Runner() as runner:
         shown = wait_for_owner(runner, watch)
-    assert "Left out. `mneme setup telegram` does it later." in shown
+    assert "Skipped. `mneme setup telegram` does it later." in shown
 
 
 def test_ctrl_c_before_the_wait_begins_leaves_the_step_out(
@@ -62,7 +62,7 @@ def test_ctrl_c_before_the_wait_begins_leaves_the_step_out(
 
         monkeypatch.setattr(runner, "run", run)
         shown = wait_for_owner(runner, watch)
-    assert "Left out. `mneme setup telegram` does it later." in shown
+    assert "Skipped. `mneme setup telegram` does it later." in shown
 
 
 def wait_for_owner(runner: asyncio.Runner, watch: Callable[[], AsyncIterator[FirstMessage]]) -> str:

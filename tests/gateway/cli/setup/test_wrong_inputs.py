@@ -54,7 +54,7 @@ CASES: dict[str, tuple[list[str], dict[str, str], str]] = {
     "key with a line break": (
         [],
         {"ANTHROPIC_API_KEY": "sk-änt"},
-        "characters that no key can have",
+        "characters that a key can't have",
     ),
     "no network to the model": (
         [],
@@ -71,7 +71,11 @@ CASES: dict[str, tuple[list[str], dict[str, str], str]] = {
     "server that isn't one": (["--url", "{telegram}"], {}, "isn't a server for models"),
     "server address that isn't one": (["--url", "my server"], {}, "isn't an address"),
     "server that is off": (["--url", CLOSED], {}, f"{CLOSED} cannot be reached"),
-    "model without a server": (["--model", "gpt"], {}, "gpt would be a model of Anthropic"),
+    "model without a server": (
+        ["--model", "gpt"],
+        {},
+        "gpt names no server, so it would be one of Anthropic's models",
+    ),
     "language that isn't spoken": (["--language", "xx"], {}, "doesn't speak xx"),
     "backups in a part of a path": (["--backup", "disk"], {}, "disk isn't a whole path"),
     "step without its token": (["telegram"], {}, "TELEGRAM_BOT_TOKEN isn't set"),
@@ -292,7 +296,7 @@ async def test_wrong_token_in_a_terminal_can_be_corrected(home: Path, world: Wor
         await terminal.answer("(hidden)", world.telegram.token)
         await terminal.expect("Write anything to @mneme_bot")
         terminal.interrupt()
-        await terminal.expect("Left out. `mneme setup telegram` does it later.")
+        await terminal.expect("Skipped. `mneme setup telegram` does it later.")
         assert await terminal.end() == 0
     assert (home / "secrets.env").read_text() == f"TELEGRAM_BOT_TOKEN={world.telegram.token}\n"
     assert "110201543:wrong" not in terminal.transcript
