@@ -47,7 +47,8 @@ _RULE = re.compile(r"(DTSTART(?:;TZID=([\w+/-]+))?\S*)\s+(RRULE:\S+)")
 _NUMBER_FIRST = re.compile(r"(?:at |um |à |a las |às |в )?\d", re.IGNORECASE)
 _NUMBER_NEAR_START = re.compile(r"(?:\S+ ){0,2}\d{1,2}(?!\d)")
 _ASSUMPTIONS_TO_CONFIRM = frozenset(Assumption) - {Assumption.HOUR, Assumption.FIRST_DAY}
-"""Choices among several meanings. The hour of a day without one isn't asked about."""
+"""Choices among several meanings that the person must confirm. An assumed hour isn't one of them.
+"""
 _PROBLEM_KEYS = {
     Problem.PAST: "time_is_past",
     Problem.NO_SUCH_DATE: "no_such_date",
@@ -239,11 +240,11 @@ def _parse_instant(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule |
 MAX_FOREIGN_WORDS = 8
 MAX_FOREIGN_CHARS = 60
 EDGE_CHARS = 200
-"""Only this many characters at the front and at the end of a line are searched for a time."""
+"""A time is searched for only in this many characters at each end of a line."""
 MAX_YEARS_AHEAD = 50
 """A guessed date further in the future is probably a misreading."""
 _LETTER_OR_DIGIT = re.compile(r"\d|[^\W\d_]{4}|[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
-"""A digit, four letters, or a character of an East Asian script: every date has one of these."""
+"""A digit, four letters, or a character of an East Asian script. Every date has one of these."""
 _ONLY_NUMBERS = re.compile(r"[\d\s.,:;/+()-]{1,60}")
 """Numbers and punctuation, such as ``3.5`` or ``12/24``, which `grammar` has already tried."""
 

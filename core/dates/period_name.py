@@ -20,7 +20,7 @@ Interval = tuple[datetime, datetime]
 MAX_PERIOD_WORDS = 7
 """The name of a period has at most this many words."""
 LEAP_YEAR_SEARCH_YEARS = 9
-"""How many years are searched for the latest 29 February: it can be eight years ago."""
+"""How many years to search for the latest 29 February, which may be eight years ago."""
 
 
 def read_period(text: str, now: datetime, zone: ZoneInfo) -> Interval | None:

@@ -40,7 +40,7 @@ ONE_DAY = timedelta(days=1)
 UNIT_DAYS = {Unit.DAY: 1, Unit.WEEKEND: 2, Unit.WEEK: 7, Unit.MONTH: 30, Unit.YEAR: 365}
 ONE_YEAR = UNIT_DAYS[Unit.YEAR] * ONE_DAY
 ANY_YEAR = 2000
-"""A date without a year gets this year, a leap year, so that 29 February is valid."""
+"""The year of a date without one. It is a leap year, so 29 February is valid."""
 MONTH_THIRDS = ((0, 10), (9, 20), (19, 31))
 """Early, mid and late: the index of the first day (0 is the 1st), and the index after the last day.
 
@@ -124,7 +124,7 @@ _FORMS = compile_grammar(
     """
 )
 _JUST_ONE_PERIOD = compile_grammar("[in on weekday comma]* = (?: [in on]* [to until] [in on]* = )?")
-"""A text that consists of one period or one range, once "=" has replaced each match of `_FORMS`."""
+"""Matches a text that is one period or one range, after "=" has replaced each match of `_FORMS`."""
 _WEEKDAY_THEN_MONTH = compile_grammar("weekday [in on comma]* month (?! [number month_day] )")
 """A weekday before a word that may not be a month, as in "since:monday may be late"."""
 _RANGE = compile_grammar("[in on]* [to until] [in on]*")

@@ -42,13 +42,13 @@ _RANGES = {
     "BYMINUTE": (0, 59),
     "BYSECOND": (0, 59),
 }
-"""The least and the greatest number of each field. dateutil accepts any number and then searches
-up to the year 9999."""
+"""The lowest and highest number of each field. dateutil accepts any number, and then searches up to
+the year 9999."""
 _MONTH_LENGTHS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _CLOCK_CHANGE = timedelta(hours=3)
 """No clock change is longer than this."""
 MAX_STEPS = 100_000
-"""A rule that has no due time among this many candidates has none."""
+"""A rule without a due time among this many candidates is never due."""
 
 
 def next_recurrences(texts: Sequence[str], after: datetime, count: int) -> list[datetime]:

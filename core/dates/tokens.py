@@ -33,13 +33,12 @@ _MAX_ENDING_LETTERS = 4
 
 _LEXICONS = "core.dates.requests"
 MIN_DAY_NAME = 5
-"""In sentences, a name of a day or month in a lexicon of `requests` has at least so many letters.
-
-A character of the eastern scripts counts as three letters.
-"""
+"""In a sentence, names of days and months from the lexicons of `requests` need this many letters. A
+character of an East Asian script counts as three letters."""
 _EASTERN = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
 _FIRST_CHARACTER = 0xE000
-"""Kinds are private characters in the strings that a grammar matches."""
+"""The first private Unicode character. A grammar matches strings in which each kind is one
+character."""
 
 
 class Kind(StrEnum):
@@ -573,7 +572,7 @@ _RESOLVED = {
     ord(Kind.AROUND): Kind.IN,
     ord(Kind.ROUND_YEAR): Kind.YEAR,
 }
-"""The kinds of tokens that are still ambiguous after all rules above."""
+"""What ambiguous kinds of tokens become after all rules above."""
 _LISTED_MONTHS = {
     ord(Kind.NAMELIKE_MONTH): Kind.MONTH,
     ord(Kind.VERBLIKE_MONTH): Kind.MONTH,

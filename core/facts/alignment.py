@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -27,11 +28,11 @@ from core.facts.clauses import (
 from core.facts.wording import numbers_in
 
 LANGUAGE_CHARS = 5_000
-"""The language of the messages is found by this many characters."""
+"""The language of the messages is detected from their last characters, up to this many."""
 MAX_SOURCES = 3
 """A sentence of a note may combine this many typed sentences."""
 NEAR_MESSAGES = 4
-"""A note combines messages that are at most this far apart."""
+"""A note may combine messages that are at most this far apart."""
 DAYS_OF_WEEK = 7
 MIN_YEAR = 1900
 
@@ -87,6 +88,12 @@ class Source:
                 return number
         return len(self.sentence.clauses) - 1
 
+    def are_in_same_clause(self, position: int, other_position: int) -> bool:
+        return self.find_clause(position) == self.find_clause(other_position)
+
+    def contains(self, word: Token) -> bool:
+        return any(is_same_word(word, token) for token in self.tokens)
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -131,10 +138,11 @@ class Alignment:
         With `indexes`, consider only these words of the note.
         """
         source = self.sources[number]
-        wanted = self.places if indexes is None else [i for i in indexes if i in self.places]
-        places = [self.places[index] for index in wanted]
-        used = {source.find_clause(place.position) for place in places if place.source == number}
-        return [source.sentence.clauses[clause] for clause in sorted(used)]
+        clause_numbers = set()
+        for index, place in self.places.items():
+            if place.source == number and (indexes is None or index in indexes):
+                clause_numbers.add(source.find_clause(place.position))
+        return [source.sentence.clauses[clause] for clause in sorted(clause_numbers)]
 
     def all_used_clauses(self, indexes: Sequence[int] | None = None) -> list[Clause]:
         """Return the clauses of all sources from which the note takes words."""
@@ -156,25 +164,60 @@ class Alignment:
         places = [place for _, place in sorted(self.places.items())]
         return [place.position for place in places if place.source == number]
 
+    def list_names(self) -> list[Token]:
+        """Return the names in the note and its sources.
+
+        A name at the beginning of a sentence is recognised by its other occurrences. The note's
+        first word may be a name, too.
+        """
+        tokens = [*self.note.tokens]
+        for source in self.sources:
+            tokens += source.tokens
+        names = [token for token in tokens if token.is_name]
+        word = re.match(r"\W*(\w+)", self.note.text)
+        if word and word[1][0].isupper() and self.note.tokens[:1]:
+            first = self.note.tokens[0]
+            if first.form == word[1].casefold():
+                names.append(first)
+        return names
+
+    def list_figures(self, indexes: Sequence[int]) -> set[int]:
+        """Return the figures among these words of the note, except those of a repeated date."""
+        tokens = self.note.tokens
+        figures = set()
+        for index in indexes:
+            number = tokens[index].number
+            is_repeated_date = self.has_same_date and is_date_number(tokens, index)
+            if number is not None and not is_repeated_date:
+                figures.add(number)
+        return figures
+
 
 def split_all(content: str, typed: Sequence[TypedText]) -> tuple[list[SplitSentence], list[Source]]:
     """Split a note and the typed messages into sentences.
 
     Return the sentences of the note and those of the messages.
     """
-    whole = " ".join(text.text for text in typed)[-LANGUAGE_CHARS:]
-    likely = find_languages(whole)
-    likely = likely & find_languages(f"{whole} {content}") or likely
+    languages = _find_likely_languages(content, typed)
     sources: list[Source] = []
     for message, text in enumerate(typed):
-        question = tuple(
-            token for asked in split_statement(text.question, likely) for token in asked.tokens
-        )
-        for sentence in split_statement(text.text, likely):
+        question_tokens: list[Token] = []
+        for sentence in split_statement(text.question, languages):
+            question_tokens += sentence.tokens
+        question = tuple(question_tokens)
+        for sentence in split_statement(text.text, languages):
             source = Source(sentence, len(sources), message, text.day, question, text.is_accepted)
             sources.append(source)
-    notes = [sentence for sentence in split_statement(content, likely) if sentence.tokens]
+    notes = [sentence for sentence in split_statement(content, languages) if sentence.tokens]
     return notes, sources
+
+
+def _find_likely_languages(content: str, typed: Sequence[TypedText]) -> frozenset[str]:
+    """Return the languages of the messages. Prefer those in which the note may be written, too."""
+    messages = " ".join(text.text for text in typed)[-LANGUAGE_CHARS:]
+    languages = find_languages(messages)
+    common_languages = languages & find_languages(f"{messages} {content}")
+    return common_languages or languages
 
 
 def align(note: SplitSentence, sources: Sequence[Source]) -> Alignment:
@@ -184,25 +227,24 @@ def align(note: SplitSentence, sources: Sequence[Source]) -> Alignment:
     sentences, it chooses the latest.
     """
     remaining = set(range(len(note.tokens)))
-    chosen: list[Source] = []
+    note_sources: list[Source] = []
     places: dict[int, Place] = {}
-    while remaining and len(chosen) < MAX_SOURCES:
-        candidates = [source for source in sources if _may_join(source, chosen)]
-        source, matches = _find_best(note, remaining, candidates)
-        if source is None:
+    while remaining and len(note_sources) < MAX_SOURCES:
+        candidates = [source for source in sources if _may_join(source, note_sources)]
+        best, positions = _find_best(note, remaining, candidates)
+        if best is None:
             break
-        for index, position in matches.items():
-            places[index] = Place(len(chosen), position)
-        chosen.append(source)
-        remaining -= matches.keys()
-    has_same_date = _has_same_date(note, chosen or sources[-1:])
-    missing = [
-        note.tokens[index]
-        for index in sorted(remaining)
-        if not (has_same_date and _is_of_date(note.tokens, index))
-        and not _is_asked(note.tokens[index], chosen)
-    ]
-    return Alignment(note, chosen, places, missing, has_same_date)
+        for index, position in positions.items():
+            places[index] = Place(len(note_sources), position)
+        note_sources.append(best)
+        remaining -= positions.keys()
+    has_same_date = _has_same_date(note, note_sources or sources[-1:])
+    missing = []
+    for index in sorted(remaining):
+        is_repeated_date = has_same_date and _is_of_date(note.tokens, index)
+        if not is_repeated_date and not _is_in_question(note.tokens[index], note_sources):
+            missing.append(note.tokens[index])
+    return Alignment(note, note_sources, places, missing, has_same_date)
 
 
 def _find_best(
@@ -214,44 +256,45 @@ def _find_best(
     the latest.
     """
     best: Source | None = None
-    best_matches: dict[int, int] = {}
+    best_positions: dict[int, int] = {}
     for source in candidates:
-        matches = _match(note.tokens, remaining, source.tokens)
-        if matches and len(matches) >= len(best_matches):
-            best, best_matches = source, matches
-    return best, best_matches
+        positions = _match(note.tokens, remaining, source.tokens)
+        if positions and len(positions) >= len(best_positions):
+            best, best_positions = source, positions
+    return best, best_positions
 
 
-def _may_join(source: Source, chosen: Sequence[Source]) -> bool:
+def _may_join(source: Source, note_sources: Sequence[Source]) -> bool:
     """Return whether a source is near enough to the first chosen one to be about the same."""
-    if not chosen:
+    if not note_sources:
         return True
-    return source not in chosen and abs(source.message - chosen[0].message) <= NEAR_MESSAGES
+    distance = abs(source.message - note_sources[0].message)
+    return source not in note_sources and distance <= NEAR_MESSAGES
 
 
-def _match(note: Sequence[Token], wanted: set[int], typed: Sequence[Token]) -> dict[int, int]:
-    """Map each word of the note among `wanted` to its position in a typed sentence.
+def _match(note: Sequence[Token], indexes: set[int], typed: Sequence[Token]) -> dict[int, int]:
+    """Map each of these words of the note to its position in a typed sentence.
 
     Words that the sentence lacks are left out. Each typed word is used once. If a word occurs
     several times, use the place that follows the previous match.
     """
-    matches: dict[int, int] = {}
+    positions: dict[int, int] = {}
     last = -1
-    for index in sorted(wanted):
-        positions = _find_positions(note[index], typed, set(matches.values()))
-        if positions:
-            later = [position for position in positions if position > last]
-            last = min(later) if later else positions[0]
-            matches[index] = last
-    return matches
+    for index in sorted(indexes):
+        candidates = _find_positions(note[index], typed, set(positions.values()))
+        if candidates:
+            later = [position for position in candidates if position > last]
+            last = min(later) if later else candidates[0]
+            positions[index] = last
+    return positions
 
 
-def _find_positions(token: Token, typed: Sequence[Token], used: set[int]) -> list[int]:
+def _find_positions(token: Token, typed: Sequence[Token], used_positions: set[int]) -> list[int]:
     """Return the unused positions of a word, preferring exactly the same spelling."""
     positions = [
         position
-        for position, other in enumerate(typed)
-        if position not in used and is_same_word(token, other)
+        for position, typed_token in enumerate(typed)
+        if position not in used_positions and is_same_word(token, typed_token)
     ]
     exact = [position for position in positions if typed[position].form == token.form]
     return exact or positions
@@ -276,19 +319,18 @@ def _find_days_ahead(source: Source) -> list[int]:
     return days
 
 
-def _is_asked(token: Token, sources: Sequence[Source]) -> bool:
+def _is_in_question(token: Token, sources: Sequence[Source]) -> bool:
     """Return whether a word comes from the question that a source answers.
 
     Names and figures don't count, because the person must have typed them.
     """
     if is_certain(token):
         return False
-    return any(
-        is_same_word(token, asked)
-        for source in sources
-        for asked in source.question
-        if not is_certain(asked)
-    )
+    for source in sources:
+        for question_token in source.question:
+            if not is_certain(question_token) and is_same_word(token, question_token):
+                return True
+    return False
 
 
 def _is_of_date(tokens: Sequence[Token], index: int) -> bool:
@@ -317,22 +359,27 @@ def is_date_number(tokens: Sequence[Token], index: int) -> bool:
 def _has_same_date(note: SplitSentence, sources: Sequence[Source]) -> bool:
     """Return whether the note has the date that a source means by "tomorrow" or "on Wednesday"."""
     for source in sources:
-        stated = set(find_periods(note.text, source.day))
-        if not stated:
-            continue
-        meant = set(find_periods(source.sentence.text, source.day))
-        meant |= {(ahead, ahead) for ahead in _find_days_ahead(source)}
-        today = source.day.toordinal()
-        # A weekday may mean the last or the next one, or the one a week later.
-        is_later = has_marker(source.sentence.text, "next", source.sentence.languages)
-        meant |= {
-            (first + DAYS_OF_WEEK, last + DAYS_OF_WEEK)
-            for first, last in meant
-            if last < today or is_later
-        }
-        if stated & meant:
+        note_periods = set(find_periods(note.text, source.day))
+        if note_periods and note_periods & _find_meant_periods(source):
             return True
     return False
+
+
+def _find_meant_periods(source: Source) -> set[tuple[int, int]]:
+    """Return the periods that a sentence may mean, as ordinals of their first and last days.
+
+    A weekday may mean the last or the next one, or the one a week later.
+    """
+    periods = set(find_periods(source.sentence.text, source.day))
+    periods |= {(day, day) for day in _find_days_ahead(source)}
+    today = source.day.toordinal()
+    is_next = has_marker(source.sentence.text, "next", source.sentence.languages)
+    week_later = {
+        (first + DAYS_OF_WEEK, last + DAYS_OF_WEEK)
+        for first, last in periods
+        if last < today or is_next
+    }
+    return periods | week_later
 
 
 def _is_date_word(token: Token) -> bool:
@@ -345,3 +392,7 @@ def _is_date_word(token: Token) -> bool:
 
 def markers_of(clauses: Sequence[Clause]) -> frozenset[Marker]:
     return frozenset().union(*(clause.markers for clause in clauses))
+
+
+def people_of(clauses: Sequence[Clause]) -> frozenset[str]:
+    return frozenset().union(*(clause.people for clause in clauses))

@@ -27,8 +27,8 @@ from core.text.terms import ME, entity_key, names_in, relation_words, word_terms
 from core.types import Message
 
 QUESTION_SHARE = 0.6
-"""If a statement contains at least this share of a question's words, the question asks for the
-statement and doesn't assert it."""
+"""A question that contains at least this share of a statement's words asks whether the statement is
+true."""
 _QUESTION_ENDS = ("?", "？", "吗", "か")
 # The word lists of closeness.toml for denials, and for statements that may repeat a denial.
 _DENIALS = ("untrue", "rejection")

@@ -36,12 +36,12 @@ ChangeKind = Literal[
     "still",
     "when",
 ]
-"""See the top of `data/changes.toml`."""
+"""The kinds of statements about change. See the top of `data/changes.toml`."""
 MAX_TEXT_CHARS = 600
 """Longer messages are stories, so only their beginning is read."""
 MAX_QUERY_WORDS = 120
 NAMES = "names"
-"""The key of a topic's names that are the same in all languages, such as makes of cars."""
+"""The key of a topic's names that are the same in all languages, such as car brands."""
 MIN_CERTAIN_WORDS = 5
 """A shorter text in Latin letters without typical words may be in any language."""
 MAX_AMBIGUOUS_CHARS = 2
@@ -49,10 +49,11 @@ MAX_AMBIGUOUS_CHARS = 2
 PHONE_DIGITS = 7
 """A number with at least this many digits may be a telephone number."""
 FUTURE_DAYS = 330
-"""A day without a year lies at most this many days after the message that names it."""
+"""A day without a year is at most this many days after the message."""
 
 MAX_MONTH_SHIFT = 31
-"""The beginning of a week or month moves by at most this many days less or more than the day."""
+"""If the day moves, the beginning of its week or month moves by at most this many days more or
+less."""
 
 _LATIN = ("english", "german", "french", "spanish", "portuguese", "turkish")
 _OWN_LANGUAGES = frozenset((*UNSPACED_LANGUAGES, *_LATIN, "russian"))
@@ -64,9 +65,9 @@ _PHONE = re.compile(rf"(?:\d[ ()/.-]?){{{PHONE_DIGITS},}}")
 _CLOCK = re.compile(r"\d{1,2}(?:[:.h]\d{2}| ?(?:uhr|h|am|pm|時|时|点|點|시)(?![a-z]))")
 _FIGURE = re.compile(r"\d[\d.,-]*")
 WEEKDAY_CHARS = 6
-"""This many first letters distinguish the weekdays of a language, whatever their endings are."""
+"""Weekdays of a language differ in their first letters, so endings are ignored after this many."""
 MIN_INFLECTED_CHARS = 4
-"""Words of topics with at least this many letters have endings."""
+"""Words of topics with at least this many letters may have endings."""
 _ENDINGS = {
     "english": "s?",
     "german": "(?:e|en|er|es|n|s)?",

@@ -21,7 +21,7 @@ from core.text.terms import english_relation_words, irregular_forms, relation_wo
 MAX_SENTENCE_CHARS = 1_000
 """Only this much of a sentence is compared."""
 MIN_TYPO_LETTERS = 4
-"""Shorter words must be spelled alike, because a letter makes another word of them."""
+"""Shorter words must match exactly, because another letter makes another word."""
 MIN_TWO_TYPOS_LETTERS = 8
 MIN_TYPO_NAME_LETTERS = 6
 """Shorter names such as "Lena" and "Lina" are different names."""
@@ -130,7 +130,7 @@ _PREPOSITIONS = frozenset(
 _SPLIT_LETTERS = frozenset("cdjlmnstu")
 """Letters before or after an apostrophe, which aren't words."""
 _UNSPACED_TWO = ("\u4e24", "\u5169", "\u4fe9")
-"""The "two" of counting in Chinese."""
+"""The form of "two" that Chinese uses for counting."""
 _data = partial(language_data, "closeness", "core.facts")
 
 

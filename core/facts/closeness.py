@@ -21,8 +21,8 @@ from core.facts.alignment import (
     Source,
     TypedText,
     align,
-    is_date_number,
     markers_of,
+    people_of,
     split_all,
 )
 from core.facts.clauses import (
@@ -44,13 +44,13 @@ from core.text.normalize import is_unspaced
 from core.text.terms import word_terms
 
 MIN_CLOSE_SHARE = 0.8
-"""At least this share of a close note's words was typed."""
+"""The person must have typed at least this share of a close note's words."""
 MIN_KEPT_SHARE = 0.34
-"""A close note keeps at least this share of the words of the clauses that it repeats."""
+"""A close note must keep at least this share of the words of the clauses that it repeats."""
 MIN_RELATED_SHARE = 0.3
-"""If a note is in the language of the typed text, at least this share of its words was typed."""
+"""The person must have typed at least this share of a note in their language."""
 MIN_DENIED_SHARE = 0.33
-"""If less of a note was typed, the note may deny a statement in other words than the text."""
+"""If the person typed less of a note, it may deny a statement in other words than theirs."""
 LEAD_WORDS = 2
 """A clause with at most this many words may only say whose opinion follows."""
 ELLIPSIS_WORDS = 5
@@ -60,7 +60,7 @@ LATEST_MESSAGES = 3
 CORRECTION_MESSAGES = 2
 """A correction comes within this many messages."""
 MIN_FUZZY_NAME_LETTERS = 7
-"""Shorter names must be typed letter by letter."""
+"""Names with fewer letters must be typed exactly."""
 NAME_STEM_LETTERS = 5
 """Names may differ after this many letters."""
 
@@ -123,23 +123,24 @@ def _find_untyped(alignment: Alignment, sources: Sequence[Source]) -> set[str]:
 
     The parts are "name", "figure", "span" (a span of time) and "words" (most of the words).
     """
-    reasons = set()
-    numbers = _numbers_of(alignment.sources)
-    is_comparable = not (alignment.is_foreign or alignment.has_same_date)
+    typed_numbers = _list_numbers(alignment.sources)
+    is_foreign = alignment.is_foreign
+    is_comparable = not (is_foreign or alignment.has_same_date)
+    parts = set()
     for token in alignment.missing:
         if token.number is not None:
-            if token.number not in numbers:
-                reasons.add("figure")
+            if token.number not in typed_numbers:
+                parts.add("figure")
         elif token.is_name and not _is_name_typed(token, sources):
-            if not (alignment.is_foreign and _may_be_noun(token, alignment.note)):
-                reasons.add("name")
+            if not (is_foreign and _may_be_noun(token, alignment.note)):
+                parts.add("name")
         elif is_span(token.form) and is_comparable:
-            reasons.add("span")
+            parts.add("span")
     if is_comparable and _adds_unspaced_span(alignment):
-        reasons.add("span")
-    if not alignment.is_foreign and _has_few_words(alignment):
-        reasons.add("words")
-    return reasons
+        parts.add("span")
+    if not is_foreign and _has_few_typed_words(alignment):
+        parts.add("words")
+    return parts
 
 
 def _may_be_noun(token: Token, note: SplitSentence) -> bool:
@@ -153,7 +154,7 @@ def _may_be_noun(token: Token, note: SplitSentence) -> bool:
     return re.search(rf"\b{naming} {re.escape(token.form)}\b", note.plain) is None
 
 
-def _numbers_of(sources: Sequence[Source]) -> set[int | None]:
+def _list_numbers(sources: Sequence[Source]) -> set[int | None]:
     numbers: set[int | None] = set()
     for source in sources:
         numbers |= AnalyzedText(source.sentence.text).numbers
@@ -161,20 +162,20 @@ def _numbers_of(sources: Sequence[Source]) -> set[int | None]:
     return numbers
 
 
-def _has_few_words(alignment: Alignment) -> bool:
+def _has_few_typed_words(alignment: Alignment) -> bool:
     """Return whether the person typed so few words of the note that it is about something else."""
     words = [token for token in alignment.note.tokens if token.number is None]
     missing = [token for token in alignment.missing if token.number is None]
-    if len(words) - len(missing) >= MIN_RELATED_SHARE * len(words):
+    min_typed_count = MIN_RELATED_SHARE * len(words)
+    if len(words) - len(missing) >= min_typed_count:
         return False
     # A related word counts as typed: "born" for "birthday".
     typed = AnalyzedText(" ".join(source.sentence.text for source in alignment.sources))
-    missing = [
-        token
-        for token in missing
-        if not any(typed.mentions(term) for term in word_terms(token.form))
-    ]
-    return len(words) - len(missing) < MIN_RELATED_SHARE * len(words)
+    unrelated_count = 0
+    for token in missing:
+        if not any(typed.mentions(term) for term in word_terms(token.form)):
+            unrelated_count += 1
+    return len(words) - unrelated_count < min_typed_count
 
 
 def _adds_unspaced_span(alignment: Alignment) -> bool:
@@ -246,9 +247,9 @@ def _dropped_markers(alignment: Alignment, source: Source, used: Sequence[Clause
     """Return the markers of the typed clauses that the note drops, such as a condition."""
     sentence = source.sentence
     typed_markers = markers_of(used)
-    if _has_near_condition(sentence, used) and not _is_about_reader(sentence, used):
+    if _has_near_condition(sentence, used) and not _is_condition_for_reader(sentence, used):
         typed_markers |= {Marker.CONDITION}
-    if _is_reported(sentence, used):
+    if _is_attributed(sentence, used):
         typed_markers |= {Marker.HEARSAY}
     compared = set(_COMPARED_MARKERS)
     if alignment.has_same_date:
@@ -271,7 +272,7 @@ def _has_near_condition(sentence: SplitSentence, used: Sequence[Clause]) -> bool
     return Marker.CONDITION in markers_of(_with_neighbours(sentence, used))
 
 
-def _is_about_reader(sentence: SplitSentence, used: Sequence[Clause]) -> bool:
+def _is_condition_for_reader(sentence: SplitSentence, used: Sequence[Clause]) -> bool:
     """Return whether the condition only tells the reader when to pay attention.
 
     In "I'm colour blind, keep it in mind when you send charts", it doesn't limit the statement.
@@ -313,7 +314,7 @@ def _adds_universal(alignment: Alignment) -> bool:
     return Marker.UNIVERSAL in markers_of(alignment.note.clauses) - typed
 
 
-def _is_reported(sentence: SplitSentence, used: Sequence[Clause]) -> bool:
+def _is_attributed(sentence: SplitSentence, used: Sequence[Clause]) -> bool:
     """Return whether a short clause such as "my neighbour thinks" comes before a used clause."""
     for before, clause in pairwise(sentence.clauses):
         if clause not in used or Marker.HEARSAY not in before.markers:
@@ -329,9 +330,11 @@ def _is_reported(sentence: SplitSentence, used: Sequence[Clause]) -> bool:
 def _with_neighbours(sentence: SplitSentence, used: Sequence[Clause]) -> list[Clause]:
     """Return the used clauses and those right before and after them."""
     clauses = sentence.clauses
-    indexes = {index for index, clause in enumerate(clauses) if clause in used}
-    wide = {near for index in indexes for near in (index - 1, index, index + 1)}
-    return [clause for index, clause in enumerate(clauses) if index in wide]
+    neighbours = []
+    for index, clause in enumerate(clauses):
+        if any(near in used for near in clauses[max(0, index - 1) : index + 2]):
+            neighbours.append(clause)
+    return neighbours
 
 
 def _changes_denial(alignment: Alignment, *, is_strict: bool = False) -> bool:
@@ -340,17 +343,16 @@ def _changes_denial(alignment: Alignment, *, is_strict: bool = False) -> bool:
     "Doesn't like" and "dislikes" count as equal, unless `is_strict` is set.
     """
     for clause, indexes in alignment.note_clauses():
-        typed = alignment.all_used_clauses(indexes)
-        if not typed:
+        typed_clauses = alignment.all_used_clauses(indexes)
+        if not typed_clauses:
             continue
         is_denied = Marker.DENIAL in clause.markers
-        denials = {Marker.DENIAL in one.markers for one in typed}
-        may_avoid = (Marker.AVOIDANCE in clause.markers) != (
-            Marker.AVOIDANCE in markers_of(typed)
-        ) and not is_strict
-        if is_denied not in denials and not may_avoid:
+        typed_denials = {Marker.DENIAL in typed.markers for typed in typed_clauses}
+        avoids = Marker.AVOIDANCE in clause.markers
+        differs_in_avoidance = avoids != (Marker.AVOIDANCE in markers_of(typed_clauses))
+        if is_denied not in typed_denials and (is_strict or not differs_in_avoidance):
             return True
-        if len(denials) > 1 and not is_denied:
+        if len(typed_denials) > 1 and not is_denied:
             return True
     return False
 
@@ -363,16 +365,18 @@ def _changes_person(alignment: Alignment) -> bool:
         own = markers_of(alignment.all_used_clauses())
         if Marker.THIRD_PERSON in own and Marker.FIRST_PERSON not in own:
             return True
-        if _is_about_other(alignment):
+        if _describes_other_as_user(alignment):
             return True
     for number, source in enumerate(alignment.sources):
         for clause in alignment.used_clauses(number):
-            if not _has_people(alignment, clause) or _is_unlinked_own(alignment, source, clause):
+            if not _names_people_of(alignment, clause) or _reassigns_own_clause(
+                alignment, source, clause
+            ):
                 return True
     return False
 
 
-def _is_unlinked_own(alignment: Alignment, source: Source, clause: Clause) -> bool:
+def _reassigns_own_clause(alignment: Alignment, source: Source, clause: Clause) -> bool:
     """Return whether a note about someone else uses a clause that is about the user.
 
     The clause may be used if it is a correction or has a pronoun.
@@ -388,7 +392,7 @@ def _is_unlinked_own(alignment: Alignment, source: Source, clause: Clause) -> bo
     )
 
 
-def _is_about_other(alignment: Alignment) -> bool:
+def _describes_other_as_user(alignment: Alignment) -> bool:
     """Return whether the note says about the user what was typed about "the guy" or "somebody"."""
     source = alignment.sources[0]
     first = source.sentence.clauses[0]
@@ -399,7 +403,7 @@ def _is_about_other(alignment: Alignment) -> bool:
     return Marker.OTHER_SUBJECT in first.markers and first in alignment.used_clauses(0)
 
 
-def _has_people(alignment: Alignment, clause: Clause) -> bool:
+def _names_people_of(alignment: Alignment, clause: Clause) -> bool:
     """Return whether the note names the people at the beginning of a typed clause.
 
     If the note is in another language, relations such as "my sister" may be missing.
@@ -414,71 +418,57 @@ def _has_people(alignment: Alignment, clause: Clause) -> bool:
 
 def _is_mentioned(person: str, note: SplitSentence) -> bool:
     if is_unspaced(person):
-        # "My sister" in a script without spaces.
+        # The note may lack the "my" (我) of "my sister" in a script without spaces.
         return person.lstrip("\u6211") in note.text
-    wanted = Token(person)
-    return any(token.form == person or is_same_word(token, wanted) for token in note.tokens)
+    person_token = Token(person)
+    return any(token.form == person or is_same_word(token, person_token) for token in note.tokens)
 
 
 def _mixes_people(alignment: Alignment) -> bool:
     """Return whether the note joins sentences that begin with different people."""
-    first = {person for clause in alignment.used_clauses(0) for person in clause.people}
+    first_people = people_of(alignment.used_clauses(0))
     for number in range(1, len(alignment.sources)):
-        others = {person for one in alignment.used_clauses(number) for person in one.people}
-        if first and others and first.isdisjoint(others):
+        people = people_of(alignment.used_clauses(number))
+        if first_people and people and first_people.isdisjoint(people):
             return True
-    return _joins_unlinked(alignment)
+    return _links_name_to_other_sentence(alignment)
 
 
-def _joins_unlinked(alignment: Alignment) -> bool:
+def _links_name_to_other_sentence(alignment: Alignment) -> bool:
     """Return whether the note links a name in one sentence to a statement in another.
 
     For example, "Ana called. The dog is ill." doesn't say that the dog is Ana's.
     """
     if len(alignment.sources) < 2 or alignment.is_corrected_inside:
         return False
-    ordered = sorted(range(len(alignment.sources)), key=lambda n: alignment.sources[n].number)
-    first, last = (alignment.sources[number] for number in (ordered[0], ordered[-1]))
-    if _continues(last) or Marker.OTHER_SUBJECT not in last.sentence.clauses[0].markers:
+    ordered = sorted(alignment.sources, key=lambda source: source.number)
+    first, last = ordered[0], ordered[-1]
+    if _continues_previous(last) or Marker.OTHER_SUBJECT not in last.sentence.clauses[0].markers:
         return False
-    return any(
-        token.is_name and not any(is_same_word(token, other) for other in last.tokens)
-        for token in alignment.note.tokens
-        if any(is_same_word(token, own) for own in first.tokens)
-    )
+    for token in alignment.note.tokens:
+        if token.is_name and first.contains(token) and not last.contains(token):
+            return True
+    return False
 
 
 def _changes_order(alignment: Alignment) -> bool:
     """Return whether the note swaps two names, people or figures of a typed clause."""
-    tokens = [*alignment.note.tokens]
-    for source in alignment.sources:
-        tokens += source.tokens
-    # A name at the beginning of a sentence is recognised by its other occurrences.
-    names = _list_names(alignment, tokens)
+    names = alignment.list_names()
     for number, source in enumerate(alignment.sources):
         positions = alignment.positions_in(number)
-        anchors = [place for place in positions if _is_anchor(source.tokens[place], names)]
-        characters = [place for place in positions if _is_unspaced_word(source.tokens[place])]
-        if any(
-            one > other and _trade_places(source, one, other) for one, other in pairwise(anchors)
-        ):
-            return True
-        for one, other in pairwise(characters):
-            if one > other and source.find_clause(one) == source.find_clause(other):
+        names_and_figures = [
+            position for position in positions if _is_name_or_figure(source.tokens[position], names)
+        ]
+        for position, next_position in pairwise(names_and_figures):
+            if position > next_position and _swap_changes_meaning(source, position, next_position):
+                return True
+        characters = [
+            position for position in positions if _is_unspaced_word(source.tokens[position])
+        ]
+        for position, next_position in pairwise(characters):
+            if position > next_position and source.are_in_same_clause(position, next_position):
                 return True
     return False
-
-
-def _list_names(alignment: Alignment, tokens: Sequence[Token]) -> list[Token]:
-    """Return the names among `tokens`, and the note's first word if it may be a name."""
-    names = [token for token in tokens if token.is_name]
-    note = alignment.note
-    word = re.match(r"\W*(\w+)", note.text)
-    if word and note.tokens[:1] and word[1][0].isupper():
-        first = note.tokens[0]
-        if first.form == word[1].casefold():
-            names.append(first)
-    return names
 
 
 def _changes_relative(alignment: Alignment) -> bool:
@@ -486,37 +476,35 @@ def _changes_relative(alignment: Alignment) -> bool:
 
     In "Ana, who owes Ben", Ana owes. In "Ana, whom Ben owes", Ben does.
     """
-    tokens = [*alignment.note.tokens]
-    for source in alignment.sources:
-        tokens += source.tokens
-    names = _list_names(alignment, tokens)
+    names = alignment.list_names()
     for number, source in enumerate(alignment.sources):
-        anchors = [
-            place
-            for place in alignment.positions_in(number)
-            if source.tokens[place].number is None and _is_anchor(source.tokens[place], names)
+        people_positions = [
+            position
+            for position in alignment.positions_in(number)
+            if source.tokens[position].number is None
+            and _is_name_or_figure(source.tokens[position], names)
         ]
-        for one, other in pairwise(anchors):
-            marker = _find_relative(source, one, other)
-            if marker is Marker.RELATIVE_OBJECT and one < other:
+        for position, next_position in pairwise(people_positions):
+            marker = _find_relative_marker(source, position, next_position)
+            if marker is Marker.RELATIVE_OBJECT and position < next_position:
                 return True
-            if marker is Marker.RELATIVE and one > other:
+            if marker is Marker.RELATIVE and position > next_position:
                 return True
     return False
 
 
-def _find_relative(source: Source, one: int, other: int) -> Marker | None:
+def _find_relative_marker(source: Source, position: int, other_position: int) -> Marker | None:
     """Return how the later word's clause is joined to the earlier word's, or None."""
-    first, last = sorted((source.find_clause(one), source.find_clause(other)))
+    first, last = sorted((source.find_clause(position), source.find_clause(other_position)))
     if last != first + 1:
         return None
-    clause = source.sentence.clauses[last]
-    if Marker.RELATIVE_OBJECT in clause.markers:
+    markers = source.sentence.clauses[last].markers
+    if Marker.RELATIVE_OBJECT in markers:
         return Marker.RELATIVE_OBJECT
-    return Marker.RELATIVE if Marker.RELATIVE in clause.markers else None
+    return Marker.RELATIVE if Marker.RELATIVE in markers else None
 
 
-def _is_anchor(token: Token, names: Sequence[Token]) -> bool:
+def _is_name_or_figure(token: Token, names: Sequence[Token]) -> bool:
     if token.number is not None or is_relation(token.form):
         return True
     return any(is_same_word(token, name) for name in names)
@@ -526,17 +514,18 @@ def _is_unspaced_word(token: Token) -> bool:
     return token.number is None and is_unspaced(token.form)
 
 
-def _trade_places(source: Source, one: int, other: int) -> bool:
+def _swap_changes_meaning(source: Source, position: int, other_position: int) -> bool:
     """Return whether swapping two words changes what their clause says.
 
     In "my sister is called Ana", it doesn't.
     """
-    clause = source.find_clause(one)
-    if clause != source.find_clause(other):
+    if not source.are_in_same_clause(position, other_position):
         return False
-    is_naming = Marker.NAMING in source.sentence.clauses[clause].markers
-    relations = [is_relation(source.tokens[place].form) for place in (one, other)]
-    return not (is_naming and any(relations) and not all(relations))
+    clause = source.sentence.clauses[source.find_clause(position)]
+    is_first_relation = is_relation(source.tokens[position].form)
+    is_other_relation = is_relation(source.tokens[other_position].form)
+    names_relation = is_first_relation != is_other_relation
+    return not (Marker.NAMING in clause.markers and names_relation)
 
 
 def _changes_figures(alignment: Alignment) -> bool:
@@ -546,60 +535,48 @@ def _changes_figures(alignment: Alignment) -> bool:
     """
     if alignment.is_corrected_inside:
         return False
-    start = 0
-    for clause, indexes in alignment.note_clauses():
-        figures: set[int | None] = {
-            token.number
-            for index, token in enumerate(clause.tokens, start)
-            if token.number is not None
-            and not (alignment.has_same_date and is_date_number(alignment.note.tokens, index))
-        }
-        start += len(clause.tokens)
+    for _, indexes in alignment.note_clauses():
+        figures = alignment.list_figures(indexes)
         if not figures:
             continue
         for index in indexes:
             place = alignment.places.get(index)
-            if place and _has_other_figure(
-                alignment.sources[place.source], place.position, figures
-            ):
+            if place is None:
+                continue
+            source = alignment.sources[place.source]
+            if _has_different_figures(source, place.position, figures):
                 return True
     return False
 
 
-def _has_other_figure(source: Source, position: int, figures: set[int | None]) -> bool:
+def _has_different_figures(source: Source, position: int, figures: set[int]) -> bool:
     """Return whether a word occurs in one clause only, with figures other than `figures`."""
-    token = source.tokens[position]
-    if token.number is not None:
+    word = source.tokens[position]
+    if word.number is not None:
         return False
     home = source.find_clause(position)
-    clauses = source.sentence.clauses
-    own = {other.number for other in clauses[home].tokens} - {None}
-    is_elsewhere = any(
-        is_same_word(token, other)
-        for number, clause in enumerate(clauses)
-        if number != home
-        for other in clause.tokens
-    )
-    return bool(own) and own.isdisjoint(figures) and not is_elsewhere
+    for number, clause in enumerate(source.sentence.clauses):
+        if number != home and any(is_same_word(word, token) for token in clause.tokens):
+            return False
+    home_figures = {token.number for token in source.sentence.clauses[home].tokens} - {None}
+    return bool(home_figures) and home_figures.isdisjoint(figures)
 
 
 def _is_corrected(alignment: Alignment, sources: Sequence[Source]) -> bool:
     """Return whether the note ignores a correction in one of the next messages."""
-    used = {source.message for source in alignment.sources}
-    first = min(used)
-    later = [
-        source
-        for source in sources
-        if first < source.message <= first + CORRECTION_MESSAGES and source.message not in used
-    ]
-    people = {person for clause in alignment.all_used_clauses() for person in clause.people}
-    return any(
-        source.tokens and source.is_correction and not _is_about_others(source, people)
-        for source in later
-    )
+    used_messages = {source.message for source in alignment.sources}
+    first = min(used_messages)
+    people = people_of(alignment.all_used_clauses())
+    for source in sources:
+        is_next = first < source.message <= first + CORRECTION_MESSAGES
+        if not is_next or source.message in used_messages:
+            continue
+        if source.tokens and source.is_correction and not _is_about_other_people(source, people):
+            return True
+    return False
 
 
-def _is_about_others(source: Source, people: set[str]) -> bool:
+def _is_about_other_people(source: Source, people: frozenset[str]) -> bool:
     """Return whether a correction begins with other people: "My son moved to …"."""
     others = source.sentence.clauses[0].people
     return bool(others) and others.isdisjoint(people) and not source.begins_with_correction
@@ -622,7 +599,7 @@ def _find_doubts(alignment: Alignment) -> set[str]:
         ("avoidance", _drops_avoidance(alignment)),
         ("words", missing_share > 1 - MIN_CLOSE_SHARE),
         ("left out", _leaves_much_out(alignment)),
-        ("combined", _combines(alignment)),
+        ("combined", _joins_separate_sentences(alignment)),
         ("order", _count_descents(alignment) > 1),
         ("adds", not added.isdisjoint(_COMPARED_MARKERS)),
         ("condition", _leaves_condition_out(alignment)),
@@ -667,15 +644,17 @@ def _leaves_condition_out(alignment: Alignment) -> bool:
     )
 
 
-def _combines(alignment: Alignment) -> bool:
+def _joins_separate_sentences(alignment: Alignment) -> bool:
     """Return whether the note joins sentences that don't continue each other."""
     if alignment.is_corrected_inside:
         return False
     first = min(source.number for source in alignment.sources)
-    return any(source.number > first and not _continues(source) for source in alignment.sources)
+    return any(
+        source.number > first and not _continues_previous(source) for source in alignment.sources
+    )
 
 
-def _continues(source: Source) -> bool:
+def _continues_previous(source: Source) -> bool:
     """Return whether a sentence continues the previous one.
 
     It does if it is short, or if it starts with a pronoun.
@@ -691,6 +670,7 @@ def _count_descents(alignment: Alignment) -> int:
     """Return how many neighbouring words of the note were typed in the opposite order."""
     descents = 0
     for number in range(len(alignment.sources)):
-        positions = alignment.positions_in(number)
-        descents += sum(one > other for one, other in pairwise(positions))
+        for position, next_position in pairwise(alignment.positions_in(number)):
+            if position > next_position:
+                descents += 1
     return descents

@@ -26,11 +26,12 @@ from core.text.terms import ME, content_words, names_in
 from core.types import Message, Scope
 
 MAX_MESSAGES_BACK = 3
-"""A correction belongs to one of this many messages before it."""
+"""A correction may refer to one of this many messages before it."""
 MIN_SUBJECT_CHARS = 3
 MAX_NAME_CORRECTION_WORDS = 10
 MIN_SIMILARITY = 0.6
-"""A name that replaces another one without naming it has at least this share of its letters."""
+"""A name that corrects another one without naming it must share at least this part of its letters.
+"""
 _WORD = r"[^\W\d_]"
 _VALUES = (
     # A day of a month: "5月4日", "4 May", "4. Mai", "May 4".

@@ -45,10 +45,10 @@ The rules take 0.1 ms for a sentence and at most 4 ms for a text of this length,
 the cost of a thread. The first call takes another 60 ms to compile the patterns.
 """
 MODEL_PAUSE = timedelta(minutes=2)
-"""How long an unreachable model isn't asked again."""
+"""How long Mneme doesn't ask an unreachable model again."""
 Closing = Literal["correction", "plain", "reading"]
-"""How a statement closed a fact: as a correction, without any word of change, or as a helper model
-read it."""
+"""Why a statement closed a fact: it corrected the fact, it gave a new value without any word of
+change, or a helper model decided so."""
 NotifyClosing = Callable[[Fact, Fact, Closing], Awaitable[None]]
 """Tells a person that the second fact closed the first one."""
 _log = structlog.get_logger("facts")

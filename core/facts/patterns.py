@@ -31,7 +31,7 @@ WordTable = Literal["relations", "things"]
 
 MIN_SIGN_CHARS = 3
 _LITERAL_START = re.compile(r"[^\W_]+(?: [^\W_]+)*(?![?*{\w])")
-"""The words at the beginning of an expression, except a letter that may be missing."""
+"""The literal words at the beginning of an expression, without an optional last letter."""
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 """A placeholder in a pattern, such as ``{relation}``."""
 _data = partial(language_data, "patterns", "core.facts")

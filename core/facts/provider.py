@@ -47,7 +47,7 @@ MAX_PREFETCHED = 6
 """At most this many facts are added to a turn."""
 MAX_LISTED = 30
 MAX_COMPARED_FACTS = 500
-"""A wish must name a fact better than this many others."""
+"""A wish must match a fact better than this many other facts."""
 QUESTION_CHARS = 2_000
 FORMER_WEIGHT = 0.3
 """The score of a former fact is multiplied by this."""

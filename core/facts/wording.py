@@ -29,7 +29,7 @@ MIN_LONG_FIGURE_DIGITS = 4
 
 FIGURE = re.compile(r"\d+")
 _SENTENCE_END = re.compile(r"(?<=[.!?;。！？])\s*(?=\D)|\n+")
-"""The gap after a punctuation mark, unless a digit follows as in "3.5", or line breaks."""
+"""The gap after a punctuation mark (except before a digit, as in "3.5"), or line breaks."""
 _SENTENCE_START = re.compile(r"(?:\A|(?<=[.!?;。！？\n]))\s*(?=\S)")
 _MIN_QUOTED_CHARS = 20
 """Shorter quoted text may be a name."""

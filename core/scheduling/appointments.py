@@ -65,7 +65,8 @@ HELD_ACTIONS: Mapping[Action, Literal["pause", "resume", "remove"]] = {
     "remove": "remove",
 }
 QuestionInterval = Callable[[Account | None], Awaitable[float | None]]
-"""Returns the shortest interval of an account's scheduled questions, or None if it may set none."""
+"""Returns the shortest allowed interval of an account's scheduled questions. Returns None if it may
+schedule none."""
 
 PreferenceLoader = Callable[[Account | None], Awaitable[Preference]]
 """Returns the preferences of an account's person."""

@@ -79,10 +79,8 @@ _EFFECTS = {
 }
 
 Ask = Callable[[ParsedSchedule, ToolContext, str | None], Awaitable[str]]
-"""Stores a question that asks the person to confirm a new job, and returns its text.
-
-The last argument is the origin of the job that is set if the person says "yes".
-"""
+"""Stores a question that asks the person to confirm a new job, and returns its text. The last
+argument becomes the origin of the job after a yes."""
 
 
 def reminder_tool(

@@ -49,7 +49,7 @@ from core.types import UNBILLED, BillingScope, Completion, Message, Window
 
 NO_MODEL = Sentence("recall_needs_model")
 NO_WISH = "They look for nothing in particular: tell what it was about."
-"""The order to the model if a session without a question is summarized."""
+"""The instruction to the model if it summarises a session without a question."""
 QUESTION_CHARS = 2_000
 """Only this many characters of a question are sent to the model."""
 MAX_SEARCHES = 5
@@ -74,7 +74,7 @@ MAX_RERANKED = 20
 """The model sorts at most this many of the best messages."""
 RERANK_TOKENS = 200
 RERANK_WEIGHT = 1_000.0
-"""The weight of the model's order. It is so high that no other list changes the order."""
+"""The weight of the model's order, which is so high that no other list changes the order."""
 NOT_RERANKED = Sentence("recall_not_reranked")
 NO_ANSWER_NAMED = Sentence("recall_no_answer")
 _NUMBERS = TypeAdapter(Annotated[list[int], Field(max_length=10 * MAX_RERANKED)])

@@ -56,7 +56,7 @@ is a phrase, too.
 MIN_QUESTION_WORDS = 3
 """A text with fewer words consists of keywords and isn't a question."""
 SHORT_QUERY_WEIGHT = 5
-"""A single letter counts this many times, so that "C" ranks before "C++" and "C#"."""
+"""A single letter counts this many times, so "C" ranks before "C++" and "C#"."""
 
 _OPERATOR = re.compile(r'"|(?:^|\s)(?:OR|AND|NOT|-\w\S*|\w\S*\*)(?=\s|$)')
 """A quotation mark or an operator: ``OR``, ``-bus``, ``ferr*``."""
@@ -367,7 +367,7 @@ _TIME_KEYS = frozenset({"before", "until", "after", "since", "during"})
 _ASCII_PUNCTUATION = str.maketrans(
     {"\u201c": '"', "\u201d": '"', "\u201e": '"', "\u2033": '"', "\uff1a": ":"}
 )
-"""Replaces quotation marks and colons of other keyboards by ASCII, without changing positions."""
+"""Replaces other quotation marks and colons by ASCII, without changing positions."""
 _NAME = re.compile(r"[\w.-]{1,40}")
 _NUMBER = re.compile(r"#?(\d{1,18})", re.ASCII)
 """The number of a session, message or page: ``12`` or ``#12``."""

@@ -79,11 +79,9 @@ IDF_POWER = 0.85
 """The exponent of a term's inverse document frequency. It lowers the weight of rare terms, because
 the rarest term is seldom the most important one."""
 NEIGHBOUR_WEIGHTS = ((0, 1.0), (1, 0.45), (2, 0.3), (-1, 0.3), (-2, 0.15))
-"""Pairs of an offset and a weight: a passage's words also count, with this weight, for the passage
-that comes `offset` passages later.
-
-Later passages get a higher weight, because an answer follows its question.
-"""
+"""Pairs of an offset and a weight. With this weight, a passage's words also count for the passage
+that comes `offset` passages later. Later passages get a higher weight, because an answer follows
+its question."""
 ADJACENT_BONUS = 0.5
 """The bonus for words that are adjacent in the query and close together in a passage, in any order.
 """
@@ -117,8 +115,7 @@ counts as part of it, because people often report about a day on the next day. T
 points to hit@1 / hit@5 on chats of real people.
 """
 COVERAGE_POWER = 0.4
-"""The exponent of a passage's coverage: the share of the query's weight that the passage contains.
-"""
+"""The exponent of a passage's coverage, which is the share of the query's weight in the passage."""
 QUESTION_PENALTY = 0.2
 """The penalty for questions, because questions share words with the query but seldom answer it."""
 REPEATED_SHARE = 0.5
@@ -131,18 +128,14 @@ REPEATED_WEIGHT = 0.5
 MOMENT_BONUS = 0.25
 """The bonus for messages that name a time, if the query asks when something happened."""
 BEST_MESSAGE_SHARE = 0.5
-"""This share of a lineage's score is the score of its best message. The rest is the score of its
-best stretch.
-
-A sum over all messages would rank a long, repetitive conversation above a note that says it once.
-"""
+"""The share of a lineage's score that comes from its best message. The rest comes from its best
+stretch. A sum over all messages would rank a long, repetitive conversation above a note that says
+something once."""
 LINEAGE_WEIGHT = 0.6
 """The lineage's score, multiplied by this, is added to the score of each of its messages."""
 PASSAGE_TERMS = 40
-"""Messages are ranked by passages of about this many terms.
-
-So a long answer scores as high as its best passage.
-"""
+"""Messages are cut into passages of about this many terms, so a long answer scores as high as its
+best passage."""
 
 
 def compute_idf(frequencies: Mapping[str, int], chunk_count: int) -> dict[str, float]:

@@ -79,18 +79,16 @@ If a table of an index is missing, a single repair isn't enough, because SQLite 
 its cached copy.
 """
 STEPS_BEFORE_SEARCH = 10
-"""If many messages aren't indexed yet, a search runs at most this many indexing steps first, and
-ignores the messages that are still unindexed."""
+"""If many messages aren't indexed yet, a search first runs at most this many indexing steps, and
+then ignores the messages that are still unindexed."""
 INLINE_SEARCH_S = 0.010
 """A search for a turn may block the event loop for this long."""
 INLINE_SEARCH_CHARS = 50_000
-"""A search for a turn may read so much text on the event loop."""
+"""A search for a turn may read this much text on the event loop."""
 INLINE_MESSAGE_CHARS = 4_000
-"""A search for a turn may find the terms of so long a message on the event loop.
-
-That can't be interrupted. It takes about 2 ms per 1,000 characters of accented words that were
-never seen before, and less for other texts. A longer message is read there if its terms are cached.
-"""
+"""A search for a turn computes the terms of longer messages in a thread, unless they are cached.
+Computing terms can't be interrupted. It takes about 2 ms per 1,000 characters of accented words
+that were never seen before, and less for other texts."""
 QUICK_SEARCH_S = 0.006
 """A search for a turn runs on the event loop if recent searches took less than this on average."""
 AVERAGED_SEARCHES = 8

@@ -26,7 +26,7 @@ from core.store.visibility import check_epoch, scope_parameter, visible
 from core.types import LOCAL_SCOPE, Account, Address, ErasureEpoch, Message, Scope, Session
 
 NOTHING_NEW = "NOTHING NEW"
-"""The answer to a watch if there is nothing to tell. It isn't delivered."""
+"""The answer of a watch that has found nothing new. It isn't delivered."""
 # Models put the line in quotation marks, brackets or bold type.
 _NOTHING_NEW_LINE = re.compile(r"\W*NOTHING\s+NEW[\W_]*", re.IGNORECASE)
 

@@ -24,7 +24,7 @@ from core.types import Address, Json, Message, Quote, Scope, Session, is_memory_
 MAX_QUOTE_CHARS = 500
 """The maximum length of a quote's text, as it is stored and shown to the model."""
 MAX_TURN_ROWS = 100
-"""A question is at most this many rows before its answer."""
+"""The question of an answer is at most this many rows before it."""
 MAX_NAME_CHARS = 80
 """The maximum length of a quoted person's name, as it is stored and shown to the model."""
 
@@ -194,7 +194,7 @@ answer. The last column is 1 for a later part.
 _SET_SENT_BLOCKS = """
 UPDATE messages SET sent = :sent WHERE id = :id AND NOT (kind = 'command' AND text = '')
 """
-"""Doesn't change a message that was erased in the meantime."""
+"""Changes nothing if the message was erased in the meantime."""
 _REWORD = "UPDATE messages SET text = :text, blocks = NULL, sent = NULL WHERE id = :id"
 _REWORD_QUOTES = """
 UPDATE messages SET sent = NULL,

@@ -178,7 +178,7 @@ def _load(connection: Connection, accounts: Sequence[Account]) -> Preference:
 
 Listening = Literal["mention", "reply", "always", "commands"]
 LISTENING: tuple[Listening, ...] = ("mention", "reply", "always", "commands")
-"""What the assistant takes as addressed to it in a group, besides commands and a prefix."""
+"""Which messages of a group are for the assistant, besides commands and those with the prefix."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -281,15 +281,14 @@ def set_meta(connection: Connection, key: str, value: str) -> None:
 
 
 COPY_KEY = "store_copy"
-"""A key of `state_meta`: how far another store was copied to this one, until all of it is."""
+"""A key of `state_meta`: how far an unfinished copy of another store has come."""
 
 
 # --- Erased bytes ---
 
 COMPACTION_KEY = "erasure_compaction"
-"""A key of `state_meta`: the stage at which the removal of erased bytes continues.
-
-Without the key, there is nothing to do. See `Database.compact`."""
+"""A key of `state_meta`: the stage at which the removal of erased bytes continues. Missing if there
+is nothing to do. See `Database.compact`."""
 COMPACT_ALL = "all"
 """The first stage: erased words may be in text indexes."""
 COMPACT_LOG = "log"

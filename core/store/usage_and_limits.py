@@ -45,7 +45,7 @@ MissCause = Literal[
     "tools",
     "messages",
 ]
-"""Why a request wasn't read from the provider's cache."""
+"""The cause of a cache miss: why the provider didn't read a request's prefix from its cache."""
 
 GroupKey = TypeVar("GroupKey")
 MAX_MONTHS = 12
@@ -273,9 +273,9 @@ MODEL_LIMITS = ("answers", "input_tokens", "output_tokens", "money", "tokens")
 NEAR_SHARE = 0.8
 """A limit is reported as nearly reached when at least this share of it is used."""
 RAISE_OWNER_LINE = "/usage more"
-"""The command that raises the owner's line for the day, as it's stored."""
+"""The command that raises the owner's daily budget, as it is stored."""
 OWNER_CHECK_INTERVAL = timedelta(minutes=1)
-"""The owner's usage is summed up again after this time, unless it's near the line."""
+"""The owner's usage is added up again after this time, unless the budget is almost used up."""
 _IS_OF_PERSON = in_list("account", "accounts")
 _IS_OF_OWNER = f"""
 (account = '{TERMINAL.key}' OR account IN (
@@ -315,7 +315,7 @@ SELECT COUNT(*) AS raises FROM (
         AND messages.kind = 'command' AND messages.text = '{RAISE_OWNER_LINE}'
 ) AS raises WHERE {_IS_OF_OWNER}
 """
-"""Counts how often the owner has raised the line, in direct chats."""
+"""Counts how often the owner has raised the daily budget, in direct chats."""
 
 
 @dataclass(frozen=True, slots=True)

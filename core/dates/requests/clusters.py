@@ -26,10 +26,10 @@ _CONTINUATION = compile_grammar(
     " at | no | filler | on )* ) (?P<hour> number | clock ) (?P<sign> oclock | hour_sign | hour )?"
     "(?P<ampm> ampm )?"
 )
-"""Another clock time after one: "at 8 and 20", "at 5 or 6", "at 9, no, 10"."""
+"""Another clock time in a list: "at 8 and 20", "at 5 or 6", "at 9, no, 10"."""
 _UNREAD_WORDS = {Kind.OTHER, Kind.OF, Kind.THE, Kind.UNIT, Kind.ONE, Kind.PER, Kind.FILLER}
 MAX_UNREAD_WORDS = 6
-"""So many words after "on" may be a day that isn't in the lexicon."""
+"""At most this many words after "on" may name a day that isn't in the lexicon."""
 _GLUE_WORDS = {Kind.AT, Kind.AT_OR_TO, Kind.ON, Kind.THE, Kind.OF, Kind.FROM, Kind.FILLER}
 _LENGTHS = [
     [count, unit]

@@ -13,7 +13,7 @@ from core.dates.schedule import add_months
 from core.dates.tokens import Kind, Token, Unit
 
 MARKERS = {Kind.UNTIL, Kind.START, Kind.EXCEPT, Kind.NO, Kind.OR, Kind.BEFORE}
-"""Tokens that give the next part of a time another role."""
+"""Tokens that change the role of the time next to them, such as "until"."""
 AFTER_MARKERS = {
     Kind.UNTIL_AFTER: Kind.UNTIL,
     Kind.START_AFTER: Kind.START,
@@ -245,7 +245,7 @@ def _has_final_point(token: Token, after: Kind | None) -> bool:
 
 
 FIRST_LONG_MONTH = 10
-"""Months with two digits."""
+"""The first month with two digits."""
 _UNIT_KINDS = (Kind.HOUR, Kind.MINUTE, Kind.UNIT)
 _CLOCK_FOLLOWERS = (Kind.AMPM, Kind.OCLOCK, Kind.HOUR)
 _DATE_FOLLOWERS = (Kind.AT, Kind.AT_OR_TO, Kind.CLOCK, Kind.COMMA, Kind.COLON, Kind.OTHER)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 EVENING = 18
-"""Parts of the day from this hour on move "10:30" to the evening."""
+"""From this hour on, a part of the day such as "night" moves "10:30" to the evening."""
 FIRST_MORNING_HOUR = 5
 NOON = 12
 

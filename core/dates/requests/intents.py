@@ -14,7 +14,7 @@ _QUOTE = re.compile(r'"[^"]*"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|「
 
 MAX_SUBJECT_WORDS = 3
 MAYBE_PAST = 3
-"""The number of a REQUEST that also tells of the past after a subject: "set a reminder"."""
+"""The number of a REQUEST that may also tell of the past: "I set a reminder"."""
 
 
 class Intent(Enum):

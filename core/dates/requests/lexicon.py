@@ -26,7 +26,7 @@ MAX_ENDING_LETTERS = 5
 
 MAX_MINUTE = 59
 NO_CLOCK_TIME = -1
-"""The number of a CLOCK such as 13:70, which no clock shows."""
+"""The number of a CLOCK that doesn't exist, such as 13:70."""
 
 
 # --- Lexicons ---
@@ -199,10 +199,10 @@ def _add_length(lexicon: Lexicon, form: str) -> None:
 
 _ABBREVIATED = {Kind.WEEKDAY, Kind.MONTH}
 MAX_ABBREVIATION = 4
-"""Names of days and months with so few letters may end with a full stop: "Dec. 3"."""
+"""Names of days and months with at most this many letters may end with a full stop: "Dec. 3"."""
 _CORRECTABLE = {Kind.WEEKDAY, Kind.WEEKDAYS, Kind.MONTH, Kind.RELATIVE}
 MIN_CORRECTABLE = 7
-"""Words with so many letters are read as a day or month if one letter is wrong."""
+"""Words with at least this many letters are read as a day or month with one wrong letter."""
 
 # --- Texts ---
 

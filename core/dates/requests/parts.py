@@ -18,7 +18,7 @@ from core.dates.schedule import add_months, date_if_valid, nth_weekday, resolve_
 from core.dates.tokens import Unit
 
 FIRST_LIKELY_HOUR = 6
-"""A bare hour before 6 probably means the afternoon: "at 5" is 17:00."""
+"""An hour before 6 without "am" probably means the afternoon: "at 5" is 17:00."""
 LAST_MONTH_DAY_EVERYWHERE = 28
 MAX_YEARS_AHEAD = 100
 DAY_MINUTES = 1440

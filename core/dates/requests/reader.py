@@ -40,12 +40,12 @@ from core.dates.requests.tasks import TaskReader
 from core.dates.tokens import Kind, Token
 
 _CANDIDATES = ASKING | {Kind.LIST, Kind.HOW, Kind.BLOCK}
-"""A message without one of these tokens doesn't concern reminders."""
+"""A message without one of these tokens isn't about reminders."""
 MAX_SHORT_WORD = 3
-"""Words with so few letters are often other words in another language."""
+"""Words with at most this many letters are often other words in another language."""
 MORNING = 9
 FIRST_LIKELY_ALARM_HOUR = 5
-"""An alarm at a bare hour from 5 to 11 is probably for the morning."""
+"""An alarm at an hour from 5 to 11 is probably meant for the morning."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

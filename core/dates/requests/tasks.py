@@ -10,9 +10,9 @@ from core.dates.requests.sentence import ALARM, ASKING, WAKE_UP, Cluster, Senten
 from core.dates.tokens import Kind, Token
 
 _REMOVABLE = {Kind.COMMA, Kind.COLON, Kind.POLITE, Kind.AND, Kind.TO, Kind.NO, Kind.FILLER}
-"""Tokens that don't belong to a task at its ends."""
+"""Tokens that are removed at both ends of a task."""
 _ENDS = {Kind.AT, Kind.AT_OR_TO, Kind.ON, Kind.THE, Kind.OF, Kind.IN}
-"""Further tokens that don't belong to a task at its end."""
+"""Further tokens that are removed at the end of a task."""
 MAX_TRIMMED_WORDS = 3
 """At most this many words are removed at each end of a task."""
 _END_MARKS = frozenset(".,;:!?¿¡-–—…。！？；\n\"'“”()")

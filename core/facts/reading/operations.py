@@ -35,9 +35,9 @@ from core.types import BillingScope, Message, Session
 MAX_ANSWER_TOKENS = 2_000
 MAX_OPERATIONS = 24
 MAX_HELD = 40
-"""The model is shown at most this many held facts."""
+"""The model gets at most this many held facts."""
 MAX_MATCHING = 30
-"""At most this many of them are chosen for their words or names. The others are the latest."""
+"""At most this many held facts are chosen by their words or names. The others are the latest."""
 MAX_LISTED = 200
 CONTEXT_MESSAGES = 2
 """A correction may get its words from this many messages before it."""

@@ -33,7 +33,7 @@ SELECT_SPARED: Mapping[str, str] = {
     "repeats": f"SELECT id FROM messages WHERE {_IN_IDS} AND created_at >= :before",
     "jobs": f"SELECT id FROM jobs WHERE {_IN_IDS} AND ended_at IS NULL",
 }
-"""The rows among ``:ids`` that stay when messages expire: newer and pinned ones, active jobs."""
+"""Selects the rows among ``:ids`` that don't expire: newer and pinned rows, and active jobs."""
 SELECT_PINNED_NOTES = f"""
 SELECT DISTINCT after FROM note_changes
 WHERE {visible("note_changes.scope_id")} AND is_pinned AND after IS NOT NULL
@@ -42,4 +42,4 @@ DETACH_KEPT_FACTS = f"""
 UPDATE facts SET message_id = NULL
 WHERE {in_list("message_id", "messages")} AND (is_pinned OR last_at >= :before)
 """
-"""Facts that stay lose their message. Otherwise, a trigger would delete them with it."""
+"""Detaches kept facts from their message. Otherwise, a trigger would delete them with it."""

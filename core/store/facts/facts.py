@@ -65,7 +65,8 @@ Searching a few thousand facts takes 3 ms. Most people have fewer facts, so a se
 than waking a reader thread.
 """
 LOOKBACK = timedelta(days=3)
-"""Older unread messages aren't read, because they were written while facts were turned off."""
+"""Unread messages older than this stay unread, because they were written while facts were turned
+off."""
 BATCH_MESSAGES = 20
 """How many messages are read for facts in one batch."""
 MAX_DUE_SESSIONS = 20
@@ -162,7 +163,7 @@ _DELETE_REREAD = """
 DELETE FROM fact_rereads
 WHERE message_id = :message AND :text = (SELECT text FROM messages WHERE id = :message)
 """
-"""Does nothing if the message was edited in the meantime."""
+"""Deletes nothing if the message was edited in the meantime."""
 
 MAX_ALIASES = 4
 """The maximum number of aliases that are used for a question."""

@@ -23,7 +23,7 @@ from core.text.terms import terms_of
 from core.types import Account, Address, Scopes
 
 Thumb = Literal["up", "down", ""]
-"""The empty string means that the person has removed the thumb."""
+"""A thumb up or down. The empty string means that the person has removed the thumb."""
 VERDICTS: dict[str, int] = {"up": 1, "down": -1, "": 0}
 # A fact counts as repeated if the answer contains at least this share of its words.
 MIN_COMMON_SHARE = 0.5

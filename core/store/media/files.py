@@ -133,7 +133,8 @@ _IS_SHOWN = f"""
     SELECT 1 FROM messages WHERE messages.id = message_files.message_id AND kind <> 'undone'
 ))
 """
-"""The condition that a person sees a file: its scope is visible, and its message isn't undone."""
+"""The condition that a person may see a file: its scope is visible, and its message isn't undone.
+"""
 _IS_OF_ADDRESS = f"message_files.address_id = ({rows.ADDRESS_ID})"
 _INSERT_CONTENT = """
 INSERT INTO files (hash, type, size, pages, duration_s, width, height, note)
@@ -155,7 +156,7 @@ WHERE NOT EXISTS (
 ON CONFLICT (address_id, external_id, position) DO UPDATE SET
     hash = excluded.hash, problem = excluded.problem, size = excluded.size
 """
-"""Does nothing if the message was erased in the meantime."""
+"""Inserts nothing if the message was erased in the meantime."""
 MADE_PREFIX = "tool:"
 """The beginning of the `external_id` of a file that a tool made, which no platform has."""
 _INSERT_MADE_FILE = """
@@ -165,7 +166,7 @@ SELECT :scope_id, :address_id, :external_id, :position, id, :account, :kind, :na
     :hash, :at
 FROM messages WHERE id = :message_id AND text <> ''
 """
-"""Does nothing if the message that is answered was erased in the meantime."""
+"""Inserts nothing if the question was erased in the meantime."""
 _INSERT_PART = """
 INSERT INTO file_parts (hash, position, label, text) VALUES (:hash, :position, :label, :text)
 """

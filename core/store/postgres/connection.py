@@ -26,7 +26,8 @@ from core.types import Account, Address, Scope
 
 CONNECT_TIMEOUT_S = 10
 KEEPALIVE_IDLE_S = 30
-"""After this many seconds without traffic, the system asks whether the server is still there."""
+"""After this many seconds without traffic, the operating system checks whether the server still
+answers."""
 
 
 class StoreRow(tuple[Any, ...]):

@@ -23,7 +23,8 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-"""What a translation leaves alone, such as a text in quotes, or a parameter."""
+"""Matches the parts of a statement that need care: quoted texts, which stay unchanged, and
+parameters."""
 _IN_LIST = re.compile(
     r"\b(?P<no>NOT )?IN \(SELECT value FROM json_each\(:(?P<name>\w+)\)\)", re.IGNORECASE
 )
@@ -34,7 +35,8 @@ _CROSS_JOIN_ON = re.compile(rf"\bCROSS\s+JOIN(\s+{_SOURCE}\s+ON\b)")
 _IN_LIMITED = re.compile(
     r"\bON (\w+\.id) IN \((\s*SELECT (?:(?!\bLIMIT\b).)*LIMIT :\w+)\)", re.DOTALL
 )
-"""A join with the first rows of a list. PostgreSQL looks them up by their ids only in an array."""
+"""A join with the first rows of a list. PostgreSQL finds rows by their ids only if the ids are an
+array."""
 _IS_VALUE = re.compile(r"\bIS (NOT )?(?=:\w|\(|'|\w+\.\w)(?!NULL\b)")
 _RULES: tuple[tuple[re.Pattern[str], str], ...] = (
     (_IN_LIMITED, r"ON \1 = ANY(ARRAY(\2))"),

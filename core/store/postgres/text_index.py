@@ -33,15 +33,15 @@ from core.store.query import SearchPlan
 K1, B = 1.2, 0.75
 """The parameters of BM25, as in FTS5: saturation, and influence of the length."""
 NEWEST_RANKED = 4_000
-"""Of more matching messages, only this many of the newest ones are ranked at first."""
+"""If more messages match, only this many of the newest are ranked at first."""
 COUNTED_MESSAGES = 10_000
 """The matches of a phrase are counted up to this number, to find out how rare it is."""
 TOOLS_COUNT = 0.5
 """A word of a tool call counts half."""
 COMMON_FACT_COUNT = 2_000
-"""A word that occurs in more facts isn't searched, unless all words of the query do."""
+"""A word in more facts than this is ignored, unless all words of the query are that common."""
 _LEVELS = (("", 0.0, 1.0), (FEW_MARK, 1.0, float(FEW)), (MANY_MARK, float(FEW), float(MANY)))
-"""For each mark, the number of occurrences without it, and with it."""
+"""For each mark, how often a term counts without it, and with it."""
 _MARK_COUNTS = ((MANY_MARK, MANY), (FEW_MARK, FEW), (TOOLS_MARK, TOOLS_COUNT))
 
 _COUNT_MESSAGES = """

@@ -19,15 +19,14 @@ from core.text.normalize import WORD_PATTERN, comparison_form, indexed_words
 MAX_TERM_CHARS = 200
 """Longer terms are cut. PostgreSQL allows 2 KB."""
 MAX_VECTOR_BYTES = 900_000
-"""A vector has only as many of the first terms as fit. PostgreSQL allows 1 MB."""
+"""A vector contains as many terms as fit into this size. PostgreSQL allows 1 MB."""
 MAX_POSITION = 16_383
 FIELD_GAP = 16
-"""The words of tool calls follow those of the text at this distance, so that no phrase spans both.
-"""
+"""The distance between the words of the text and those of tool calls, so no phrase spans both."""
 FEW, MANY = 2, 4
-"""A term that occurs this often is indexed with a mark, too."""
+"""A term that occurs at least this often is also indexed with a mark."""
 FEW_MARK, MANY_MARK, TOOLS_MARK = "+2", "+4", "+0"
-"""What follows a term that occurs twice, four times, or only in tool calls."""
+"""The marks after a term that occurs twice, four times, or only in tool calls."""
 
 
 class Vector(NamedTuple):

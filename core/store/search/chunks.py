@@ -39,10 +39,8 @@ chunk, and the other 9 become the next chunk.
 Chunks find as much as whole sessions would, and a search reads less.
 """
 LONG_MESSAGE_CHARS = 4_096
-"""A message that is longer than this is a chunk of its own. Platforms send no messages that long.
-
-Otherwise a chunk of long messages could be so large that indexing it blocks all other writers.
-"""
+"""A longer message is a chunk of its own. Platforms send no messages that long. A chunk of several
+such messages could block all other writers while it is indexed."""
 STEP_MESSAGES = 500
 STEP_CHARS = 50_000
 """A step ends after this many characters, so that other writers don't wait long."""

@@ -35,14 +35,14 @@ from core.text.terms import has_cached_terms, is_about_self, message_terms
 # --- Limits ---
 
 SMALL_SHARE = 0.2
-"""If the scopes of a query have a smaller share of all chunks than this, the search includes the
-words that mark these scopes."""
+"""If the scopes of a query contain a smaller share of all chunks than this, the search also uses
+the words that mark these scopes."""
 MAX_LATEST_SESSIONS = 1_000
 """A query without words finds messages only in this many of the latest sessions."""
 MAX_CHUNKS = 40
 MAX_CHUNKS_FOR_TURN = 10
-"""A search for a turn needs few passages. With 10 chunks, LoCoMo's hit@1 / hit@5 are 78.3 / 93.8;
-with 40 chunks, they are 78.2 / 93.9."""
+"""A search for a turn reads this many chunks, because it needs few passages. With 10 chunks,
+LoCoMo's hit@1 / hit@5 are 78.3 / 93.8. With 40, they are 78.2 / 93.9."""
 RANKED_CHUNKS = 3_000
 LINEAGES_READ = 12
 """Each part of the candidates has the messages of at most this many lineages."""
@@ -549,7 +549,7 @@ STALE_KEY = "index_stale"
 VERSION_KEY = "index_version"
 """A key of `state_meta`: the `TERMS_VERSION` with which the indexes were built."""
 CHUNKED_UNTIL_KEY = "chunked_until"
-"""A key of `state_meta`: the last message that was considered for a chunk."""
+"""A key of `state_meta`: the last message that was put into a chunk or skipped."""
 _IS_FRESH = """
 SELECT 1 FROM state_meta WHERE key = :key AND value = :version AND NOT EXISTS (
     SELECT 1 FROM state_meta WHERE key = :stale

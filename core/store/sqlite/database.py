@@ -54,7 +54,8 @@ LOCK_RETRY_S = 0.02
 LOG_BYTES = 8_000_000  # writes try to truncate a log that a long read has let grow beyond this
 LOG_STEP_BYTES = 1_000_000
 LOG_STEP_WRITES = 500
-"""After a failed attempt, the next one follows so much growth or so many writes later."""
+"""After a failed attempt to truncate the log, a write tries again once the log has grown by
+`LOG_STEP_BYTES`, or after `LOG_STEP_WRITES` writes."""
 LOG_FULL_BYTES = 12_000_000  # `wait_for_log_space` waits while the log is larger than this
 LOG_TIMEOUT_MS = 200
 """How long a write that truncates the log waits for readers. Short reads end sooner."""
@@ -64,9 +65,10 @@ INLINE_READ_S = 0.002
 PROGRESS_STEPS = 1_000
 """An inline read checks its limit after this many steps of SQLite's virtual machine (0.1 ms)."""
 SHORT_WRITE_S = 0.001
-"""Short writes run inline while their mean duration is below this. A switch takes a tenth."""
+"""Short writes run inline while their mean duration is below this, in seconds. A switch between
+threads takes a tenth of it."""
 SHORT_WRITES = 32
-"""One in this many short writes runs in the writer's thread, where SQLite may copy the log. Their
+"""One in this many short writes runs in the writer's thread, where SQLite may copy the log. The
 mean duration is a moving average over about as many writes."""
 
 

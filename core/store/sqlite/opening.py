@@ -19,7 +19,7 @@ from core.store.sqlite.faults import is_busy
 from core.store.sqlite.schema import SCHEMA_VERSION, register_functions
 
 READ_TIMEOUT_MS = 4_000
-"""How long a read waits for a program that has locked the whole file, which few programs do."""
+"""How long a read waits for a program that has locked the whole file, which is rare."""
 OPEN_TIMEOUT_MS = 10_000
 """How long opening waits for another process that writes."""
 LOG_TIMEOUT_S = 10.0
@@ -36,12 +36,12 @@ To begin with an empty memory on purpose, delete this file and state.db.
 """
 
 COPY_SUFFIX = ".before-upgrade"
-"""The suffix of the copy that stands next to state.db during an upgrade. See `upgrade.py`."""
+"""The suffix of the copy next to state.db during an upgrade. See `upgrade.py`."""
 SECURE_DELETE = "PRAGMA secure_delete = ON"
 """Makes SQLite overwrite deleted text with zeros."""
 
 FOREIGN_KEYS = "PRAGMA foreign_keys = ON"
-"""Makes SQLite also delete the rows that belong to a deleted row, in a schema that says so."""
+"""Makes SQLite also delete dependent rows, where the schema says so."""
 
 SQLITE_VERSION = sqlite3.sqlite_version_info
 MIN_SQLITE_VERSION = (3, 37, 0)  # for RETURNING (3.35) and STRICT tables (3.37)

@@ -39,7 +39,8 @@ _CREATE_LOST_PEOPLE = """
 INSERT INTO people (id)
 SELECT DISTINCT person_id FROM accounts WHERE person_id NOT IN (SELECT id FROM people)
 """
-"""The file then doesn't say who the owner is. The settings name the owner at the next start."""
+"""Creates a person for each account that has lost its own. The new file doesn't say who the owner
+is, but the settings do at the next start."""
 _CREATE_LOST_FILES = """
 INSERT INTO files (hash, type, size)
 SELECT hash, MAX(mime), MAX(size) FROM (
@@ -48,7 +49,7 @@ SELECT hash, MAX(mime), MAX(size) FROM (
     UNION ALL SELECT hash, 'application/octet-stream', 0 FROM file_parts
 ) WHERE hash NOT IN (SELECT hash FROM files) GROUP BY hash
 """
-"""Makes rows for files whose own row is lost, so that their text can still be found."""
+"""Creates rows for files whose own row is lost, so their text can still be found."""
 _SELECT_SESSION_SCOPES = "SELECT id, scope_id FROM sessions INDEXED BY sessions_by_scope"
 _CREATE_LOST_SESSIONS = """
 INSERT INTO sessions (id, address_id, scope_id, title, started_at, last_at, ended_at, end_reason,
@@ -62,8 +63,8 @@ SELECT session_id, address_id, COALESCE((
 FROM messages WHERE session_id NOT IN (SELECT id FROM sessions)
 GROUP BY session_id HAVING scope IS NOT NULL
 """
-"""Makes sessions for messages whose own session is lost. An index has their scope. If it can't be
-read, the scope is that of their chat. `count` is the column with the number of messages."""
+"""Creates sessions for messages whose own session is lost. An index has their scope. If it can't be
+read, they get the scope of their chat. `count` is the column with the number of messages."""
 
 
 @dataclass(kw_only=True)

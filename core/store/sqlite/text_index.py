@@ -30,9 +30,9 @@ Older matches are ranked only if the caller needs more results, because ranking 
 time of a search.
 """
 NEWEST_UNSPACED_RANKED = 300
-"""The same limit for words of scripts without spaces, such as Chinese: they match more messages."""
+"""The same limit for scripts without spaces, such as Chinese, whose words match more messages."""
 COMMON_FACT_COUNT = 2_000
-"""A word that occurs in more facts isn't searched, unless all words of the query do."""
+"""A word in more facts than this is ignored, unless all words of the query are that common."""
 
 # --- Expressions of FTS5 ---
 
