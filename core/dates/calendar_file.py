@@ -76,12 +76,10 @@ def read_calendar(content: bytes, now: datetime, zone: ZoneInfo) -> list[Calenda
     """
     if len(content) > MAX_FILE_BYTES:
         raise Refused("calendar_file_too_large")
+    components = []
     try:
-        components = [
-            component
-            for calendar in Calendar.from_ical(content, multiple=True)
-            for component in calendar.walk()
-        ]
+        for calendar in Calendar.from_ical(content, multiple=True):
+            components += calendar.walk()
     except (ValueError, KeyError, IndexError) as error:
         raise Refused("not_a_calendar_file", reason=str(error)[:80]) from error
     return list(_read_items(components, now, zone))

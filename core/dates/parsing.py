@@ -152,9 +152,9 @@ def _seems_to_contain_time(text: str, now: datetime, zone: ZoneInfo) -> bool:
     """Return whether a reminder's text starts or ends with words that may be part of its time."""
     if _NUMBER_FIRST.match(text):
         return True
-    rest = read_request(text[:MAX_REQUEST_CHARS], now, zone, is_request=True)
-    is_at_end = text.startswith(rest.task) or text.endswith(rest.task)
-    return rest.names_time and is_at_end
+    reading = read_request(text[:MAX_REQUEST_CHARS], now, zone, is_request=True)
+    is_at_end = text.startswith(reading.task) or text.endswith(reading.task)
+    return reading.names_time and is_at_end
 
 
 def _parse_other(
@@ -164,10 +164,9 @@ def _parse_other(
 
     Raises Refused if `reading` has a time that can't be used.
     """
-    foreign = None if reading.names_time else _parse_foreign(line, now, zone)
-    if foreign is None and reading.names_time:
+    if reading.names_time:
         raise Refused(_PROBLEM_KEYS[reading.problem or Problem.VAGUE])
-    return foreign
+    return _parse_foreign(line, now, zone)
 
 
 def _add_question_mark(text: str, line: str) -> str:
@@ -184,11 +183,12 @@ def _add_question_mark(text: str, line: str) -> str:
 def _parse_rules(match: re.Match[str], zone: ZoneInfo) -> ParsedSchedule:
     """Read the rules of RFC 5545 that `format_rules` writes."""
     recurrences = []
-    own_zone = zone.key
+    zone_name = zone.key
     for rule in _RULE.finditer(match[1]):
         recurrences.append(f"{rule[1]}\n{rule[3]}")
-        own_zone = rule[2] or own_zone
-    schedule = Schedule(zone=own_zone, recurrences=tuple(recurrences))
+        if rule[2]:
+            zone_name = rule[2]
+    schedule = Schedule(zone=zone_name, recurrences=tuple(recurrences))
     return ParsedSchedule(schedule=schedule, text=(match[2] or "").strip(), is_certain=True)
 
 
@@ -258,13 +258,15 @@ def _parse_foreign(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule |
     if script is None:
         return None
     here = now.astimezone(zone).replace(tzinfo=None, microsecond=0)
-    for piece, rest in _edge_pieces(line):
+    for piece, task in _edge_pieces(line):
         wall_time = _read_foreign(piece.strip().rstrip(".!? ").lower(), script, here)
-        moment = resolve_wall_time(wall_time, zone) if wall_time else None
-        if moment is not None and moment > now:
+        if wall_time is None:
+            continue
+        moment = resolve_wall_time(wall_time, zone)
+        if moment > now:
             return ParsedSchedule(
                 schedule=Schedule(zone=zone.key, at=moment),
-                text=rest.strip(" \t\n,;:"),
+                text=task.strip(" \t\n,;:"),
                 is_certain=False,
             )
     return None

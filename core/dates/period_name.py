@@ -49,15 +49,16 @@ def _read_figures(words: list[str], today: date, zone: ZoneInfo) -> Interval | N
     """
     cursor = WordCursor(words)
     cursor.take("in", "on", "since")
-    interval: Interval | None = None
-    if moment := cursor.read_instant():
+    moment = cursor.read_instant()
+    day = cursor.read_number_date() if moment is None else None
+    if not cursor.is_done:
+        return None
+    if moment is not None:
         if moment.tzinfo is not None:
             moment = moment.astimezone(zone).replace(tzinfo=None, fold=0)
-        interval = moment, moment + timedelta(minutes=1)
-    elif day := cursor.read_number_date():
-        latest = _latest_date(day, today)
-        interval = _whole_days(latest, latest) if latest else None
-    return interval if cursor.is_done else None
+        return moment, moment + timedelta(minutes=1)
+    latest = None if day is None else _latest_date(day, today)
+    return None if latest is None else _whole_days(latest, latest)
 
 
 def _latest_date(day: Day, today: date) -> date | None:

@@ -152,12 +152,15 @@ def find_periods(text: str, today: date) -> tuple[tuple[int, int], ...]:
     `today` is the day on which the text was written. A recurring period results in one period per
     occurrence, from `RECURRENCE_YEARS` years ago until next year.
     """
+    occurrences: list[tuple[date, date]] = []
     try:
-        periods = _parse(tokenize(text), today)[:MAX_PERIODS]
-        spans = [span for period in periods for span in _occurrences(period, today)]
+        for period in _parse(tokenize(text), today)[:MAX_PERIODS]:
+            occurrences += _occurrences(period, today)
     except (OverflowError, ValueError):
         return ()  # before year 1 or after year 9999
-    return tuple((first.toordinal(), last.toordinal()) for first, last in dict.fromkeys(spans))
+    return tuple(
+        (first.toordinal(), last.toordinal()) for first, last in dict.fromkeys(occurrences)
+    )
 
 
 def parse_named_period(text: str, today: date) -> tuple[date, date] | None:
@@ -595,9 +598,11 @@ def _narrow(period: Period, tokens: Sequence[Token]) -> Period:
         return Period(day, day)
     if length <= 31 * ONE_DAY:
         return period
-    if month := _find(tokens, Kind.MONTH):
+    month = _find(tokens, Kind.MONTH)
+    if month is not None:
         return _move_to_year(_read_month([month], period.first)[0], period.first.year)
-    if season := _find(tokens, Kind.SEASON):
+    season = _find(tokens, Kind.SEASON)
+    if season is not None:
         return _move_to_year(_read_season([season], period.first)[0], period.first.year)
     return period
 

@@ -234,10 +234,10 @@ def format_duration(seconds: float) -> str:
 
 def split_duration(seconds: float) -> list[tuple[int, str]]:
     """Split a length of time into its two largest adjacent units: 1 day, 3 hours."""
-    rest = max(int(seconds), 0)
+    remaining_s = max(int(seconds), 0)
     parts: list[tuple[int, str]] = []
-    for size, name in _UNITS:
-        count, rest = divmod(rest, size)
+    for size_s, name in _UNITS:
+        count, remaining_s = divmod(remaining_s, size_s)
         if count:
             parts.append((count, name))
         elif parts:

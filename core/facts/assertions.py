@@ -73,11 +73,13 @@ class Statement:
         self.figures = tuple(dict.fromkeys(figures))
 
         # A message must contain most of the other words.
-        name_terms = {term for name in (*proper_names, *months) for term in word_terms(name)}
+        other_terms = set(generic_words)
+        for name in (*proper_names, *months):
+            other_terms.update(word_terms(name))
         words = [
             term
             for term in word_terms(self.content)
-            if term not in name_terms and term not in generic_words and not term.isdecimal()
+            if term not in other_terms and not term.isdecimal()
         ]
         self.words = tuple(dict.fromkeys(words))
 
@@ -268,12 +270,12 @@ def resolve_owner(content: str) -> str | None:
     This is ``me``, or a relation such as ``my sister`` for "the user's sister …". Return None if
     the statement is about another person.
     """
-    rest = evidence_pattern("user").sub(" ", content, count=1)
-    relation = _OWN_RELATION.match(rest)
+    without_user = evidence_pattern("user").sub(" ", content, count=1)
+    relation = _OWN_RELATION.match(without_user)
     if relation is not None:
         return entity_key(f"my {relation['relation']}")
-    if evidence_pattern("unspaced_relation").match(rest):
+    if evidence_pattern("unspaced_relation").match(without_user):
         return None
-    if evidence_pattern("other_subject").match(rest):
+    if evidence_pattern("other_subject").match(without_user):
         return None
     return ME

@@ -195,7 +195,7 @@ def find_actor(text: str) -> str:
 @lru_cache(maxsize=500)
 def topics_of(text: str) -> frozenset[str]:
     """Return the topics that a text mentions, such as "home"."""
-    return frozenset(topic for topics in topic_words_in(text).values() for topic in topics)
+    return frozenset().union(*topic_words_in(text).values())
 
 
 def topics_of_people(text: str) -> frozenset[str]:
@@ -237,7 +237,9 @@ def topic_query(text: str) -> str:
                 lists.append(words_by_language[language].replace("_", " ").split())
                 lists.append(words_by_language.get(NAMES, "").split())
     # The first words of each topic come first, because the number of words is limited.
-    words = [word for position in zip_longest(*lists) for word in position if word]
+    words: list[str] = []
+    for words_at_position in zip_longest(*lists):
+        words += filter(None, words_at_position)
     return " OR ".join(list(dict.fromkeys(words))[:MAX_QUERY_WORDS])
 
 

@@ -177,11 +177,10 @@ def fact_from_claim(
 
 def is_alias(claim: Claim) -> bool:
     """Return whether a claim gives someone another name: "call me Jo", "my sister is Ana"."""
-    subject, _, rest = (claim.attribute or "").partition("|")
-    if subject != ME or not rest:
+    subject, *parts = (claim.attribute or "").split("|")
+    if subject != ME or not parts:
         return False
-    attribute = rest.split("|")[0]
-    return attribute == ALIAS_ATTRIBUTE or attribute in relation_words()
+    return parts[0] == ALIAS_ATTRIBUTE or parts[0] in relation_words()
 
 
 def mentions_change(text: str) -> bool:
@@ -194,6 +193,7 @@ def mentions_change(text: str) -> bool:
     is_short = len(plain) <= MAX_CORRECTION_CHARS
     if is_short and plain.startswith(correction_openings()):
         return True
+    # The signs are grouped by their first one or two characters.
     starts = {*plain, *map(add, plain, plain[1:])}
     groups = change_signs()
     for start in starts & groups.keys():

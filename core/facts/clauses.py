@@ -187,7 +187,10 @@ class SplitSentence:
 
     @property
     def tokens(self) -> tuple[Token, ...]:
-        return tuple(token for clause in self.clauses for token in clause.tokens)
+        tokens: list[Token] = []
+        for clause in self.clauses:
+            tokens += clause.tokens
+        return tuple(tokens)
 
     @property
     def plain(self) -> str:
@@ -453,42 +456,42 @@ def _unspaced_relations() -> tuple[str, ...]:
     return tuple(word for word in _relation_forms() if is_unspaced(word) and len(word) > 0)
 
 
-def is_same_word(one: Token, other: Token) -> bool:
+def is_same_word(word: Token, other: Token) -> bool:
     """Return whether two words mean the same, apart from endings, units and small typos."""
-    if one.number is not None and other.number is not None:
-        return one.number == other.number
-    if one.number is not None or other.number is not None:
-        return False
-    if one.form == other.form:
+    if word.number is not None or other.number is not None:
+        return word.number == other.number
+    if word.form == other.form:
         return True
-    is_short_name = one.is_name and other.is_name and len(one.form) < MIN_TYPO_NAME_LETTERS
-    if is_short_name and not _share_stem(one.form, other.form):
+    are_names = word.is_name and other.is_name
+    is_short = len(word.form) < MIN_TYPO_NAME_LETTERS
+    if are_names and is_short and not _share_stem(word.form, other.form):
         return False
-    return _are_alike(one.form, other.form)
+    return _are_alike(word.form, other.form)
 
 
 @lru_cache(maxsize=20_000)
-def _are_alike(one: str, other: str) -> bool:
-    if _unit_of(one) is not None and _unit_of(one) == _unit_of(other):
+def _are_alike(form: str, other: str) -> bool:
+    if _unit_of(form) is not None and _unit_of(form) == _unit_of(other):
         return True
-    if is_unspaced(one) or is_unspaced(other):
-        return bool(_HANGUL.search(one)) and len(one) > 1 and one[:2] == other[:2]
-    if _base_of(one) == _base_of(other) or _share_stem(one, other):
+    if is_unspaced(form) or is_unspaced(other):
+        return bool(_HANGUL.search(form)) and len(form) > 1 and form[:2] == other[:2]
+    if _base_of(form) == _base_of(other) or _share_stem(form, other):
         return True
-    if one.removesuffix("ies") + "y" == other or other.removesuffix("ies") + "y" == one:
+    if form.removesuffix("ies") + "y" == other or other.removesuffix("ies") + "y" == form:
         return True
-    return _is_typo(one, other)
+    return _is_typo(form, other)
 
 
-def _share_stem(one: str, other: str) -> bool:
+def _share_stem(form: str, other: str) -> bool:
     """Return whether two words differ only in a short ending."""
-    short, long = sorted((one, other), key=len)
-    shared = 0
-    while shared < len(short) and short[shared] == long[shared]:
-        shared += 1
-    if shared < 3 or len(long) - shared > 4:
+    short, long = sorted((form, other), key=len)
+    stem_length = 0
+    while stem_length < len(short) and short[stem_length] == long[stem_length]:
+        stem_length += 1
+    if stem_length < 3 or len(long) - stem_length > 4:
         return False
-    return shared >= len(short) - 1 or (shared >= 4 and len(short) - shared <= 3)
+    short_ending = len(short) - stem_length
+    return short_ending <= 1 or (stem_length >= 4 and short_ending <= 3)
 
 
 def _base_of(word: str) -> str:
@@ -511,8 +514,10 @@ def _unit_of(form: str) -> str | None:
 
 @cache
 def _span_words() -> frozenset[str]:
-    lines = _data()["units"]["spans"]
-    return frozenset(_plain(word) for line in lines for word in line.split())
+    words: list[str] = []
+    for line in _data()["units"]["spans"]:
+        words += line.split()
+    return frozenset(map(_plain, words))
 
 
 def is_span(form: str) -> bool:
@@ -545,42 +550,41 @@ def unspaced_spans() -> tuple[str, ...]:
     return tuple(word for word in _span_words() if is_unspaced(word) and len(word) > 1)
 
 
-def _is_typo(one: str, other: str) -> bool:
+def _is_typo(form: str, other: str) -> bool:
     """Return whether one word is the other with a wrong, missing, added or swapped letter.
 
     Long words may have two such mistakes.
     """
-    shorter = min(len(one), len(other))
-    if shorter < MIN_TYPO_LETTERS or abs(len(one) - len(other)) > 2 or one[0] != other[0]:
+    shorter, longer = sorted((len(form), len(other)))
+    if shorter < MIN_TYPO_LETTERS or longer - shorter > 2 or form[0] != other[0]:
         return False
-    allowed = 2 if shorter >= MIN_TWO_TYPOS_LETTERS else 1
-    length = max(len(one), len(other))
+    max_edits = 2 if shorter >= MIN_TWO_TYPOS_LETTERS else 1
+    if _count_edits(form, other) <= max_edits:
+        return True
+    if longer <= MIN_TYPO_LETTERS:
+        return False
     # The corrected word may have another ending, too.
-    forms = [(one, other), (one, other[:-1]), (one[:-1], other)]
-    return any(
-        _count_edits(*pair) <= allowed
-        for pair in forms
-        if length > MIN_TYPO_LETTERS or pair == (one, other)
+    return (
+        _count_edits(form, other[:-1]) <= max_edits or _count_edits(form[:-1], other) <= max_edits
     )
 
 
-def _count_edits(one: str, other: str) -> int:
+def _count_edits(form: str, other: str) -> int:
     """Return the number of edits between two words. Two swapped letters are one edit."""
-    before: list[int] = []
+    row_before: list[int] = []
     row = list(range(len(other) + 1))
-    for index, letter in enumerate(one, 1):
+    for index, letter in enumerate(form, 1):
         current = [index]
         for position, target in enumerate(other, 1):
+            substitution = 0 if letter == target else 1
             cost = min(
-                row[position] + 1,
-                current[position - 1] + 1,
-                row[position - 1] + (letter != target),
+                row[position] + 1, current[position - 1] + 1, row[position - 1] + substitution
             )
             is_swap = index > 1 and position > 1 and letter == other[position - 2]
-            if is_swap and one[index - 2] == target:
-                cost = min(cost, before[position - 2] + 1)
+            if is_swap and form[index - 2] == target:
+                cost = min(cost, row_before[position - 2] + 1)
             current.append(cost)
-        before = row
+        row_before = row
         row = current
     return row[-1]
 

@@ -182,11 +182,14 @@ def _correct(fact: Fact, text: str, message: Message, zone: ZoneInfo) -> Claim |
     return None
 
 
-def _have_same_subject(one: str | None, other: str | None) -> bool:
+def _have_same_subject(attribute: str | None, other: str | None) -> bool:
     """Return whether two attributes are equal, apart from a name at the end: "me|sister|ana"."""
-    if not one or not other:
-        return one == other
-    return one == other or one.rpartition("|")[0] == other.rpartition("|")[0] != ME
+    if attribute == other:
+        return True
+    if not attribute or not other:
+        return False
+    without_name = attribute.rpartition("|")[0]
+    return without_name == other.rpartition("|")[0] and without_name != ME
 
 
 def _shares_subject(fact: Fact, text: str) -> bool:

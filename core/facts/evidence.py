@@ -184,36 +184,36 @@ class Evidence:
             message = self.messages[index]
             if sender is not None and message.sender is not None and message.sender.id != sender.id:
                 continue
-            own = extract_own_words(message.text, sender_name=message.sender_name)
+            text = extract_own_words(message.text, sender_name=message.sender_name)
             if with_doubtful:
-                own = self._add_doubtful(own, index)
+                text = self._add_doubtful(text, index)
             question = self._question_before(index)
-            is_short = len(own.split()) <= MAX_YES_WORDS
-            if is_short and question and evidence_pattern("yes").match(own):
-                is_single = len(split_sentences(question)) == 1
-                own = question.rstrip("?？ ") if is_single else own
+            is_short = len(text.split()) <= MAX_YES_WORDS
+            is_yes = is_short and bool(question) and evidence_pattern("yes").match(text) is not None
+            if is_yes and len(split_sentences(question)) == 1:
+                text = question.rstrip("?？ ")
             is_accepted = message.session_id == _NO_SESSION
-            texts.append(TypedText(own, message.created_at.date(), question, is_accepted))
+            texts.append(TypedText(text, message.created_at.date(), question, is_accepted))
         return texts
 
-    def _add_doubtful(self, own: str, index: int) -> str:
+    def _add_doubtful(self, own_words: str, index: int) -> str:
         """Return a message's own words, extended by lines that may be pasted.
 
         These lines are added only if the person's other messages are written in the same way.
         """
         message = self.messages[index]
-        whole = extract_own_words(message.text, with_doubtful=True, sender_name=message.sender_name)
-        doubtful_text = whole.removeprefix(own).strip()
+        extended = extract_own_words(
+            message.text, with_doubtful=True, sender_name=message.sender_name
+        )
+        doubtful_text = extended.removeprefix(own_words).strip()
         if not doubtful_text:
-            return own
-        others = [
-            extract_own_words(
-                self.messages[other].text, sender_name=self.messages[other].sender_name
-            )
-            for other in self._typed_indexes
-            if other != index and self.messages[other].sender == message.sender
-        ]
-        return whole if has_style_of(doubtful_text, others) else own
+            return own_words
+        other_texts = []
+        for other_index in self._typed_indexes:
+            other = self.messages[other_index]
+            if other_index != index and other.sender == message.sender:
+                other_texts.append(extract_own_words(other.text, sender_name=other.sender_name))
+        return extended if has_style_of(doubtful_text, other_texts) else own_words
 
     def describe_missing(self, content: str, names: Sequence[str] = ()) -> str:
         """Return a clause about the names and numbers that no message contains.

@@ -58,12 +58,12 @@ def bundle(parts: Iterable[Phasors]) -> Phasors | None:
     return phasors
 
 
-def similarity(one: Phasors, other: Phasors) -> float:
+def similarity(vector: Phasors, other: Phasors) -> float:
     """Return how similar two vectors are: the mean cosine of their phase differences.
 
     Equal vectors result in 1, and unrelated vectors in about 0.
     """
-    return float(np.mean((one * np.conj(other)).real))
+    return float(np.mean((vector * np.conj(other)).real))
 
 
 def encode(terms: Sequence[str], names: Sequence[str]) -> Phasors | None:

@@ -542,22 +542,18 @@ class FactsProvider(MemoryProvider):
         if not fact.is_open:
             raise ToolError(f"fact_id: fact {fact.id} is already a former fact.")
 
-        reason: str | None = None
         if fact.origin == "person" or fact.is_pinned:
-            reason = word_clause("waits_persons_fact")
+            reason: str | None = word_clause("waits_persons_fact")
         elif context.hold_reason:
             reason = context.hold_reason
         elif report is not None:
             support, reason = await self._find_support(report, context)
-            is_typed_by_other = (
-                support is not None
-                and fact.scope.is_group
-                and support.message.sender != context.sender
-            )
-            if is_typed_by_other:
+            if support is not None and _is_of_other_person(support, fact, context):
                 reason = word_clause("waits_others_words")
             elif support is not None:
                 return await self._update(fact, report, support, context)
+        else:
+            reason = None
         if reason is not None:
             return await self._ask_for_approval(fact, report, reason, context)
 
@@ -683,6 +679,10 @@ class FactsProvider(MemoryProvider):
 
 def _author(context: ToolContext) -> Author:
     return Author(account=context.account, message_id=context.message_id, epoch=context.epoch)
+
+
+def _is_of_other_person(support: Support, fact: Fact, context: ToolContext) -> bool:
+    return fact.scope.is_group and support.message.sender != context.sender
 
 
 def _line_key(fact: Fact) -> str:

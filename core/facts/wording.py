@@ -89,7 +89,7 @@ class AnalyzedText:
 
     def has_word(self, term: str) -> bool:
         """Return whether the text contains a form of a word, or the number that the word means."""
-        if term in self.terms or any(have_same_stem(term, own) for own in self.terms):
+        if term in self.terms or any(have_same_stem(term, text_term) for text_term in self.terms):
             return True
         return _number_words().get(term, -1) in self.numbers
 
@@ -180,22 +180,22 @@ def _parse_han_number(text: str) -> int:
     return 10 * tens + ones
 
 
-def are_forms_of_name(one: str, other: str) -> bool:
+def are_forms_of_name(name: str, other: str) -> bool:
     """Return whether two words may be forms of one name: Anna and Annas, Москва and Москве."""
-    if one.isascii() and other.isascii():
-        short, long = sorted((one, other), key=len)
+    if name.isascii() and other.isascii():
+        short, long = sorted((name, other), key=len)
         return len(short) > 2 and long in (short + "s", short + "es")
-    return have_same_stem(one, other, min_stem=2, max_ending=2)
+    return have_same_stem(name, other, min_stem=2, max_ending=2)
 
 
-def have_same_stem(one: str, other: str, min_stem: int = 3, max_ending: int = 3) -> bool:
+def have_same_stem(word: str, other: str, min_stem: int = 3, max_ending: int = 3) -> bool:
     """Return whether two words differ only in their last letters.
 
     The words must share at least `min_stem` + 1 letters at the beginning, and may differ in at most
     `max_ending` letters at the end.
     """
-    stem_length = max(min_stem + 1, len(one) - max_ending, len(other) - max_ending)
-    return one[:stem_length] == other[:stem_length]
+    stem_length = max(min_stem + 1, len(word) - max_ending, len(other) - max_ending)
+    return word[:stem_length] == other[:stem_length]
 
 
 def is_english(text: str) -> bool:
@@ -203,17 +203,18 @@ def is_english(text: str) -> bool:
     words = words_of(plain_with_offsets(text)[0])
     has_accents = any(not word.isascii() and word.islower() for word in words_of(text))
     min_share = ENGLISH_SHARE_WITH_ACCENTS if has_accents else ENGLISH_SHARE
-    known_words = stop_words()
-    return sum(word in known_words for word in words) >= min_share * len(words)
+    stop_word_list = stop_words()
+    stop_word_count = len([word for word in words if word in stop_word_list])
+    return stop_word_count >= min_share * len(words)
 
 
 def _attributes_of(terms: Iterable[str]) -> frozenset[str]:
     """Return the attributes to which any of the terms belongs."""
-    own_terms = set(terms)
+    term_set = set(terms)
     return frozenset(
         attribute
         for attribute, hints in _terms_by_attribute().items()
-        if not hints.isdisjoint(own_terms)
+        if not hints.isdisjoint(term_set)
     )
 
 

@@ -208,27 +208,27 @@ class Appointments:
         if the time is in the past, or if the account may not create the job.
         """
         async with self._add_lock:
-            job = None
             if origin is not None:
-                job = await self.jobs.find_by_origin(origin, scope)
-            if job is None:
-                now = self.clock.now()
-                next_at = await self._check_new(reading, scope, account, now)
-                job = Job(
-                    schedule=to_recurrences(reading.schedule, now),
-                    text=reading.text,
-                    target=target,
-                    scope=scope,
-                    created_at=now,
-                    account=account,
-                    origin=origin,
-                    is_prompt=reading.is_prompt,
-                    is_watch=reading.is_prompt and find_phrase("watch", reading.text),
-                    next_at=next_at,
-                )
-                job = await self.jobs.add(job, epoch)
-                self.on_change()
-        return job
+                existing_job = await self.jobs.find_by_origin(origin, scope)
+                if existing_job is not None:
+                    return existing_job
+            now = self.clock.now()
+            next_at = await self._check_new(reading, scope, account, now)
+            new_job = Job(
+                schedule=to_recurrences(reading.schedule, now),
+                text=reading.text,
+                target=target,
+                scope=scope,
+                created_at=now,
+                account=account,
+                origin=origin,
+                is_prompt=reading.is_prompt,
+                is_watch=reading.is_prompt and find_phrase("watch", reading.text),
+                next_at=next_at,
+            )
+            job = await self.jobs.add(new_job, epoch)
+            self.on_change()
+            return job
 
     async def approve(
         self,
@@ -294,29 +294,32 @@ class Appointments:
         """
         requester = Requester(scopes=scopes, account=by, epoch=epoch)
         job = await self.find_changeable(job_id, requester, include_ended=action == "restore")
-        now = self.clock.now()
         is_paused = job.paused_at is not None
         if action == "remove":
-            await self.jobs.update(job.id, epoch, ended_at=now, next_at=None)
+            await self.jobs.update(job.id, epoch, ended_at=self.clock.now(), next_at=None)
         elif action == "restore":
             await self._restore(job, epoch)
         elif action == "run":
             await self._run_now(job, epoch, is_owner=by is None)
         elif action == "pause" and not is_paused:
-            await self.jobs.update(job.id, epoch, paused_at=now)
+            await self.jobs.update(job.id, epoch, paused_at=self.clock.now())
         elif action == "resume" and is_paused:
-            next_at = next_due(job.schedule, now)
-            if next_at is None:
-                raise Refused("reminder_time_passed", id=job.id)
-            await self.jobs.update(
-                job.id, epoch, paused_at=None, pause_reason=None, failures=0, next_at=next_at
-            )
+            await self._resume(job, epoch)
         self.on_change()
         if action != "remove":
             job = await self.find_changeable(job.id, requester)
         template: str = words.templates["done"]
         return template.format(
             change=words.templates[f"done_{action}"], job=self.describe_job(job, words)
+        )
+
+    async def _resume(self, job: Job, epoch: ErasureEpoch | None) -> None:
+        """Continue a paused job. Raises Refused if its only time is in the past."""
+        next_at = next_due(job.schedule, self.clock.now())
+        if next_at is None:
+            raise Refused("reminder_time_passed", id=job.id)
+        await self.jobs.update(
+            job.id, epoch, paused_at=None, pause_reason=None, failures=0, next_at=next_at
         )
 
     def describe_time(

@@ -70,9 +70,10 @@ def _replace(task: str, wrong: str, right: str) -> str | None:
     if match is None:
         return None
     before = task[: match.start()]
-    article, _, rest = right.partition(" ")
-    if rest and before.casefold().endswith(f"{article.casefold()} "):
-        right = rest  # Keep "the" once: "take out the milk", "not the milk, the bread".
+    # Keep "the" once: "take out the milk", "not the milk, the bread".
+    article, _, without_article = right.partition(" ")
+    if without_article and before.casefold().endswith(f"{article.casefold()} "):
+        right = without_article
     return f"{before}{right}{task[match.end() :]}"
 
 

@@ -382,11 +382,11 @@ def _revise_without_preposition(
     if split_command("move", text) is None:
         return None
     # Some languages have no word for "at" in a request to move a reminder.
+    languages = (previous.language,)
     for template in list_templates("at"):
         line = template.format(words)
-        if read_request(
-            line, situation.now, situation.zone, (previous.language,), is_request=True
-        ).parts.clocks:
+        reading = read_request(line, situation.now, situation.zone, languages, is_request=True)
+        if reading.parts.clocks:
             return revise_reading(previous, line, situation.now, situation.zone)
     return None
 
@@ -394,12 +394,14 @@ def _revise_without_preposition(
 def _read_other_length(previous: ReminderReading, text: str) -> str | None:
     """Return "in 30 minutes" for "30 actually" after "in 20 minutes", or None."""
     offset = previous.parts.offset
+    if offset is None or not offset.seconds:
+        return None
     words = plain_words(text)
     number = _LENGTH_NUMBER.search(words)
-    if offset is None or not offset.seconds or number is None:
+    if number is None:
         return None
-    rest = _LENGTH_NUMBER.sub("", words).strip()
-    if rest and not is_answer("fillers", rest):
+    other_words = _LENGTH_NUMBER.sub("", words).strip()
+    if other_words and not is_answer("fillers", other_words):
         return None
     unit = "minutes" if offset.seconds % 3600 else "hours"
     return f"in {number[0]} {unit}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import chain
 from typing import Any
 
 from core.text.normalize import language_data, plain_with_offsets
@@ -41,14 +42,14 @@ def is_answer(kind: str, text: str) -> bool:
     words = plain_words(text)
     if not words:
         return any(kind == meaning and thumb in text for thumb, meaning in _THUMBS.items())
-    rest, count = _pattern(kind).subn(" ", words)
-    return count > 0 and not _pattern("fillers").sub(" ", rest).strip()
+    other_words, count = _pattern(kind).subn(" ", words)
+    return count > 0 and not _pattern("fillers").sub(" ", other_words).strip()
 
 
 def split_clauses(text: str) -> tuple[str, str]:
     """Split a message after its first clause: "not Sunday" and "Saturday"."""
-    begin, _, rest = _CLAUSE_END.sub("\n", text.strip(), count=1).partition("\n")
-    return begin, rest.strip()
+    first, _, following = _CLAUSE_END.sub("\n", text.strip(), count=1).partition("\n")
+    return first, following.strip()
 
 
 def drop_denied(text: str) -> str:
@@ -59,9 +60,12 @@ def drop_denied(text: str) -> str:
     named_time = _words_after("instead_of", text)
     if named_time:
         return named_time
-    begin, rest = split_clauses(text)
-    is_denied = any(_begins_with(phrase, plain_words(begin)) for phrase in list_phrases("denial"))
-    return rest if rest and (is_denied or is_answer("no", begin)) else text
+    first, following = split_clauses(text)
+    if not following:
+        return text
+    words = plain_words(first)
+    is_denied = any(_begins_with(phrase, words) for phrase in list_phrases("denial"))
+    return following if is_denied or is_answer("no", first) else text
 
 
 def _begins_with(phrase: str, words: str) -> bool:
@@ -83,8 +87,8 @@ def split_command(kind: str, text: str) -> str | None:
     for pattern in (_edge_pattern(kind, at_end=False), _edge_pattern(kind, at_end=True)):
         match = pattern.search(words)
         if match is not None:
-            rest = words[: match.start()] + " " + words[match.end() :]
-            return " ".join(rest.split())
+            name = f"{words[: match.start()]} {words[match.end() :]}"
+            return " ".join(name.split())
     return None
 
 
@@ -99,8 +103,8 @@ def strip_lead(text: str) -> str:
 
 def drop_phrases(kind: str, text: str) -> str:
     """Return the plain words of a text, without the phrases of a table and filler words."""
-    rest = _pattern(kind).sub(" ", plain_words(text))
-    return " ".join(_pattern("fillers").sub(" ", rest).split())
+    words = _pattern(kind).sub(" ", plain_words(text))
+    return " ".join(_pattern("fillers").sub(" ", words).split())
 
 
 def strip_name(words: str) -> str:
@@ -135,14 +139,16 @@ def list_phrases(kind: str) -> tuple[str, ...]:
     """Return the phrases of a table of `data/dialogue.toml` in plain form, longest first."""
     data: Any = language_data("dialogue", "core.scheduling")[kind]
     texts: Sequence[str] = [data] if isinstance(data, str) else list(data.values())
-    phrases = {plain_words(phrase) for text in texts for phrase in re.split(r"[,\n]", text)}
+    phrases: set[str] = set()
+    for text in texts:
+        phrases.update(map(plain_words, re.split(r"[,\n]", text)))
     return tuple(sorted(filter(None, phrases), key=lambda phrase: (-len(phrase), phrase)))
 
 
 def list_sentences(kind: str) -> tuple[str, ...]:
     """Return the sentences of a table of `data/dialogue.toml`, unchanged and in order."""
     data: Mapping[str, Sequence[str]] = language_data("dialogue", "core.scheduling")[kind]
-    return tuple(sentence for sentences in data.values() for sentence in sentences)
+    return tuple(chain.from_iterable(data.values()))
 
 
 def list_templates(kind: str) -> Sequence[str]:

@@ -97,7 +97,9 @@ def _is_same_task(reading: ParsedSchedule, typed_reading: ParsedSchedule) -> boo
 
 
 def _list_task_words(task: str) -> list[str]:
-    small = {word for language in find_languages(task) for word in small_words(language)}
+    small: set[str] = set()
+    for language in find_languages(task):
+        small.update(small_words(language))
     return [word for word in to_plain(task).split() if word not in small]
 
 

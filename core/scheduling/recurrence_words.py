@@ -120,22 +120,31 @@ def describe_recurrences(
     """
     recurrences = [_Recurrence(text, zone, words) for text in texts]
     if all(recurrence.is_single_day for recurrence in recurrences):
-        clock_times = {time for recurrence in recurrences for time in recurrence.clock_times()}
-        times = words.join_list(sorted(clock_times))
-        return _fill(words, "at", days=recurrences[0].describe_date(), times=times)
+        return _describe_single_day(recurrences, words)
     times_by_days: dict[str, set[str]] = {}
     for recurrence in recurrences:
-        times_of_rule = recurrence.clock_times() if recurrence.has_clock else []
-        if len(texts) > 1 and not recurrence.has_clock:
-            times_of_rule = recurrence.minutes_of_hour()
-        times_by_days.setdefault(recurrence.describe_days(), set()).update(times_of_rule)
+        times = times_by_days.setdefault(recurrence.describe_days(), set())
+        if recurrence.has_clock:
+            times.update(recurrence.clock_times())
+        elif len(texts) > 1:
+            times.update(recurrence.minutes_of_hour())
     days_by_times: dict[tuple[str, ...], list[str]] = {}
-    for days, times_of_days in times_by_days.items():
-        days_by_times.setdefault(tuple(sorted(times_of_days)), []).append(days)
+    for days, times in times_by_days.items():
+        days_by_times.setdefault(tuple(sorted(times)), []).append(days)
     parts = [
-        _add_times(words, words.join_list(days), times) for times, days in days_by_times.items()
+        _add_times(words, words.join_list(days), times_of_days)
+        for times_of_days, days in days_by_times.items()
     ]
     return recurrences[0].add_end(words.join_list(parts))
+
+
+def _describe_single_day(recurrences: Sequence[_Recurrence], words: ScheduleWords) -> str:
+    """Describe recurrences that are due on one day, at different clock times."""
+    clock_times: set[str] = set()
+    for recurrence in recurrences:
+        clock_times.update(recurrence.clock_times())
+    times = words.join_list(sorted(clock_times))
+    return _fill(words, "at", days=recurrences[0].describe_date(), times=times)
 
 
 def has_clock_times(texts: Sequence[str]) -> bool:

@@ -69,9 +69,9 @@ def list_cancelled_names(text: str) -> Iterator[str]:
 def _split_all(text: str) -> list[str]:
     """Return the clauses of a message."""
     clauses: list[str] = []
-    rest = text
-    while rest:
-        clause, rest = split_clauses(rest)
+    remaining_text = text
+    while remaining_text:
+        clause, remaining_text = split_clauses(remaining_text)
         clauses.append(clause)
     return clauses
 

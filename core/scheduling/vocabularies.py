@@ -72,20 +72,20 @@ class Vocabulary(NamedTuple):
         """
         words = self.prepare(text)
         roles: set[str] = set()
-        rest: list[str] = []
+        other_words: list[str] = []
         position = 0
         while position < len(words):
-            match = next(self._match(words, position), None)
-            if match is None:
-                end = max(self._end_of_word(words, position), position + 1)
-                rest.append(words[position:end])
-            else:
-                end = match[0]
-                roles.add(match[1])
+            longest_match = next(self._match(words, position), None)
+            if longest_match is not None:
+                position, role = longest_match
+                roles.add(role)
                 # The words before and after a phrase stay apart.
-                rest.append(" ")
-            position = end
-        return frozenset(roles), " ".join("".join(rest).split())
+                other_words.append(" ")
+            else:
+                end = max(self._end_of_word(words, position), position + 1)
+                other_words.append(words[position:end])
+                position = end
+        return frozenset(roles), " ".join("".join(other_words).split())
 
     def _match(self, words: str, position: int) -> Iterator[tuple[int, str]]:
         """Yield the end and the role of each phrase at a position, the longest phrase first."""

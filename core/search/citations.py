@@ -78,7 +78,7 @@ class CitedFile(NamedTuple):
 CitedSource = CitedMessage | RecalledMessage | CitedFact | CitedFile
 
 
-class _Given(NamedTuple):
+class _CitableSources(NamedTuple):
     """The sources in a conversation that the model may cite."""
 
     messages: Mapping[int, CitedMessage | RecalledMessage]
@@ -96,16 +96,16 @@ def number_citations(text: str, rows: Sequence[Message]) -> tuple[str, list[Cite
     """
     if CITATION.search(text) is None:
         return text, []
-    given = _list_given(rows)
+    citable = _list_citable(rows)
     cited: list[CitedSource] = []
     pieces: list[str] = []
     position = 0
     last_number = 0
     for mark in CITATION.finditer(text):
-        between = text[position : mark.start()]
-        pieces.append(between)
+        text_before = text[position : mark.start()]
+        pieces.append(text_before)
         position = mark.end()
-        source = _find_source(mark, given)
+        source = _find_source(mark, citable)
         if source is None:
             continue
         if source not in cited:
@@ -113,14 +113,15 @@ def number_citations(text: str, rows: Sequence[Message]) -> tuple[str, list[Cite
                 continue
             cited.append(source)
         number = cited.index(source) + 1
-        if between or number != last_number:
+        is_repeated = not text_before and number == last_number
+        if not is_repeated:
             pieces.append(f"{mark['space']}[{number}]")
         last_number = number
     pieces.append(text[position:])
     return "".join(pieces), cited
 
 
-def _list_given(rows: Sequence[Message]) -> _Given:
+def _list_citable(rows: Sequence[Message]) -> _CitableSources:
     """Return the sources that the messages of a conversation contain."""
     messages: dict[int, CitedMessage | RecalledMessage] = {}
     fact_ids: set[int] = set()
@@ -137,19 +138,19 @@ def _list_given(rows: Sequence[Message]) -> _Given:
                 else:
                     fact_ids.add(number)
     messages |= {message.message_id: message for message in _list_returned(rows)}
-    return _Given(messages, frozenset(fact_ids), frozenset(_list_file_ids(rows)))
+    return _CitableSources(messages, frozenset(fact_ids), frozenset(_list_file_ids(rows)))
 
 
-def _find_source(mark: re.Match[str], given: _Given) -> CitedSource | None:
+def _find_source(mark: re.Match[str], citable: _CitableSources) -> CitedSource | None:
     """Return the source that a mark names, or None if the conversation doesn't contain it."""
     if mark["message_id"]:
-        return given.messages.get(int(mark["message_id"]))
+        return citable.messages.get(int(mark["message_id"]))
     if mark["fact_id"]:
         fact_id = int(mark["fact_id"])
-        return CitedFact(fact_id) if fact_id in given.fact_ids else None
+        return CitedFact(fact_id) if fact_id in citable.fact_ids else None
     file_id = int(mark["file_id"])
     label = (mark["part"] or "").strip()
-    return CitedFile(file_id, label) if file_id in given.file_ids else None
+    return CitedFile(file_id, label) if file_id in citable.file_ids else None
 
 
 def add_citable_blocks(messages: Sequence[Json]) -> list[Json]:

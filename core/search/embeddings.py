@@ -111,12 +111,7 @@ class EmbeddingRetriever:
         )
         if batch.last_id == batch.after_id:
             return False
-        texts = []
-        for message in batch.passages:
-            sender = f"{message.name}: " if message.name else ""
-            text = mask_secrets(clean_query(message.text))[:PASSAGE_CHARS]
-            texts.append(self.passage_prefix + sender + text)
-
+        texts = [self._render_passage(message) for message in batch.passages]
         started_s = monotonic()
         try:
             new_vectors = await self._embed_passages(texts)
@@ -124,16 +119,25 @@ class EmbeddingRetriever:
             self._pause(error)
             return False
         if texts:
-            # Grow the batch to the size that would have taken `BATCH_S`, but at most double it.
-            texts_per_s = len(texts) / max(monotonic() - started_s, 0.001)
-            fitting = round(BATCH_S * texts_per_s)
-            self._batch_size = max(1, min(fitting, 2 * self._batch_size, MAX_BATCH))
+            self._adapt_batch_size(len(texts), monotonic() - started_s)
         await self.database.write(
             lambda connection: vectors.store_vectors(
                 connection, self.model, self._vector_bytes, batch, new_vectors
             )
         )
         return True
+
+    def _render_passage(self, message: vectors.UnembeddedMessage) -> str:
+        """Return the text of a message as it is sent to the service: with its sender, shortened."""
+        sender = f"{message.name}: " if message.name else ""
+        text = mask_secrets(clean_query(message.text))[:PASSAGE_CHARS]
+        return self.passage_prefix + sender + text
+
+    def _adapt_batch_size(self, text_count: int, duration_s: float) -> None:
+        """Set the batch to the size that would have taken `BATCH_S`, but at most double it."""
+        texts_per_s = text_count / max(duration_s, 0.001)
+        fitting_count = round(BATCH_S * texts_per_s)
+        self._batch_size = max(1, min(fitting_count, 2 * self._batch_size, MAX_BATCH))
 
     async def probe(self) -> str:
         """Send one word to the service, and return a sentence about its answer.

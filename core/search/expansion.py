@@ -418,17 +418,11 @@ class ExpandedRecall:
             replace(session, summary=summaries.get(session.session.id))
             for session in results.sessions
         )
+        results = replace(results, sessions=sessions)
         if not problems:
-            return replace(results, sessions=sessions)
-        failure = Sentence("recall_not_summarized")
-        if summaries:
-            missing = len(sessions) - len(summaries)
-            values = {"missing": missing, "count": len(sessions)}
-            failure = Sentence("recall_some_not_summarized", values)
-        for problem in join_notes(tuple(problems)):
-            failure = _add_reason(failure, problem)
-        notes = join_notes(results.notes, (failure,))
-        return replace(results, sessions=sessions, notes=notes)
+            return results
+        failure = _describe_missing_summaries(problems, len(sessions), len(summaries))
+        return replace(results, notes=join_notes(results.notes, (failure,)))
 
     async def _summarize(self, result: FoundSession, query: SearchQuery, length_chars: int) -> str:
         """Return a summary of what a session says about the query.
@@ -492,11 +486,24 @@ def _select_hits(hits: Sequence[Hit], numbers: Sequence[int]) -> list[int]:
     ]
 
 
+def _describe_missing_summaries(
+    problems: Sequence[Sentence], session_count: int, summary_count: int
+) -> Sentence:
+    """Return a note that says how many summaries are missing, and why."""
+    note = Sentence("recall_not_summarized")
+    if summary_count:
+        values = {"missing": session_count - summary_count, "count": session_count}
+        note = Sentence("recall_some_not_summarized", values)
+    for problem in join_notes(tuple(problems)):
+        note = _add_reason(note, problem)
+    return note
+
+
 def _list_different(searches: Sequence[str], question: str) -> list[str]:
     """Return up to `MAX_SEARCHES` searches that differ from the question and from each other."""
-    asked = " ".join(question.split()).casefold()
+    folded_question = " ".join(question.split()).casefold()
     lines = dict.fromkeys(" ".join(search.split()) for search in searches)
-    return [line for line in lines if line.casefold() != asked][:MAX_SEARCHES]
+    return [line for line in lines if line.casefold() != folded_question][:MAX_SEARCHES]
 
 
 def _is_shown(message: Message, hidden: Window) -> bool:

@@ -67,28 +67,26 @@ def fuse_matches(ranking: RankedMatches, others: Sequence[WeightedMatches]) -> R
     """
     if not any(other.matches for other in others):
         return ranking
-    own = WeightedMatches(1.0, ranking.matches)
-    own_roots = list(ranking.scores)
-    if not own_roots:
-        # Without scores, a lineage ranks by its best message.
-        own_roots = [match.root_id for match in ranking.matches]
-    root_rankings = [(own.weight, own_roots)]
-    for other in others:
-        root_rankings.append((other.weight, [match.root_id for match in other.matches]))
-    message_rankings = [
-        (matches_list.weight, [match.message_id for match in matches_list.matches])
-        for matches_list in (own, *others)
-    ]
+    lists = [WeightedMatches(1.0, ranking.matches), *others]
+    message_rankings = []
+    root_rankings = []
+    for weight, matches in lists:
+        message_rankings.append((weight, [match.message_id for match in matches]))
+        root_rankings.append((weight, [match.root_id for match in matches]))
+    if ranking.scores:
+        # In the search itself, lineages have scores of their own.
+        root_rankings[0] = (1.0, list(ranking.scores))
 
-    matches: dict[int, MessageMatch] = {}
-    for matches_list in (*others, own):
-        for match in matches_list.matches:
-            matches[match.message_id] = match
+    matches_by_id: dict[int, MessageMatch] = {}
+    # The search's own matches come last, so they replace those of other lists.
+    for _, matches in (*lists[1:], lists[0]):
+        for match in matches:
+            matches_by_id[match.message_id] = match
     message_scores = fuse_rankings(message_rankings)
     return ranking._replace(
         scores=fuse_rankings(root_rankings),
         matches=[
-            matches[message_id]._replace(score=score)
+            matches_by_id[message_id]._replace(score=score)
             for message_id, score in message_scores.items()
         ],
     )

@@ -445,8 +445,8 @@ def text_for_next_page(text: str) -> str:
 
     The filter comes first, because after an unclosed quotation mark it would be part of a phrase.
     """
-    page, rest = split_page(text)
-    return f"page:{page + 1} {rest}".rstrip()
+    page, text_without_page = split_page(text)
+    return f"page:{page + 1} {text_without_page}".rstrip()
 
 
 def split_page(text: str) -> tuple[int, str]:
@@ -459,12 +459,11 @@ def split_page(text: str) -> tuple[int, str]:
         is_page = (match["key"] or "").lower() == "page" and not match["minus"]
         number = _parse_number(_filter_value(match)) if is_page else None
         if number:
-            # Leave out the ``page:`` filter that the text already has.
             page = number
             parts.append(head[position : match.start()])
             position = match.end()
-    rest = "".join([*parts, head[position:], text[MAX_FILTER_TEXT_CHARS:]])
-    return page, rest.strip()
+    parts += [head[position:], text[MAX_FILTER_TEXT_CHARS:]]
+    return page, "".join(parts).strip()
 
 
 def split_filters(text: str) -> tuple[str, list[str]]:

@@ -98,23 +98,19 @@ def build_discovery(
     for row in rows:
         hits[row.message_id] = _build_hit(row, message_scores[row.message_id], highlighter)
 
-    matched = []
+    matched_sessions = []
     for group in page_groups:
         best = group[0]
-        if best.session_id in sessions:
-            matched.append(
-                MatchedSession(
-                    sessions[best.session_id],
-                    best.message_id,
-                    tuple(hits[match.message_id] for match in group),
-                    scores.get(best.root_id, best.score),
-                )
-            )
+        session = sessions.get(best.session_id)
+        if session is not None:
+            group_hits = tuple(hits[match.message_id] for match in group)
+            score = scores.get(best.root_id, best.score)
+            matched_sessions.append(MatchedSession(session, best.message_id, group_hits, score))
     has_more = len(groups) > page.stop
     return SearchResults(
         query=query.text,
         shape="discovery",
-        sessions=tuple(excerpts.load_all_surroundings(matched)),
+        sessions=tuple(excerpts.load_all_surroundings(matched_sessions)),
         messages=tuple(hits[match.message_id] for match in best_messages),
         notes=join_notes(notes, _last_page_notes(query, has_more=has_more)),
         has_more=has_more and query.limits.page < MAX_PAGES,
@@ -372,10 +368,10 @@ def _match_end(match: re.Match[str]) -> int | None:
         return end
     if start > 0 and _LETTERS.match(match.string, start - 1):
         return None
-    rest = _LETTERS.match(match.string, end)
-    if rest is None:
+    following_letters = _LETTERS.match(match.string, end)
+    if following_letters is None:
         return end
-    return rest.end() if match.lastgroup == "prefix" else None
+    return following_letters.end() if match.lastgroup == "prefix" else None
 
 
 SNIPPET_CHARS = 200

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -129,16 +130,22 @@ def _build_query(arguments: _Arguments, context: ToolContext, zone: ZoneInfo) ->
     if arguments.sender and arguments.sender.strip():
         query = filter_by_speaker(query, arguments.sender)
     for key, value in (("before", arguments.before), ("after", arguments.after)):
-        if not value or not value.strip():
-            continue
-        narrow_query = filter_by_time(query, key, value, context.now, zone)
-        if narrow_query is None:
-            raise ToolError(
-                f"{key}: {value[:40]!r} isn't a time I understand. "
-                "Write 2026-05-01, 2026-05 or last week."
-            )
-        query = narrow_query
+        if value and value.strip():
+            query = _limit_by_time(query, key, value, context.now, zone)
     return query
+
+
+def _limit_by_time(
+    query: SearchQuery, key: str, value: str, now: datetime, zone: ZoneInfo
+) -> SearchQuery:
+    """Return the query limited by a time. Raises ToolError if `value` isn't a time."""
+    limited_query = filter_by_time(query, key, value, now, zone)
+    if limited_query is None:
+        raise ToolError(
+            f"{key}: {value[:40]!r} isn't a time I understand. "
+            "Write 2026-05-01, 2026-05 or last week."
+        )
+    return limited_query
 
 
 def _session_limit(arguments: _Arguments) -> int:

@@ -288,20 +288,23 @@ class ClusterReader:
         Examples are the end of "every day until the children are back", the feast of "on midsummer
         at 9" and the day of "on my day off at 9".
         """
-        used_indexes = {
-            index for cluster in selection for index in range(cluster.start, cluster.end)
-        }
+        used_indexes: set[int] = set()
+        for cluster in selection:
+            used_indexes.update(range(cluster.start, cluster.end))
         if parts.repeat is not None and self._has_unread_end(used_indexes):
             return True
-        if parts.is_time and (
-            self._has_unread_rhythm(used_indexes) or self._has_unread_lead(used_indexes)
-        ):
+        if parts.is_time and self._has_unread_rhythm(used_indexes):
+            return True
+        if parts.is_time and self._has_unread_lead(used_indexes):
             return True
         if self._has_unread_words_before_task(selection):
             return True
-        if any(self._precedes_unread_choice(cluster) for cluster in selection):
-            return True
-        return any(self._follows_unread_words(cluster, used_indexes) for cluster in selection)
+        for cluster in selection:
+            if self._precedes_unread_choice(cluster):
+                return True
+            if self._follows_unread_words(cluster, used_indexes):
+                return True
+        return False
 
     def _has_unread_end(self, used_indexes: set[int]) -> bool:
         """Return whether words for a time follow an "until" that isn't part of the time."""
@@ -361,8 +364,9 @@ class ClusterReader:
         """Return whether a token is a word such as "to" or "about"."""
         if index >= len(self._tokens) or self._lexicon.is_unspaced:
             return False
-        rest = self._sentence.text.plain[self._tokens[index].start :]
-        return any(rest.startswith(f"{word} ") for word in self._lexicon.task_starts)
+        start = self._tokens[index].start
+        plain = self._sentence.text.plain
+        return any(plain.startswith(f"{word} ", start) for word in self._lexicon.task_starts)
 
     def _follows_unread_words(self, cluster: Cluster, used_indexes: set[int]) -> bool:
         """Return whether a length, or "on" with other words, comes directly before a time."""

@@ -29,10 +29,13 @@ def next_fixed_dates(month: int, day: int, today: date) -> tuple[date, ...]:
 def next_feast_dates(name: str, days_after: int, today: date) -> tuple[date, ...]:
     """Return the next two dates that are `days_after` days after a movable feast."""
     rule = language_data("feasts", "core.dates")[name]
-    distance = timedelta(days=days_after)
-    years = range(today.year - 1, today.year + MAX_YEARS_SEARCHED)
-    dates = [day + distance for year in years for day in _dates_in_year(rule, year)]
-    return tuple(day for day in dates if day >= today)[:2]
+    dates = []
+    for year in range(today.year - 1, today.year + MAX_YEARS_SEARCHED):
+        for feast in _dates_in_year(rule, year):
+            day = feast + timedelta(days=days_after)
+            if day >= today:
+                dates.append(day)
+    return tuple(dates[:2])
 
 
 def feast_in_year(feast: Token, year: int) -> date | None:

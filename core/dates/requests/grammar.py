@@ -131,8 +131,10 @@ def _read_item(
     rules: Sequence[Rules],
 ) -> Item | None:
     """Return the longest time that begins at `position`, or None."""
-    matches = [pair for group in rules for pair in group.match(kinds, position)]
-    matches.sort(key=lambda pair: -pair[0].end())
+    matches: list[tuple[re.Match[str], Build]] = []
+    for group in rules:
+        matches += group.match(kinds, position)
+    matches.sort(key=lambda candidate: -candidate[0].end())
     for match, build in matches:
         parts = build(Match(match, tokens), context)
         if parts is not None:

@@ -154,12 +154,12 @@ class IntentReader:
 
     def _has_other_words(self) -> bool:
         """Return whether a message contains more than a time: "the alarm at 6 broke"."""
-        in_times = {
-            index for cluster in self._clusters for index in range(cluster.start, cluster.end)
-        }
+        time_indexes: set[int] = set()
+        for cluster in self._clusters:
+            time_indexes.update(range(cluster.start, cluster.end))
         for index, token in enumerate(self._tokens):
             is_word = token.kind is Kind.OTHER and not self._sentence.is_punctuation(token)
-            if is_word and index not in in_times:
+            if is_word and index not in time_indexes:
                 before = self._tokens[index - 1].kind if index else None
                 return before not in (Kind.FOR, Kind.TO, Kind.COMMA, Kind.COLON, Kind.AT_OR_TO)
         return False

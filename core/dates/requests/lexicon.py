@@ -120,23 +120,33 @@ def build_lexicon(language: str, data: Mapping[str, Any]) -> Lexicon:
         alarm=task.get("alarm", ""),
         short_weekdays=_read_short_weekdays(data.get("short_weekdays", {})),
     )
-    for name, phrases in data["tokens"].items():
-        tokens = parse_token_name(name)
-        for phrase in re.split(r"[,\n]", phrases):
-            for form in _expand(phrase):
-                _add_phrase(lexicon, form, tokens)
+    _add_tokens(lexicon, data["tokens"])
     for particle in filter(None, particles):
         _add_phrase(lexicon, particle, (Token(Kind.FILLER),))
     _add_table(lexicon, data.get("numbers", {}), lambda key: Token(Kind.NUMBER, float(key)))
     _add_table(lexicon, data.get("cities", {}), lambda key: Token(Kind.CITY, zone=key))
     _add_table(lexicon, data.get("zones", {}), lambda key: Token(Kind.ZONE, zone=key))
+    _add_zone_cities(lexicon)
+    for lengths in lexicon.lengths.values():
+        lengths.sort(reverse=True)
+    return lexicon
+
+
+def _add_tokens(lexicon: Lexicon, table: Mapping[str, str]) -> None:
+    """Add the phrases of the table `tokens`."""
+    for name, phrases in table.items():
+        tokens = parse_token_name(name)
+        for phrase in re.split(r"[,\n]", phrases):
+            for form in _expand(phrase):
+                _add_phrase(lexicon, form, tokens)
+
+
+def _add_zone_cities(lexicon: Lexicon) -> None:
+    """Add the cities in the names of IANA time zones, such as "Sao Paulo"."""
     for zone in available_timezones():
         area, _, city = zone.rpartition("/")
         if area and area not in ("Etc", "SystemV", "US"):
             _add_phrase(lexicon, city.replace("_", " "), (Token(Kind.CITY, zone=zone),))
-    for lengths in lexicon.lengths.values():
-        lengths.sort(reverse=True)
-    return lexicon
 
 
 def _add_table(
@@ -154,9 +164,10 @@ def _expand(phrase: str) -> list[str]:
     if alternatives is None:
         return [re.sub(r"\s+", " ", phrase)]
     before, after = phrase[: alternatives.start()], phrase[alternatives.end() :]
-    return [
-        form for choice in alternatives[1].split("|") for form in _expand(before + choice + after)
-    ]
+    phrases: list[str] = []
+    for choice in alternatives[1].split("|"):
+        phrases += _expand(before + choice + after)
+    return phrases
 
 
 def _read_short_weekdays(table: Mapping[str, str]) -> ShortWeekdays | None:
@@ -493,16 +504,23 @@ def _join_numbers(tokens: Sequence[Token]) -> Iterator[Token]:
     index = 0
     while index < len(tokens):
         token = tokens[index]
-        rest = tokens[index + 1 : index + 3]
-        if rest and rest[0].kind is Kind.TO and rest[0].start == token.end:
-            rest = rest[1:]  # The hyphen of "forty-five".
+        next_index = index + 1
+        # Skip the hyphen of "forty-five".
+        if next_index < len(tokens) and _is_hyphen_after(tokens[next_index], token):
+            next_index += 1
         is_ten = token.kind is Kind.NUMBER and not token.is_digits and token.number % 10 == 0
-        if is_ten and 20 <= token.number < 100 and rest and _is_small_number(rest[0]):
-            yield token._replace(number=token.number + rest[0].number, end=rest[0].end)
-            index = tokens.index(rest[0], index) + 1
-            continue
+        if is_ten and 20 <= token.number < 100 and next_index < len(tokens):
+            ones = tokens[next_index]
+            if _is_small_number(ones):
+                yield token._replace(number=token.number + ones.number, end=ones.end)
+                index = next_index + 1
+                continue
         yield token
         index += 1
+
+
+def _is_hyphen_after(token: Token, previous: Token) -> bool:
+    return token.kind is Kind.TO and token.start == previous.end
 
 
 def _is_small_number(token: Token) -> bool:

@@ -344,11 +344,13 @@ class _Resolver:
         if not parts.clocks and parts.part is None:
             raise _Unclear(Missing.TIME)
         now = self.here.astimezone(UTC)
-        candidates = [moment for day in days for moment in self._candidate_moments(day)]
-        future = [moment for moment in candidates if moment > now]
-        if not future:
-            raise _Unclear(Missing.TIME, Problem.PAST)
-        return future[0]
+        candidates: list[datetime] = []
+        for day in days:
+            candidates += self._candidate_moments(day)
+        for moment in candidates:
+            if moment > now:
+                return moment
+        raise _Unclear(Missing.TIME, Problem.PAST)
 
     def _candidate_moments(self, day: date) -> list[datetime]:
         """Return the moments on a day that the clock time may mean, the likeliest first."""

@@ -291,28 +291,29 @@ class _Reader:
 
     def _has_other_phrases(self, selection: Sequence[Cluster]) -> bool:
         """Return whether the lexicon knows more words of the message than those of the times."""
-        times_length = sum(
-            token.end - token.start
-            for cluster in selection
-            for token in self._tokens[cluster.start : cluster.end]
-            if token.kind is not Kind.OTHER
-        )
-        return self._known_length() > times_length
+        time_length = 0
+        for cluster in selection:
+            time_length += _measure_known(self._tokens[cluster.start : cluster.end])
+        return _measure_known(self._tokens) > time_length
 
     def _known_length(self) -> int:
         """Return how many characters of the message the lexicon knows."""
-        return sum(
-            token.end - token.start for token in self._tokens if token.kind is not Kind.OTHER
-        )
+        return _measure_known(self._tokens)
 
     def _request_length(self, selection: Sequence[Cluster]) -> int:
         """Return how many characters belong to the request and its times."""
-        asking = sum(token.end - token.start for token in self._tokens if token.kind in ASKING)
-        times = sum(
-            self._tokens[cluster.end - 1].end - self._tokens[cluster.start].start
-            for cluster in selection
-        )
-        return asking + times
+        length = 0
+        for token in self._tokens:
+            if token.kind in ASKING:
+                length += token.end - token.start
+        for cluster in selection:
+            length += self._tokens[cluster.end - 1].end - self._tokens[cluster.start].start
+        return length
+
+
+def _measure_known(tokens: Sequence[Token]) -> int:
+    """Return how many characters the known tokens among `tokens` have."""
+    return sum(token.end - token.start for token in tokens if token.kind is not Kind.OTHER)
 
 
 def _finish(
