@@ -177,10 +177,7 @@ class _MessageRow(NamedTuple):
 
     @property
     def identity(self) -> object:
-        """Identify the message within its session.
-
-        By its external id if it has one, otherwise by its other columns.
-        """
+        """What identifies the message within its session: its external id, or its other columns."""
         if self.external_id is not None:
             return self.external_id
         return (self.created_at, self.role, self.sender_name, self.text)

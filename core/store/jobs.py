@@ -265,12 +265,18 @@ class JobMessages:
             origin="job",
         )
         message_id = append_message(connection, message).id
-        # The answer to a scheduled question is now stored twice, so its message in the cron session
-        # becomes a copy.
-        cron_answer = rows.pick_columns(item, "id", "session_id")
-        if connection.execute(_MARK_AS_COPY, cron_answer).rowcount:
-            connection.execute(_DECREASE_MESSAGE_COUNT, cron_answer)
+        _mark_cron_answer_as_copy(connection, item)
         connection.execute(_SET_MESSAGE_OF_ITEM, {"id": message_id, "key": key})
+
+
+def _mark_cron_answer_as_copy(connection: Connection, item: Row) -> None:
+    """Mark the answer in the cron session as a copy, because the delivery stores it again.
+
+    Does nothing for a reminder, which has no cron session.
+    """
+    cron_answer = rows.pick_columns(item, "id", "session_id")
+    if connection.execute(_MARK_AS_COPY, cron_answer).rowcount:
+        connection.execute(_DECREASE_MESSAGE_COUNT, cron_answer)
 
 
 class Jobs:

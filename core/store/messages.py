@@ -243,20 +243,7 @@ def append_message(connection: Connection, message: Message) -> Message:
     are stored only if they differ from the plain text. Raises StoreError if the session doesn't
     exist.
     """
-    text = rows.clean(message.text)
-    blocks = message.blocks
-    sender = message.sender
-    values = {
-        **rows.field_values(message),
-        "blocks": None if blocks is None else rows.dump_blocks(blocks, text),
-        "sent": None if message.sent_blocks is None else rows.dump_json(message.sent_blocks),
-        "sender_id": None if sender is None else sender.id,
-        "sender_name": None if sender is None else sender.name,
-        "sender_is_anonymous": sender is not None and sender.is_anonymous,
-        "quoted": None if message.quote is None else rows.dump_json(asdict(message.quote)),
-        "created_at": rows.to_timestamp(message.created_at),
-        "usage": None if message.usage is None else rows.dump_json(asdict(message.usage)),
-    }
+    values = _message_values(message)
     # The statement has no RETURNING clause, because SQLite would create a temporary table for the
     # returned row. That takes a fifth of the time.
     insertion = connection.execute(_INSERT_MESSAGE, values)
@@ -274,6 +261,24 @@ def append_message(connection: Connection, message: Message) -> Message:
     connection.execute(_COUNT_MESSAGE, count_values)
     values["id"] = insertion.lastrowid
     return read_message(values[name] for name in (*rows.MESSAGE_FIELDS, "sent"))
+
+
+def _message_values(message: Message) -> dict[str, object]:
+    """Return the columns of a message."""
+    text = rows.clean(message.text)
+    blocks = message.blocks
+    sender = message.sender
+    return {
+        **rows.field_values(message),
+        "blocks": None if blocks is None else rows.dump_blocks(blocks, text),
+        "sent": None if message.sent_blocks is None else rows.dump_json(message.sent_blocks),
+        "sender_id": None if sender is None else sender.id,
+        "sender_name": None if sender is None else sender.name,
+        "sender_is_anonymous": sender is not None and sender.is_anonymous,
+        "quoted": None if message.quote is None else rows.dump_json(asdict(message.quote)),
+        "created_at": rows.to_timestamp(message.created_at),
+        "usage": None if message.usage is None else rows.dump_json(asdict(message.usage)),
+    }
 
 
 def set_sent_blocks(
@@ -475,11 +480,17 @@ class _History:
 
     @property
     def is_visible(self) -> bool:
-        """Return whether the session itself is visible.
+        """Whether the session itself is visible.
 
         Its first exchange may be visible in another session even if the session isn't.
         """
         return any(part[0] == self.session_id and not part[1] for part in self.parts)
+
+    def is_of(
+        self, session_id: int, scopes: frozenset[Scope], parts: Sequence[tuple[Any, ...]]
+    ) -> bool:
+        """Return whether this is the current history of a session in these scopes."""
+        return self.session_id == session_id and self.scopes == scopes and self.parts == parts
 
 
 class HistoryCache:
@@ -533,14 +544,10 @@ class HistoryCache:
     def _load(self, connection: Connection, session: Session, scopes: frozenset[Scope]) -> _History:
         values = {"session": session.id, "scopes": scope_parameter(scopes)}
         parts = [tuple(row) for row in connection.execute(_SELECT_HISTORY_PARTS, values)]
-        kept = self._histories.get(session.address)
+        cached = self._histories.get(session.address)
         history = None
-        if kept is not None and (kept.session_id, kept.scopes, kept.parts) == (
-            session.id,
-            scopes,
-            parts,
-        ):
-            history = _continue_history(connection, kept)
+        if cached is not None and cached.is_of(session.id, scopes, parts):
+            history = _continue_history(connection, cached)
         return history or _load_whole_history(connection, session.id, scopes, parts)
 
     def _forget(self, address: Address) -> None:

@@ -108,24 +108,26 @@ class Preferences:
     async def list_voice_accounts(self) -> list[Account]:
         """Return the accounts that get spoken answers, too."""
         statement = "SELECT account FROM preferences WHERE voice = 'on'"
-        found = await self._database.fetch_all(statement)
-        accounts = [rows.parse_account(row["account"]) for row in found]
-        return [account for account in accounts if account is not None]
+        accounts = []
+        for row in await self._database.fetch_all(statement):
+            account = rows.parse_account(row["account"])
+            if account is not None:
+                accounts.append(account)
+        return accounts
 
     async def list_languages(self) -> dict[str, str]:
         """Return the languages that people and groups have set, by account or group key."""
         statement = "SELECT account, language FROM preferences WHERE language IS NOT NULL"
-        found = await self._database.fetch_all(statement)
-        return {row["account"]: row["language"] for row in found}
+        language_rows = await self._database.fetch_all(statement)
+        return {row["account"]: row["language"] for row in language_rows}
 
     async def list_direct_chats(self) -> dict[tuple[str, str], Account]:
         """Return the accounts that have set a language.
 
         The key of each is the platform and the chat id of its direct chat.
         """
-        found = await self._database.fetch_all(_SELECT_DIRECT_CHATS)
         chats = {}
-        for row in found:
+        for row in await self._database.fetch_all(_SELECT_DIRECT_CHATS):
             account = rows.parse_account(row["account"])
             if account is not None:
                 chats[row["platform"], row["chat_id"]] = account

@@ -125,17 +125,19 @@ class MemoryReviews:
         `scopes` are all scopes of the person. Return None if one of them was reviewed after
         `before`, or while an erasure runs in one of them.
         """
+        values = {
+            "scopes": scope_parameter(scopes),
+            "since": rows.to_timestamp(since),
+            "limit": limit,
+        }
 
         def begin(connection: Connection) -> ReviewMaterial | None:
             """Check that the review is still due, record it, and load the messages."""
-            values = {
-                "scopes": scope_parameter(scopes),
-                "since": rows.to_timestamp(since),
-                "limit": limit,
-            }
-            latest = connection.execute(_SELECT_LATEST_REVIEW, values).fetchone()["at"]
+            reviewed_at = connection.execute(_SELECT_LATEST_REVIEW, values).fetchone()["at"]
+            if reviewed_at is not None and reviewed_at > rows.to_timestamp(before):
+                return None
             epoch = current_epoch(connection, scope_parameter(scopes))
-            if epoch is None or (latest is not None and latest > rows.to_timestamp(before)):
+            if epoch is None:
                 return None
             record = {
                 "scope_id": rows.ensure_scope(connection, due.scope),
@@ -143,8 +145,8 @@ class MemoryReviews:
                 "at": rows.to_timestamp(now),
             }
             connection.execute(_RECORD, record)
-            found = [read_message(row) for row in connection.execute(_SELECT_TYPED, values)]
-            return ReviewMaterial(list(reversed(found)), epoch)
+            latest_first = [read_message(row) for row in connection.execute(_SELECT_TYPED, values)]
+            return ReviewMaterial(latest_first[::-1], epoch)
 
         return await self._database.write(begin)
 
@@ -187,10 +189,15 @@ class MemoryReviews:
 
 
 def _load_rejections(connection: Connection, scopes: frozenset[Scope]) -> dict[str, None]:
-    """Return the digests of the rejected changes in these scopes, oldest first."""
+    """Return the digests of the rejected changes in these scopes, oldest first.
+
+    They are the keys of a dict, which are unique and keep their order.
+    """
     values = {"scopes": scope_parameter(scopes)}
-    found = connection.execute(_SELECT_REJECTIONS, values).fetchall()
-    return dict.fromkeys(digest for row in found for digest in json.loads(row["rejections"]))
+    digests: list[str] = []
+    for row in connection.execute(_SELECT_REJECTIONS, values).fetchall():
+        digests += json.loads(row["rejections"])
+    return dict.fromkeys(digests)
 
 
 def _digest(note: PendingNote) -> list[str]:

@@ -87,21 +87,18 @@ def replay_journal(
     erasures that began, and the days (ISO 8601) of unreadable lines. If state.db has no messages,
     no days are returned, because there was nothing to erase.
     """
-    own_number = epoch_number(connection)
+    backup_epoch = epoch_number(connection)
     # The tokens of the erasures. An erasure may have several lines.
     tokens: set[str] = set()
     unreadable_days: list[str] = []
-    lines = sorted((int(number), *rest) for number, *rest in _JOURNAL_LINE.findall(journal))
-    for number, day, token, ciphertext in lines:
+    lines = [(int(line[1]), line[2], line[3], line[4]) for line in _JOURNAL_LINE.finditer(journal)]
+    for number, day, token, ciphertext in sorted(lines):
         while epoch_number(connection) < number:
             advance_epoch(connection)
-        if number <= own_number:
+        if number <= backup_epoch:
             continue
         try:
-            content = _xor_with_key(connection, token, bytes.fromhex(ciphertext))
-            values = json.loads(content)
-            if _EARLIER_ADDRESS in values:
-                values["address"] = values.pop(_EARLIER_ADDRESS)
+            values = _decrypt_line(connection, token, ciphertext)
         except ValueError:
             unreadable_days.append(day)
             continue
@@ -112,6 +109,15 @@ def replay_journal(
     if not has_messages:
         return len(tokens), ()
     return len(tokens), list(dict.fromkeys(unreadable_days))
+
+
+def _decrypt_line(connection: Connection, token: str, ciphertext: str) -> dict[str, object]:
+    """Return the columns of an erasure. Raises ValueError if the key doesn't fit the line."""
+    content = _xor_with_key(connection, token, bytes.fromhex(ciphertext))
+    values: dict[str, object] = json.loads(content)
+    if _EARLIER_ADDRESS in values:
+        values["address"] = values.pop(_EARLIER_ADDRESS)
+    return values
 
 
 def _xor_with_key(connection: Connection, token: str, content: bytes) -> bytes:

@@ -8,7 +8,7 @@ different words, one of them is closed. All functions run inside their caller's 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -140,12 +140,7 @@ def learn_fact(
     earlier_rivals = [other for other in open_rivals if not _holds_before(fact, other)]
     has_later_rival = len(earlier_rivals) < len(open_rivals)
     if has_later_rival:
-        # The fact is true but no longer holds, as in "I moved to Lisbon in 2019" said after
-        # "I moved to Porto in 2024".
-        later_facts = [other for other in other_values if _holds_before(fact, other)]
-        next_fact = min(later_facts, key=lambda other: other.starts_at)
-        ended_at = max(fact.starts_at, next_fact.starts_at)
-        fact = replace(fact, valid_to=ended_at, closed_at=now, closed_by=next_fact.id)
+        fact = _end_before_next(fact, other_values, now)
     else:
         # A known fact with the same meaning may be preferred. If so, it closes the new fact.
         for other in same_value:
@@ -159,6 +154,18 @@ def learn_fact(
     if fact.is_open:
         _merge_reworded(connection, same_value, fact, author, now)
     return fact
+
+
+def _end_before_next(fact: Fact, other_values: Sequence[Fact], now: datetime) -> Fact:
+    """Return the fact, ended when the first later value of its attribute began to hold.
+
+    The fact is true but no longer holds, as in "I moved to Lisbon in 2019" said after "I moved to
+    Porto in 2024".
+    """
+    later_facts = [other for other in other_values if _holds_before(fact, other)]
+    next_fact = min(later_facts, key=lambda other: other.starts_at)
+    ended_at = max(fact.starts_at, next_fact.starts_at)
+    return replace(fact, valid_to=ended_at, closed_at=now, closed_by=next_fact.id)
 
 
 def _log_learning(connection: Connection, fact: Fact, by: Author | None, now: datetime) -> Author:

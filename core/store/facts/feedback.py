@@ -124,12 +124,13 @@ class AnswerFeedback:
 
 def _find_repeated(connection: Connection, answer: str, values: dict[str, object]) -> list[Fact]:
     """Return the facts that the answer repeats, among those that the model saw or quoted."""
-    shown = connection.execute(_SELECT_MEMORY, values).fetchone()
-    text = f"{answer}\n{(shown and shown['memory']) or ''}"
+    row = connection.execute(_SELECT_MEMORY, values).fetchone()
+    memory = "" if row is None else row["memory"] or ""
+    text = f"{answer}\n{memory}"
     answer_terms = frozenset(terms_of(answer))
     repeated = []
-    for row in connection.execute(_SELECT_MENTIONED, {**values, "text": text}):
-        fact = read_fact(row)
+    for fact_row in connection.execute(_SELECT_MENTIONED, {**values, "text": text}):
+        fact = read_fact(fact_row)
         terms = frozenset(terms_of(fact.content))
         if terms and len(terms & answer_terms) >= MIN_COMMON_SHARE * len(terms):
             repeated.append(fact)

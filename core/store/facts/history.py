@@ -133,8 +133,8 @@ async def find_changed_facts(
     """Return the ids of the facts that have changed since they were learned."""
     ids = encode_list([fact.id for fact in facts])
     values = {"ids": ids, "scopes": scope_parameter(scopes)}
-    found = await database.fetch_all(_SELECT_CHANGED, values)
-    return frozenset(row["fact_id"] for row in found)
+    changed_rows = await database.fetch_all(_SELECT_CHANGED, values)
+    return frozenset(row["fact_id"] for row in changed_rows)
 
 
 def _walk(

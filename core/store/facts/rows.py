@@ -72,7 +72,7 @@ class Fact:
 
     @property
     def has_ended(self) -> bool:
-        """Return whether the fact held only until a known time.
+        """Whether the fact held only until a known time.
 
         False for an open fact, and for a fact that was closed because another one says the same.
         """

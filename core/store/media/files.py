@@ -421,13 +421,13 @@ def find_files(connection: Connection, query: SearchQuery) -> tuple[FileHit, ...
     Return none if the search has a filter that doesn't apply to files, such as a sender.
     """
     filters = query.filters
-    own = SearchFilters(
+    filters_for_files = SearchFilters(
         file_kind=filters.file_kind,
         file_name=filters.file_name,
         after=filters.after,
         before=filters.before,
     )
-    if filters != own or query.limits.page > 1:
+    if filters != filters_for_files or query.limits.page > 1:
         return ()
     if not query.text.strip() and not (filters.file_kind or filters.file_name):
         return ()

@@ -326,8 +326,8 @@ def load_visible_scopes(connection: Connection, scope: Scope) -> frozenset[Scope
     - An invalid scope sees nothing.
     """
     # A key looks like "account:telegram:42" or "room:telegram:-5".
-    kind, _, rest = scope.key.partition(":")
-    platform, _, user_id = rest.partition(":")
+    kind, _, platform_and_id = scope.key.partition(":")
+    platform, _, user_id = platform_and_id.partition(":")
     if kind == "room":
         scope = current_group_scope(connection, scope)
         person = connection.execute(_SELECT_OWNER_OF_GROUP, {"scope": scope}).fetchone()

@@ -188,9 +188,9 @@ class PostgresIndex:
             for number, phrase in enumerate(phrases)
         }
         parts: list[str] = []
-        for number, wanted in enumerate(alternatives):
-            sums = [f"{count} * {scores[phrase]}" for phrase, count in wanted.items()]
-            total = " + ".join(sums) or "0.0"
+        for number, phrase_counts in enumerate(alternatives):
+            products = [f"{count} * {scores[phrase]}" for phrase, count in phrase_counts.items()]
+            total = " + ".join(products) or "0.0"
             query = scoped_query(SearchPlan((plan.alternatives[number],)), scope_ids)
             if len(alternatives) == 1 or not query:
                 parts.append(f"({total})")
@@ -234,10 +234,12 @@ class PostgresIndex:
             yield Ranking(_RANK_CHUNKS, values, limit)
             return
         query = " | ".join(map(quote_term, leading))
-        splitting = {**values, "query": query, "limit": limit}
-        split = connection.execute(_NEWEST_OLDER_CHUNK, splitting).fetchone()
-        values["split"] = 0 if split is None else split[0]
-        for side in [">"] if split is None else [">", "<="]:
+        older = connection.execute(
+            _NEWEST_OLDER_CHUNK, {**values, "query": query, "limit": limit}
+        ).fetchone()
+        values["split"] = 0 if older is None else older[0]
+        sides = [">"] if older is None else [">", "<="]
+        for side in sides:
             part = f"WHERE chunk_id {side} :split GROUP BY chunk_id"
             yield Ranking(_RANK_CHUNKS.replace("GROUP BY chunk_id", part), values, limit)
 
@@ -272,17 +274,18 @@ class PostgresIndex:
         the rarest one is used. All scores are positive.
         """
         values = {"scope_ids": list(scope_ids), "terms": list(terms)}
+        # The number of facts by scope id and term.
         counts = {(row[0], row[1]): row[2] for row in connection.execute(_COUNT_FACTS, values)}
-        chosen = [key for key, count in counts.items() if count <= COMMON_FACT_COUNT]
-        if not chosen:
-            chosen = sorted(counts, key=counts.__getitem__)[:1]
-        if not chosen:
+        scored_keys = [key for key, count in counts.items() if count <= COMMON_FACT_COUNT]
+        if not scored_keys:
+            scored_keys = sorted(counts, key=counts.__getitem__)[:1]
+        if not scored_keys:
             return {}
         total, average = connection.execute(_FACT_TOTALS, values).fetchone()
         scoring = {
-            "scopes": [scope_id for scope_id, _ in chosen],
-            "terms": [term for _, term in chosen],
-            "weights": [_idf(counts[key], total) for key in chosen],
+            "scopes": [scope_id for scope_id, _ in scored_keys],
+            "terms": [term for _, term in scored_keys],
+            "weights": [_idf(counts[key], total) for key in scored_keys],
             "average": max(1.0, float(average)),
             "limit": limit,
             "k1": K1,

@@ -120,20 +120,17 @@ def scoped_query(plan: SearchPlan, scope_ids: Iterable[int]) -> str:
 
 
 def _write_alternative(scope_id: int, clauses: Sequence[Clause]) -> str:
-    wanted = [
-        _write_phrase(scope_id, phrase)
-        for clause in clauses
-        if not clause.is_excluded
-        for phrase in clause.phrases
-    ]
-    if not wanted or not all(wanted):
-        return ""
-    excluded = []
+    required: list[str] = []
+    excluded: list[str] = []
     for clause in clauses:
         phrases = [_write_phrase(scope_id, phrase) for phrase in clause.phrases]
-        if clause.is_excluded and phrases and all(phrases):
+        if not clause.is_excluded:
+            required += phrases
+        elif phrases and all(phrases):
             excluded.append(f"!({' & '.join(phrases)})")
-    return " & ".join([*wanted, *excluded])
+    if not required or not all(required):
+        return ""
+    return " & ".join([*required, *excluded])
 
 
 def _write_phrase(scope_id: int, phrase: Phrase) -> str:
@@ -172,9 +169,9 @@ def phrase_queries(clauses: Iterable[Clause], scope_ids: Sequence[int]) -> Count
             continue
         for phrase in clause.phrases:
             for text in phrase.texts:
-                single = phrase._replace(texts=(text,))
-                written = [_write_phrase(scope_id, single) for scope_id in scope_ids]
-                query = " | ".join(filter(None, written))
+                spelling = phrase._replace(texts=(text,))
+                scope_queries = [_write_phrase(scope_id, spelling) for scope_id in scope_ids]
+                query = " | ".join(filter(None, scope_queries))
                 if query:
                     words = () if phrase.is_prefix else _scoped_word(text, scope_ids)
                     queries[PhraseQuery(query, words)] += 1

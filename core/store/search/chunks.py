@@ -170,16 +170,16 @@ def _append_to_chunks(
 def _divide(messages: Sequence[_ChunkMessage]) -> Iterator[Sequence[_ChunkMessage]]:
     """Yield the messages of each chunk."""
     for is_long, group in groupby(messages, key=attrgetter("is_long")):
-        rest = list(group)
-        while rest:
+        remaining = list(group)
+        while remaining:
             if is_long:
                 size = 1
-            elif len(rest) > 2 * CHUNK_MESSAGES:
+            elif len(remaining) > 2 * CHUNK_MESSAGES:
                 size = CHUNK_MESSAGES
             else:
-                size = len(rest)
-            yield rest[:size]
-            rest = rest[size:]
+                size = len(remaining)
+            yield remaining[:size]
+            remaining = remaining[size:]
 
 
 def _delete_chunk(connection: Connection, chunk_id: int) -> None:

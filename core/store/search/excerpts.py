@@ -280,7 +280,8 @@ class SessionExcerpts:
     def load_all_surroundings(self, matched: Sequence[MatchedSession]) -> list[FoundSession]:
         """Load the surroundings of the best match of each session."""
         values = [
-            self._surroundings_values(one.session, one.anchor, BOOKEND_MESSAGES) for one in matched
+            self._surroundings_values(match.session, match.anchor, BOOKEND_MESSAGES)
+            for match in matched
         ]
         results = self._connection.fetch_each(_SURROUNDINGS, values)
         return list(map(_build_found_session, matched, results))

@@ -164,21 +164,23 @@ class FtsIndex:
         Terms in more than `COMMON_FACT_COUNT` facts are ignored. If all terms are that common, only
         the rarest one is used. All scores are positive.
         """
-        words = [scoped_term(scope_id, term) for scope_id in scope_ids for term in terms]
+        words: list[str] = []
+        for scope_id in scope_ids:
+            words += [scoped_term(scope_id, term) for term in terms]
         rows = connection.execute(
             f"SELECT term, doc FROM facts_vocabulary WHERE {in_list('term', 'words')}",
             {"words": encode_list(words)},
         )
         counts = {row["term"]: row["doc"] for row in rows}
-        chosen_words = [word for word, count in counts.items() if count <= COMMON_FACT_COUNT]
-        if not chosen_words:
-            chosen_words = sorted(counts, key=counts.__getitem__)[:1]
-        if not chosen_words:
+        scored_words = [word for word, count in counts.items() if count <= COMMON_FACT_COUNT]
+        if not scored_words:
+            scored_words = sorted(counts, key=counts.__getitem__)[:1]
+        if not scored_words:
             return {}
         rows = connection.execute(
             "SELECT rowid AS id, rank AS score FROM facts_fts WHERE facts_fts MATCH :words "
             "ORDER BY rank LIMIT :limit",
-            {"words": " OR ".join(f'"{word}"' for word in chosen_words), "limit": limit},
+            {"words": " OR ".join(f'"{word}"' for word in scored_words), "limit": limit},
         )
         # FTS5's rank is negative. It becomes positive for a word in over half of all facts, but
         # such a fact is still a match, so its score stays above 0.

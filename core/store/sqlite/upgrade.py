@@ -95,12 +95,7 @@ def create_or_upgrade(
     connection.execute("BEGIN IMMEDIATE")
     try:
         version = _read_version(connection)
-        if version > SCHEMA_VERSION:
-            raise StoreError(
-                f"{path} was written by a newer version of Mneme (schema {version}, this one knows "
-                f"{SCHEMA_VERSION}). Update Mneme (`mneme upgrade` says how), or point MNEME_HOME "
-                "at another folder."
-            )
+        _refuse_newer(path, version)
         if version == 0:
             refuse_if_lost(path)
             create_schema(connection)
@@ -122,6 +117,16 @@ def create_or_upgrade(
             "upgrade. Delete it and start Mneme again."
         ) from error
     connection.execute("PRAGMA busy_timeout = 0")
+
+
+def _refuse_newer(path: Path, version: int) -> None:
+    """Raise StoreError if a newer version of Mneme has written the file."""
+    if version > SCHEMA_VERSION:
+        raise StoreError(
+            f"{path} was written by a newer version of Mneme (schema {version}, this one knows "
+            f"{SCHEMA_VERSION}). Update Mneme (`mneme upgrade` says how), or point MNEME_HOME "
+            "at another folder."
+        )
 
 
 def _read_version(connection: sqlite3.Connection) -> int:
@@ -173,24 +178,21 @@ def _upgrade(connection: sqlite3.Connection, version: int, on_progress: OnProgre
 
 def _replace_indexes(connection: sqlite3.Connection) -> None:
     """Create the missing indexes of `schema.sql`, and drop all other indexes."""
-    wanted = {
-        name: statement
-        for statement in list_schema_statements()
-        for kind, name in [_kind_and_name(statement)]
-        if kind == "INDEX"
-    }
+    statements: dict[str, str] = {}
+    for statement in list_schema_statements():
+        kind, name = _kind_and_name(statement)
+        if kind == "INDEX":
+            statements[name] = statement
     existing = connection.execute(
         "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL"
     ).fetchall()
-    kept = set()
     for name, sql in existing:
-        if name in wanted and _normalize(sql) == _normalize(wanted[name]):
-            kept.add(name)
+        if name in statements and _normalize(sql) == _normalize(statements[name]):
+            del statements[name]
         else:
             connection.execute(f'DROP INDEX "{name}"')
-    for name, statement in wanted.items():
-        if name not in kept:
-            connection.execute(statement)
+    for statement in statements.values():
+        connection.execute(statement)
 
 
 def _kind_and_name(statement: str) -> tuple[str, str]:
