@@ -28,14 +28,14 @@ from core.types import Account, Address, BillingScope, Command, Inbound, Scope
 from gateway.services import Services
 from gateway.texts.catalog import load_texts
 
-# The name of the platform that scheduled questions come from.
+# The platform name of scheduled questions.
 CRON = "cron"
 MINUTE_S = 60.0
 # After this many turns in a row with one account of a group, Mneme stops answering. This ends an
 # endless conversation with another assistant that uses a person's account and so isn't marked as a
 # bot. A person who is alone with Mneme in a group can send a command to continue.
 MAX_TURNS_IN_A_ROW = 6
-# After this long without a message, the turns of a group are counted from 0 again.
+# If a group had no message for this long, its consecutive turns are counted from 0 again.
 TURNS_RESET_S = 120.0
 # In a group, the notice about a reached daily limit is sent again only after this time.
 LIMIT_NOTICE_INTERVAL = timedelta(hours=1)
@@ -82,7 +82,7 @@ class Access:
         self._listed_people = frozenset(settings.access.people)
         self._listed_groups = frozenset(settings.access.rooms)
         self._listed_roles = frozenset(settings.access.roles)
-        # Accounts whose role lets them in, each with the key of the group, since the start.
+        # Accounts that have access through a role, each with the key of the group, since the start.
         self._let_in_by_role: set[tuple[str, Account]] = set()
         self._named_accounts = self._listed_people.union(settings.owner.accounts)
         self._stores_unaddressed = settings.room.listen
@@ -151,9 +151,11 @@ class Access:
             return Verdict.IGNORED if access.is_blocked else Verdict.STRANGER
         if not is_served:
             is_asking = inbound.kind in ("message", "arrival") and inbound.is_addressed
-            is_private = access.scopes != {access.scope}
-            is_outsider = is_asking and not (is_private or access.is_removed or access.is_blocked)
-            return Verdict.OUTSIDER if is_outsider else Verdict.IGNORED
+            is_owners_group = access.scopes != {access.scope}
+            has_lost_access = access.is_removed or access.is_blocked
+            if is_asking and not is_owners_group and not has_lost_access:
+                return Verdict.OUTSIDER
+            return Verdict.IGNORED
         return self._find_group_verdict(inbound, account, access)
 
     def _find_group_verdict(
@@ -291,9 +293,9 @@ class Access:
 
 def _apply_listening(inbound: Inbound, settings: ChatSettings) -> Inbound:
     """Set `is_addressed` of a message by its group's settings, and remove their prefix."""
-    rest = _remove_prefix(inbound.text, settings.prefix or "")
-    if rest is not None:
-        return replace(inbound, text=rest or inbound.text, is_addressed=True)
+    text_after_prefix = _remove_prefix(inbound.text, settings.prefix or "")
+    if text_after_prefix is not None:
+        return replace(inbound, text=text_after_prefix or inbound.text, is_addressed=True)
     words = set((settings.listens or "mention reply").split())
     if {"mention", "reply"} <= words:
         return inbound
@@ -310,11 +312,11 @@ def _remove_prefix(text: str, prefix: str) -> str | None:
     """Return the text after the prefix, or None if the text doesn't begin with the prefix."""
     if not prefix or not text.casefold().startswith(prefix.casefold()):
         return None
-    rest = text[len(prefix) :]
-    if prefix[-1].isalnum() and rest[:1].isalnum():
+    remainder = text[len(prefix) :]
+    if prefix[-1].isalnum() and remainder[:1].isalnum():
         # "mne" isn't the prefix of "mnemonic".
         return None
-    return rest.lstrip(" \t\n,:;")
+    return remainder.lstrip(" \t\n,:;")
 
 
 class TokenBuckets:

@@ -147,32 +147,44 @@ class Admission:
         if inbound.text in ("up", "down"):
             actions = self._commands.actions
             question = await actions.find_question(inbound.address, inbound.message_id, account)
-        if question is not None and question.address is not None:
-            press = replace(
-                inbound,
-                kind="action",
-                address=question.address,
-                text=question.id if inbound.text == "up" else "",
-                message_id=f"{inbound.text}:{inbound.message_id}:{inbound.sent_at.timestamp()}",
-                reply_to=inbound.message_id,
-            )
-            if question.address != inbound.address:
-                # Telegram doesn't say in which topic a member reacted.
-                reply = self._delivery.create_reply(question.address)
-            if inbound.text == "up":
-                return await self._admit(press, reply)
-            await self._cancel_question(press, reply, judgement)
-            return None
-        if self._commands.thumbs is not None:
-            inbound = await self._access.set_language(inbound, judgement)
-            view = await self._access.load_view(judgement.scope, account)
-            undo = await self._commands.thumbs.find_undo(inbound, view.scopes)
-            if undo is not None:
-                # Not the number of a message, and the same if the platform repeats the reaction.
-                key = f"down:{inbound.message_id}:{inbound.sent_at.timestamp():.0f}"
-                return await self._run_command(inbound, reply, judgement, undo, key)
-            await self._commands.thumbs.record(inbound, view.scope, view.scopes, view.is_owner)
+        if question is None or question.address is None:
+            return await self._record_thumb(inbound, reply, judgement)
+
+        press = replace(
+            inbound,
+            kind="action",
+            address=question.address,
+            text=question.id if inbound.text == "up" else "",
+            message_id=f"{inbound.text}:{inbound.message_id}:{inbound.sent_at.timestamp()}",
+            reply_to=inbound.message_id,
+        )
+        if question.address != inbound.address:
+            # Telegram doesn't say in which topic a member reacted.
+            reply = self._delivery.create_reply(question.address)
+        if inbound.text == "up":
+            return await self._admit(press, reply)
+        await self._cancel_question(press, reply, judgement)
         return None
+
+    async def _record_thumb(
+        self, inbound: Inbound, reply: Reply, judgement: Judgement
+    ) -> int | None:
+        """Record a thumb on an answer, or undo the answer's only change after a thumb down.
+
+        Returns the id of the inbox entry of the command that undoes the change, or None.
+        """
+        thumbs = self._commands.thumbs
+        if thumbs is None:
+            return None
+        inbound = await self._access.set_language(inbound, judgement)
+        view = await self._access.load_view(judgement.scope, inbound.account)
+        undo = await thumbs.find_undo(inbound, view.scopes)
+        if undo is None:
+            await thumbs.record(inbound, view.scope, view.scopes, view.is_owner)
+            return None
+        # The key isn't a message id. It's the same if the platform repeats the reaction.
+        key = f"down:{inbound.message_id}:{inbound.sent_at.timestamp():.0f}"
+        return await self._run_command(inbound, reply, judgement, undo, key)
 
     async def _cancel_question(self, press: Inbound, reply: Reply, judgement: Judgement) -> None:
         """Cancel the questions that wait for this person in this chat, and confirm that."""

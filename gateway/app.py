@@ -149,7 +149,7 @@ async def run_gateway(settings: Settings, *, chat_only: bool, has_terminal: bool
 
 async def _recover(services: Services) -> None:
     """Finish work that an earlier process or a restored backup left unfinished."""
-    # Reminders and notices after a start are in the person's language, before anybody writes.
+    # Load the languages first, so that reminders and notices after a start use them.
     await services.languages.load()
     now = services.clock.now()
     await services.outbox.recover(now)
@@ -365,8 +365,8 @@ async def _build_helper(
         return None
     options = services.settings.model
     await services.helper_choices.load()
-    chosen = HelperModel(helper, options, services.helper_choices, services.clock)
-    return _meter(services, chosen, media)
+    helper_model = HelperModel(helper, options, services.helper_choices, services.clock)
+    return _meter(services, helper_model, media)
 
 
 def _build_reviewer(services: Services, helper: Model | None) -> MemoryReviewer | None:

@@ -20,7 +20,7 @@ from core.types import Scope
 from gateway.services import Services
 from gateway.texts.catalog import list_languages, load_texts
 
-# A job that is due more often on one day is listed with its first times only.
+# If a job is due more often than this on one day, only its first times are listed.
 MAX_TIMES = 3
 MAX_LISTED = 20
 # Other reminders wait while a brief is written.

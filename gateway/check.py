@@ -43,7 +43,7 @@ from gateway.upkeep.catalog import BackupCatalog, find_backup_fault
 PROBE_TIMEOUT_S = 30.0
 # Errors of the store end with this advice, which is useless in the output of `mneme check` itself.
 _CHECK_HINT = " Run `mneme check`"
-# The keys of errors of a model's server that isn't reached: its key may be right.
+# The keys of errors that say that a model's server can't be reached. Its key may be right.
 _NETWORK_FAULTS = frozenset({"model_unreached", "model_lost", "model_late"})
 
 
@@ -382,6 +382,7 @@ def _check_sqlite(texts: Texts) -> CheckResult:
 
 
 async def _check_database(texts: Texts, services: Services) -> CheckResult:
+    """Check state.db for damage, or that the PostgreSQL server answers."""
     database = services.database
     if isinstance(database, Database):
         damage = await find_damage(database)
@@ -480,7 +481,7 @@ async def _probe_model(texts: Texts, settings: Settings) -> str | None:
     if client is None:
         return None
     answers: list[str] = []
-    # The models that don't answer, by their errors, so that no sentence stands there twice.
+    # The models that don't answer, grouped by error, so that no sentence is repeated.
     failures: dict[str, list[str]] = {}
     faults: set[str] = set()
     try:

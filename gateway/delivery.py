@@ -101,6 +101,7 @@ class PostedRecord:
 
     @property
     def lost_posts(self) -> Sequence[LostPost]:
+        """Return the posts whose message ids were never stored, such as after a crash."""
         message_ids = self.message_ids
         lost_posts = []
         position = 0

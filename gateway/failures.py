@@ -31,7 +31,7 @@ from gateway.scheduler import Scheduler
 from gateway.supervisor import contain_adapter_errors
 from gateway.texts.catalog import Texts, load_texts
 
-# The answer to a voice note begins with at most this much of its transcript.
+# The answer to a voice note quotes at most this many characters of its transcript.
 MAX_HEADING_CHARS = 600
 # People don't expect that stickers and animations are read.
 _SILENT_KINDS = ("sticker", "animation")
@@ -237,11 +237,11 @@ def describe_files(
 
 def describe_speech(texts: Texts, receptions: Sequence[Reception]) -> str:
     """Return a line with the transcript of the voice notes, or "" if there are none."""
-    spoken = [reception for reception in receptions if reception.transcript]
-    text = to_single_line(" ".join(reception.transcript for reception in spoken))
+    transcripts = [reception for reception in receptions if reception.transcript]
+    text = to_single_line(" ".join(reception.transcript for reception in transcripts))
     if not text:
         return ""
-    is_own = all(reception.inbound.origin == "spoken" for reception in spoken)
+    is_own = all(reception.inbound.origin == "spoken" for reception in transcripts)
     sentence = texts.YOU_SAID if is_own else texts.IT_SAYS
     return sentence.format(text=escape(shorten(text, MAX_HEADING_CHARS)))
 

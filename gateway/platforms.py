@@ -28,41 +28,13 @@ def create_platforms(
     tokens = {} if chat_only else settings.platform_tokens
     adapters: list[Adapter] = []
     if "telegram" in tokens:
-        with hide_packages("click", "cryptography"):  # For the command line of httpx, and Passport.
-            from adapters.telegram.adapter import Telegram
-
-        adapters.append(
-            Telegram(
-                token=tokens["telegram"],
-                api_url=settings.telegram_api_url,
-                inbox=services.inbox,
-                clock=clock,
-                marks_working=settings.turn.working_reaction,
-                webhook=settings.telegram,
-                owner_ids=settings.owner.telegram,
-            )
-        )
+        adapters.append(_create_telegram(services, tokens["telegram"]))
     if "discord" in tokens:
-        from adapters.discord.adapter import Discord
-
-        adapters.append(
-            Discord(
-                tokens["discord"],
-                settings.discord_api_url,
-                settings.discord_gateway_url,
-                services.inbox,
-                clock,
-                settings.discord.message_content,
-                settings.turn.working_reaction,
-                settings.discord.auto_threads,
-                settings.discord.max_lines,
-                settings.discord.presence,
-            )
-        )
+        adapters.append(_create_discord(services, tokens["discord"]))
     greet = Greeting(services).write
     is_incognito = services.inbox.is_incognito
-    chosen = settings.general.language
-    language = "" if chosen == "auto" else chosen
+    language_option = settings.general.language
+    language = "" if language_option == "auto" else language_option
     foreground = None
     if has_terminal or not adapters:
         foreground = Terminal(
@@ -76,3 +48,38 @@ def create_platforms(
     socket = find_socket(settings.home, "chat")
     adapters.append(LocalTerminals(socket, clock, greet, is_incognito, foreground, language))
     return {adapter.platform: adapter for adapter in adapters}
+
+
+def _create_telegram(services: Services, token: str) -> Adapter:
+    # httpx needs click only for its command line, and Telegram needs cryptography for Passport.
+    with hide_packages("click", "cryptography"):
+        from adapters.telegram.adapter import Telegram
+
+    settings = services.settings
+    return Telegram(
+        token=token,
+        api_url=settings.telegram_api_url,
+        inbox=services.inbox,
+        clock=services.clock,
+        marks_working=settings.turn.working_reaction,
+        webhook=settings.telegram,
+        owner_ids=settings.owner.telegram,
+    )
+
+
+def _create_discord(services: Services, token: str) -> Adapter:
+    from adapters.discord.adapter import Discord
+
+    settings = services.settings
+    return Discord(
+        token,
+        settings.discord_api_url,
+        settings.discord_gateway_url,
+        services.inbox,
+        services.clock,
+        settings.discord.message_content,
+        settings.turn.working_reaction,
+        settings.discord.auto_threads,
+        settings.discord.max_lines,
+        settings.discord.presence,
+    )

@@ -58,9 +58,9 @@ MALLOC_ARENA_MAX = -8
 MALLOC_ARENAS = 2
 MALLOC_MMAP_THRESHOLD = -3
 MALLOC_OWN_PAGES_BYTES = 128 * 1024
-# How often freed memory is given back to the system.
+# How often freed memory is returned to the system.
 RELEASE_INTERVAL_S = 60.0
-# How long a thread that computes keeps the interpreter while another one waits.
+# How long a busy thread keeps the interpreter while another thread waits for it.
 THREAD_SWITCH_S = 0.001
 
 
@@ -77,7 +77,7 @@ class MessagePath:
     scheduler: Scheduler
     # Reviews memory in the background. None without a helper model, or if reviews are switched off.
     reviewer: MemoryReviewer | None
-    # What the models have done since the start. None without a model.
+    # Counts the calls and tokens of the models since the start. None without a model.
     model_tally: ModelTally | None
     # The adapters by platform, including the scheduler.
     adapters: Mapping[str, Adapter]

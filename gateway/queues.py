@@ -79,12 +79,12 @@ class PendingEvent:
     scope: Scope
     # The outbox item in which the answer is stored. Events that are merged share one item.
     outbox_item: OutboxItem
-    # The command that the event means: see `CommandRegistry.resolve`.
+    # The command to run for the event. See `CommandRegistry.resolve`.
     command: Command | None = None
     kind: EventKind = EventKind.MESSAGE
     state: EventState = EventState.ADMITTED
     reply_state: ReplyState = ReplyState.UNUSED
-    # False for group talk that isn't addressed to Mneme, which is stored, but not answered.
+    # False for group messages that aren't addressed to Mneme. They are stored, but not answered.
     is_addressed: bool = True
     # False for the owner, who has no rate limit.
     counts_against_limits: bool = False
@@ -167,7 +167,7 @@ class Batch:
     # `/stop` ended the turn. If the turn is repeated, it only stores the messages, without the
     # model.
     is_stopped: bool = False
-    # What became of the files of the messages.
+    # The results of downloading the files of the messages.
     receptions: Sequence[Reception] = ()
 
     @property
@@ -513,13 +513,13 @@ async def _wait_for_burst(queue: _Queue, event: PendingEvent, gather_s: float = 
         window_s = gather_s if event.is_addressed else 0.0
         if may_continue:
             window_s = BURST_WINDOW_S
-        rest_s = burst[-1].queued_at + window_s - asyncio.get_running_loop().time()
+        remaining_s = burst[-1].queued_at + window_s - asyncio.get_running_loop().time()
         # If another event waits behind the burst, the burst is over.
         is_last = len(burst) == len(queue.waiting)
         is_full = len(burst) >= MAX_BURST_MESSAGES and not may_continue
-        if not is_last or is_full or rest_s <= 0:
+        if not is_last or is_full or remaining_s <= 0:
             return
-        await asyncio.sleep(rest_s)
+        await asyncio.sleep(remaining_s)
 
 
 def _take_burst(queue: _Queue, event: PendingEvent) -> list[PendingEvent]:

@@ -96,7 +96,7 @@ class ReceiptWriter:
         inbound = turn.entries[-1].inbound
         texts = load_texts(inbound.language)
         if inbound.address.platform == "cron" and is_nothing_new(answer.text):
-            # A watch that has nothing to tell isn't delivered, so nothing may stand below it.
+            # A watch that has nothing to report isn't delivered, so nothing may be appended to it.
             return answer, ()
         reader = _Reader(
             scope=turn.scope,
@@ -161,9 +161,9 @@ class ReceiptWriter:
             lines.append(_render_pending(texts, note))
             if not note.scope.is_group or reader.is_owner:
                 buttons += make_decision_buttons(texts, note)
-        writer = SourceWriter(self.services, texts, reader.scopes)
-        source_line, source_buttons = await writer.write(cited, rows)
-        lines += source_line
+        source_writer = SourceWriter(self.services, texts, reader.scopes)
+        source_lines, source_buttons = await source_writer.write(cited, rows)
+        lines += source_lines
         buttons += source_buttons
         if any(_is_over_budget(row) for row in rows):
             lines.append(texts.TURN_BUDGET_SPENT)
@@ -318,6 +318,7 @@ class ReceiptWriter:
         return receipts
 
     def _render_job(self, texts: Texts, job: Job, action: str, undo: str) -> Receipt:
+        """Return the receipt of an action on a job, with a button that runs `/cron` and `undo`."""
         text = texts.table("RECEIPT_JOBS")[action].format(
             number=job.id,
             time=texts.describe_time(self.services.appointments, job, is_full=False),

@@ -56,7 +56,7 @@ MAX_FAILED_REMINDERS = 3
 
 @dataclass(eq=False, slots=True)
 class _Batch:
-    """Reminders to queue in one transaction. What is read of a person is read once."""
+    """Reminders to queue in one transaction. The data of each person is read only once."""
 
     now: datetime
     runs: list[JobRun] = field(default_factory=list)
@@ -103,8 +103,8 @@ class Scheduler:
     on_wake: Callable[[], None]
     # Returns the scopes that a job may read. Raises Refused if its author has lost access.
     load_view: Callable[[Job], Awaitable[View]]
-    # Called with a job and the reason before the job is paused. If the process crashes before the
-    # job is paused, the next process calls it again.
+    # Called with a job and the reason before the job is paused. After a crash, it may be called
+    # again.
     on_pause: Callable[[Job, str], Awaitable[None]] | None = None
     # Returns the facts for a brief or a check-in, from what these scopes contain. Returns None for
     # any other job.
@@ -170,11 +170,11 @@ class Scheduler:
     async def _run_all(
         self, jobs: Sequence[Job], sink: InboundSink, now: datetime
     ) -> list[datetime]:
-        """Run jobs in order of their due times, and return the times when they run next.
+        """Run jobs in order of their due times, and return when they run next.
 
         Reminders come first, many of them in one transaction. Questions that are due at the same
-        full hour are spread (see `_spread_questions`). A run that fails is repeated after
-        `RETRY_DELAY`, while the other jobs continue.
+        full hour are spread out (see `_spread_questions`). If a run fails, it's retried after
+        `RETRY_DELAY`, and the other jobs continue.
         """
         delays = _spread_questions(jobs, now)
         await self.jobs.delay([(job, delays[job.id]) for job in jobs if job.id in delays])
@@ -203,10 +203,11 @@ class Scheduler:
         self._timers.add_job(self.reload, trigger, id="next", replace_existing=True)
 
     async def _remind(self, jobs: Sequence[Job]) -> list[datetime]:
-        """Queue reminders that are due, and return the times when they run next.
+        """Queue the reminders that are due, and return when they run next.
 
-        If that fails for several reminders at once, each is tried alone, so that a broken one
-        delays no other. If they fail alone, too, the store can't be written, and all wait.
+        If this fails for several reminders at once, each is tried alone, so that an invalid one
+        doesn't delay the others. If they also fail alone, the store can't be written, and all of
+        them wait.
         """
         (result,) = await asyncio.gather(self._remind_at_once(jobs), return_exceptions=True)
         if not isinstance(result, BaseException):
@@ -226,10 +227,10 @@ class Scheduler:
         return next_times
 
     async def _remind_at_once(self, jobs: Sequence[Job]) -> list[datetime]:
-        """Queue reminders in one transaction, and return the times when they run next.
+        """Queue reminders in one transaction, and return when they run next.
 
-        Reminders in quiet hours are moved to their end. A reminder is paused if it may no longer be
-        sent. One that a person has changed meanwhile is looked at again after `RETRY_DELAY`.
+        A reminder in quiet hours is moved to their end, and one that may no longer be sent is
+        paused. If a person has just changed a reminder, it's checked again after `RETRY_DELAY`.
         """
         batch = _Batch(self.clock.now())
         for job in jobs:
@@ -279,9 +280,9 @@ class Scheduler:
     async def _run(self, job: Job, sink: InboundSink) -> datetime | None:
         """Run a question once for its latest due time, and return its next due time.
 
-        Returns None if the job doesn't run again: it's over, was paused or was erased. A crash may
-        repeat a run. That does no harm, because the outbox and the inbox recognize repeated items
-        by their keys.
+        Returns None if the job doesn't run again because it's over, paused or erased. If a crash
+        repeats a run, nothing is sent twice, because the outbox and the inbox recognize repeated
+        items by their keys.
         """
         now = self.clock.now()
         try:
@@ -300,9 +301,7 @@ class Scheduler:
         if current.next_at is not None and current.next_at > now:
             # A person has snoozed or changed the job since it was read.
             return current.next_at
-        quiet_end = None
-        if self.find_quiet_end is not None:
-            quiet_end = await self.find_quiet_end(current)
+        quiet_end = await self.find_quiet_end(current) if self.find_quiet_end is not None else None
         if quiet_end is not None:
             await self.jobs.update(job.id, next_at=quiet_end)
             return quiet_end
@@ -447,7 +446,7 @@ def make_reminder_buttons(texts: Texts, job: Job) -> tuple[Button, ...]:
 
 
 def _make_item(job: Job, answer: Answer, due_at: datetime, now: datetime) -> OutboxItem:
-    """Make the outbox item of a run. Its key is the same whenever this due time is run."""
+    """Return the outbox item of a run. Its key depends only on the job and the due time."""
     return OutboxItem(
         key=f"job:{job.id}:{due_at.isoformat()}",
         kind="reminder",

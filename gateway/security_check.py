@@ -160,12 +160,12 @@ def _check_limits(settings: Settings) -> Iterator[Finding]:
 
 def _check_addresses(settings: Settings) -> Iterator[Finding]:
     """List the servers that get keys or texts over unencrypted connections."""
-    found = False
-    for name, address in _list_texts(settings.model_dump(), ""):
+    findings = False
+    for name, address in _list_plain_addresses(settings.model_dump(), ""):
         parts = urlsplit(address)
         if parts.scheme not in _PLAIN_SCHEMES or _is_loopback(parts.hostname or ""):
             continue
-        found = True
+        findings = True
         yield Finding(
             subject="servers",
             level="fix",
@@ -174,7 +174,7 @@ def _check_addresses(settings: Settings) -> Iterator[Finding]:
             ),
             advice=texts.compose("unencrypted_advice", scheme=f"{parts.scheme}s://"),
         )
-    if not found:
+    if not findings:
         text = texts.compose("all_encrypted")
         yield Finding(subject="servers", level="ok", text=text)
 
@@ -196,14 +196,14 @@ def _check_page(settings: Settings) -> Iterator[Finding]:
     )
 
 
-def _list_texts(value: object, name: str) -> Iterator[tuple[str, str]]:
+def _list_plain_addresses(value: object, name: str) -> Iterator[tuple[str, str]]:
     """Yield the dotted path and the URL of each unencrypted address in the settings."""
     if isinstance(value, Mapping):
         for key, item in value.items():
-            yield from _list_texts(item, f"{name}.{key}" if name else str(key))
+            yield from _list_plain_addresses(item, f"{name}.{key}" if name else str(key))
     elif isinstance(value, (list, tuple)):
         for item in value:
-            yield from _list_texts(item, name)
+            yield from _list_plain_addresses(item, name)
     elif isinstance(value, str) and value.startswith(tuple(f"{s}://" for s in _PLAIN_SCHEMES)):
         yield name, value
 
@@ -241,13 +241,13 @@ def _check_plugins(settings: Settings) -> Iterator[Finding]:
 
 def _check_skills(settings: Settings) -> Iterator[Finding]:
     """List the skills that contain scripts."""
-    found = False
+    findings = False
     for root in (settings.home / "skills", *map(Path, settings.skills.folders)):
         for file in sorted(root.expanduser().rglob("SKILL.md")):
             scripts = [path for path in file.parent.rglob("*") if _is_script(path)]
             if not scripts:
                 continue
-            found = True
+            findings = True
             yield Finding(
                 subject="skills",
                 level="look",
@@ -259,7 +259,7 @@ def _check_skills(settings: Settings) -> Iterator[Finding]:
                 ),
                 advice=texts.compose("skill_scripts_advice"),
             )
-    if not found:
+    if not findings:
         yield Finding(subject="skills", level="ok", text=texts.compose("no_skill_scripts"))
 
 
@@ -302,10 +302,10 @@ def _check_path(path: Path, mask: int, key: str) -> Iterator[Finding]:
         advice = texts.compose("of_other_advice", path=path)
         yield Finding(subject="rights", level="fix", text=text, advice=advice)
     elif status.st_mode & mask:
-        wanted = "go-w" if key == "others_write" else "go="
+        permissions = "go-w" if key == "others_write" else "go="
         yield Finding(
             subject="rights",
             level="fix",
             text=texts.compose(key, path=path),
-            advice=texts.compose("run", command=f"chmod {wanted} {path}"),
+            advice=texts.compose("run", command=f"chmod {permissions} {path}"),
         )

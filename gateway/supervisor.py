@@ -72,6 +72,10 @@ class _Platform:
     refusal: str = ""
     # True if the platform refused the token before it was ever connected.
     is_refused_at_start: bool = False
+    # Whether the adapter was opened.
+    is_open: bool = False
+    # Whether `Supervisor.on_open` has succeeded.
+    is_ready: bool = False
 
     def note_refusal(self, reason: str, *, is_at_start: bool) -> None:
         """Record that the platform has rejected the token."""
@@ -193,24 +197,13 @@ class Supervisor:
         platform = _Platform(adapter, loop.time())
         self._platforms[adapter.platform] = platform
         backoff_s = MIN_BACKOFF_S
-        is_open = False
-        is_ready = False
         while True:
             began_at = loop.time()
             try:
-                if not is_open:
-                    await adapter.open()
-                    is_open = True
-                if not is_ready:
-                    await self.on_open(adapter)
-                    is_ready = True
-                platform.known_state = CONNECTED
-                await adapter.listen(self.sink, self.commands)
-                platform.known_state = ENDED
-                _log.info("a platform has ended", platform=adapter.platform)
+                await self._listen(platform)
                 return
             except AccessRefused as error:
-                platform.note_refusal(str(error), is_at_start=not is_ready)
+                platform.note_refusal(str(error), is_at_start=not platform.is_ready)
                 _log.error(
                     "a platform refuses the token", platform=adapter.platform, reason=str(error)
                 )
@@ -232,6 +225,20 @@ class Supervisor:
                 backoff_s = MIN_BACKOFF_S
             await asyncio.sleep(backoff_s)
             backoff_s = min(backoff_s * 2, MAX_BACKOFF_S)
+
+    async def _listen(self, platform: _Platform) -> None:
+        """Open a platform unless it's open already, and listen to it until its input ends."""
+        adapter = platform.adapter
+        if not platform.is_open:
+            await adapter.open()
+            platform.is_open = True
+        if not platform.is_ready:
+            await self.on_open(adapter)
+            platform.is_ready = True
+        platform.known_state = CONNECTED
+        await adapter.listen(self.sink, self.commands)
+        platform.known_state = ENDED
+        _log.info("a platform has ended", platform=adapter.platform)
 
 
 def _is_over(since: float | None) -> bool:

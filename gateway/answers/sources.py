@@ -32,17 +32,17 @@ if TYPE_CHECKING:
 MAX_PAGES = 5
 MAX_TITLE_CHARS = 80
 MAX_QUOTE_CHARS = 60
-# The label of a button has this much of the name of a file.
+# The label of a button shows at most this many characters of a file name.
 LABEL_CHARS = 20
-# A fact comes from a page that has at least this share of its words.
+# A fact is attributed to a page that contains at least this share of the fact's words.
 MIN_PAGE_SHARE = 0.8
-# So many conversations are searched for the page that a fact comes from.
+# At most this many conversations are searched for the page of a fact.
 SEARCHED_SESSIONS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class SourceWriter:
-    """Writes the source line of an answer, with only what a reader of `scopes` may see."""
+    """Writes the line with an answer's sources. It shows only what a reader of `scopes` may see."""
 
     services: Services
     texts: Texts
@@ -64,13 +64,16 @@ class SourceWriter:
         items += [item for page in pages if (item := self._render_page(page)) not in items]
         if not items:
             return [], []
-        file_ids = dict.fromkeys(each.file_id for each in cited if isinstance(each, CitedFile))
+        file_ids = dict.fromkeys(
+            source_item.file_id for source_item in cited if isinstance(source_item, CitedFile)
+        )
         buttons = [button for file_id in file_ids for button in await self._list_buttons(file_id)]
         numbered = [f"{number}. {item}" for number, item in enumerate(items, start=1)]
         line = self.texts.SOURCES.format(sources=" · ".join(numbered))
         return [line], buttons
 
     async def _render(self, source: CitedSource) -> str:
+        """Return the text of one item of the source line."""
         match source:
             case CitedMessage():
                 return await self._render_message(source)
@@ -125,9 +128,9 @@ class SourceWriter:
         )
         results = await self.services.recall.recall(query)
         for session in results.sessions:
-            for shown in session.window:
-                if shown.message_id == message_id:
-                    return CitedMessage(message_id, shown.at, shown.text, shown.link)
+            for message in session.window:
+                if message.message_id == message_id:
+                    return CitedMessage(message_id, message.at, message.text, message.link)
         return None
 
     async def _find_page(self, content: str) -> Source | None:

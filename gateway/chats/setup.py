@@ -24,7 +24,7 @@ MAX_PREFIX_CHARS = 20
 MAX_RETENTION_DAYS = 3650
 # The words that clear a setting.
 _OFF = frozenset({"off", "none", "no", "default", "0"})
-# The place that a change counts for: the topic, thread or channel, or the whole group or server.
+# Where a change applies: to the topic, thread or channel, or to the whole group or server.
 _WHOLE_PLACE = re.compile(r"(?:^|\s)for:\s*\"?(all|here)\"?(?=\s|$)", re.IGNORECASE)
 _ROLE = re.compile(r"<@&(\d{15,20})>|\b(\d{15,20})\b")
 _CONFIRMED = "--confirmed"
@@ -191,8 +191,10 @@ class SetupCommands:
         """Say where a change applies, and list the current settings."""
         texts = context.texts
         place = texts.table("SETUP_PLACES")[_name_place(key, context)]
-        shown = self._show(context)
-        return replace(shown, text=f"{texts.SETUP_CHANGED} {place}\n\n{shown.text}", buttons=())
+        overview = self._show(context)
+        return replace(
+            overview, text=f"{texts.SETUP_CHANGED} {place}\n\n{overview.text}", buttons=()
+        )
 
 
 def _take_place(arguments: str) -> tuple[str, bool]:
@@ -200,8 +202,8 @@ def _take_place(arguments: str) -> tuple[str, bool]:
     match = _WHOLE_PLACE.search(arguments)
     if match is None:
         return arguments.strip(), False
-    rest = f"{arguments[: match.start()]} {arguments[match.end() :]}".strip()
-    return rest, match[1].lower() == "all"
+    remaining_arguments = f"{arguments[: match.start()]} {arguments[match.end() :]}".strip()
+    return remaining_arguments, match[1].lower() == "all"
 
 
 def _name_place(key: str, context: CommandContext) -> str:

@@ -157,10 +157,10 @@ def set_command(key: Key, value: ValueWords = None) -> None:
                 result = f"{result} {texts.compose('variable_unused')}"
         else:
             new_value = _set_option(draft, key, typed)
-            shown = new_value if isinstance(new_value, str) else json.dumps(new_value)
+            displayed_value = new_value if isinstance(new_value, str) else json.dumps(new_value)
             result = texts.compose("option_empty", name=key)
-            if shown:
-                result = texts.compose("option_set", name=key, value=shown)
+            if displayed_value:
+                result = texts.compose("option_set", name=key, value=displayed_value)
         _write(draft, result, key)
 
 
@@ -285,10 +285,10 @@ def _set_secret(draft: SettingsDraft, name: str, value: str) -> None:
     draft.set_secret(name, value)
 
 
-def _refuse_similar_variable(name: str, known: list[str]) -> None:
+def _refuse_similar_variable(name: str, known_names: list[str]) -> None:
     """Exit with a suggestion if a name is unknown but similar to a known name."""
-    suggestion = suggest_name(name, known)
-    if name not in known and suggestion:
+    suggestion = suggest_name(name, known_names)
+    if name not in known_names and suggestion:
         shell.fail(texts.compose("no_variable", name=name, suggestion=suggestion))
 
 

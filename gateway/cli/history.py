@@ -305,7 +305,6 @@ def import_command(
     if file.lower().endswith(".ics"):
         _import_calendar(Path(file), scope, is_confirmed=yes)
         return
-    from rich.console import Console
 
     from core.transfer.formats import ImportOptions
     from core.transfer.source import Source
@@ -320,17 +319,7 @@ def import_command(
             own_names=frozenset(me or ()),
         )
         with Source.open(sys.stdin.buffer if file == STDIN else Path(file), options) as source:
-            with Console(stderr=True).status(texts.compose("reading")) as status:
-                report = await services.archive.import_records(
-                    source.read_records(),
-                    lambda count: status.update(
-                        texts.compose("reading_entries", count=texts.format_number(count))
-                    ),
-                )
-                # Index the messages now, so that the first search doesn't have to.
-                status.update(texts.compose("indexing"))
-                while await services.recall.tend():
-                    pass
+            report = await _import_records(services, source)
             notes = source.read_notes()
             if as_json:
                 _print_report_as_json(report, source, notes)
@@ -343,6 +332,23 @@ def import_command(
             raise typer.Exit(1)
 
     shell.run_as_owner(work, scope)
+
+
+async def _import_records(services: Services, source: Source) -> ImportReport:
+    """Import the records of a source and index them, with a progress line on standard error."""
+
+    from rich.console import Console
+
+    def show_progress(count: int) -> None:
+        status.update(texts.compose("reading_entries", count=texts.format_number(count)))
+
+    with Console(stderr=True).status(texts.compose("reading")) as status:
+        report = await services.archive.import_records(source.read_records(), show_progress)
+        # Index the messages now, so that the first search doesn't have to.
+        status.update(texts.compose("indexing"))
+        while await services.recall.tend():
+            pass
+    return report
 
 
 def _print_report_as_json(
@@ -388,8 +394,8 @@ def _print_report(report: ImportReport, source: Source) -> None:
     sessions = texts.format_count(len(report.session_ids), "session")
     sentence = texts.compose("imported", messages=messages, sessions=sessions)
     if report.known_count:
-        known = texts.format_count(report.known_count, "message")
-        sentence += f" {texts.compose('known_already', messages=known)}"
+        known_messages = texts.format_count(report.known_count, "message")
+        sentence += f" {texts.compose('known_already', messages=known_messages)}"
     typer.echo(sentence)
 
     if report.skipped_counts:

@@ -165,20 +165,23 @@ def app(words: Sequence[str] = ()) -> typer.Typer:
         """Accept the options that come before a command."""
 
     first_word = words[0] if words else ""
-    if first_word == "--version":
-        return root
     if first_word in HELP_OPTIONS:
         for commands in COMMANDS_BY_MODULE.values():
             for name in commands:
                 root.command(name)(_list_command)
-        return root
+    elif first_word != "--version":
+        _add_commands(root, first_word)
+    return root
+
+
+def _add_commands(root: typer.Typer, first_word: str) -> None:
+    """Load the module of a command and add its commands. If it's unknown, load all modules."""
     # structlog would use rich for colours, which we don't print.
     with hide_packages("rich"):
         import structlog  # noqa: F401
     modules = [module for module, commands in COMMANDS_BY_MODULE.items() if first_word in commands]
     for module in modules or COMMANDS_BY_MODULE:
         import_module(f"gateway.cli.{module}").add_commands(root)
-    return root
 
 
 # The texts of the library that stand in each help, by their keys in [CLI_HELP.words].

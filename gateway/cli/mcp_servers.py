@@ -235,7 +235,9 @@ def _read_servers(file: Path) -> dict[str, Mapping[str, Any]]:
     tables = (
         content.get("mcpServers", content.get("servers")) if isinstance(content, dict) else None
     )
-    if not isinstance(tables, dict) or not all(isinstance(each, dict) for each in tables.values()):
+    if not isinstance(tables, dict) or not all(
+        isinstance(server, dict) for server in tables.values()
+    ):
         shell.fail(texts.compose("mcp_file_without_table", path=file))
     return dict(tables)
 
@@ -301,12 +303,12 @@ def _load_tools(settings: Settings, name: str) -> dict[str, str]:
         enabled = {name: server.model_copy(update={"enabled": True})}
         servers = McpServers(enabled, variables, settings.home, _refuse_calls)
         try:
-            stored = await servers.refresh(name)
+            definitions = await servers.refresh(name)
         finally:
             await servers.close()
-        if stored is None:
+        if definitions is None:
             raise ToolError(servers.problems[name])
-        return {tool.name: find_effect(tool, server).value for tool in stored.tools}
+        return {tool.name: find_effect(tool, server).value for tool in definitions.tools}
 
     return asyncio.run(load())
 

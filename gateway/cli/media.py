@@ -117,13 +117,15 @@ def transcribe_command(scope: InScope = None) -> None:
         if services.transcriber is None:
             raise Refused(texts.NO_TRANSCRIBER)
         intake = services.create_intake({})
-        done = 0
+        transcribed_count = 0
         files = await services.files.list_untranscribed(context.scopes)
         for file in files:
             if await intake.transcribe(file):
-                done += 1
-        notes = texts.format_count(done, "voice note")
-        shell.print_text(texts.TRANSCRIBED.format(done=notes, failed=len(files) - done))
+                transcribed_count += 1
+        notes = texts.format_count(transcribed_count, "voice note")
+        shell.print_text(
+            texts.TRANSCRIBED.format(done=notes, failed=len(files) - transcribed_count)
+        )
         return None
 
     shell.run_as_owner(work, scope)

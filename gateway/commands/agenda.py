@@ -51,12 +51,12 @@ class AgendaCommands:
             raise Refused(texts.AGENDA_USAGE.format(words=words[:40]))
         agenda = await calendars.list_events(*period, zone)
         lines: list[str] = []
-        day = ""
+        previous_heading = ""
         for event in agenda.events[:MAX_LISTED]:
-            heading = f"{event.start:%A} {event.start.day} {event.start:%B}"
-            if heading != day:
-                lines.append(f"**{heading}**")
-                day = heading
+            heading = f"**{event.start:%A} {event.start.day} {event.start:%B}**"
+            if heading != previous_heading:
+                lines.append(heading)
+            previous_heading = heading
             lines.append(f"- {escape(render_event(event))}")
         if len(agenda.events) > MAX_LISTED:
             lines.append(texts.MORE_EVENTS.format(count=len(agenda.events) - MAX_LISTED))

@@ -139,18 +139,27 @@ class AccountCommands:
         if seen_times:
             moment = texts.format_moment(max(seen_times), zone)
             details.append(texts.LAST_SEEN.format(moment=moment))
+        usage = await self._describe_usage(texts, accounts, month_start)
+        if usage:
+            details.append(usage)
+        names = texts.join_list(_format_names(texts, accounts))
+        return f"- {names}: {'; '.join(dict.fromkeys(details))}"
+
+    async def _describe_usage(
+        self, texts: Texts, accounts: Sequence[KnownAccount], month_start: datetime
+    ) -> str:
+        """Return how many model calls a person made this month and their cost, or "" for none."""
         scopes = frozenset(
             Scope.account(member.account.platform, member.account.user_id) for member in accounts
         )
         spending = await self._services.usage_log.load_spending(scopes, since=month_start)
-        if spending.calls:
-            calls = texts.format_count(spending.calls, "model call")
-            usage = texts.CALLS_THIS_MONTH.format(calls=calls)
-            if spending.cost is not None:
-                usage += f" ({texts.format_amount(spending, spending.cost)})"
-            details.append(usage)
-        names = texts.join_list(_format_names(texts, accounts))
-        return f"- {names}: {'; '.join(dict.fromkeys(details))}"
+        if not spending.calls:
+            return ""
+        calls = texts.format_count(spending.calls, "model call")
+        usage = texts.CALLS_THIS_MONTH.format(calls=calls)
+        if spending.cost is None:
+            return usage
+        return f"{usage} ({texts.format_amount(spending, spending.cost)})"
 
     async def _link(self, context: CommandContext, arguments: str) -> Answer:
         """Run one step of /link: offer a code, use a code, or confirm a link."""
@@ -241,9 +250,11 @@ async def approve_code(
         return await _list_waiting(texts, services)
     now = services.clock.now()
     if not as_owner:
-        first_word, _, rest = arguments.partition(" ")
+        first_word, _, remaining_words = arguments.partition(" ")
         is_yes = first_word.lower() != "no"
-        link = await services.links.decide(arguments if is_yes else rest, now, is_yes=is_yes)
+        link = await services.links.decide(
+            arguments if is_yes else remaining_words, now, is_yes=is_yes
+        )
         if link is not None:
             return await _announce_decision(texts, services, link)
 

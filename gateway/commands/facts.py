@@ -92,27 +92,27 @@ class FactCommands:
         match = _FACT_NAME.fullmatch(text)
         if match is None:
             return None
-        rest = (match["rest"] or "").strip()
-        is_confirmed = action == "forget" and rest.startswith(_CONFIRMED)
-        if rest and action != "correct" and not is_confirmed:
+        new_text = (match["rest"] or "").strip()
+        is_confirmed = action == "forget" and new_text.startswith(_CONFIRMED)
+        if new_text and action != "correct" and not is_confirmed:
             # The command is about a note whose text only looks like the name of a fact.
             return None
 
-        return await self._run_on_fact(action, int(match["id"]), rest, context)
+        return await self._run_on_fact(action, int(match["id"]), new_text, context)
 
     async def _run_on_fact(
-        self, action: str, fact_id: int, rest: str, context: CommandContext
+        self, action: str, fact_id: int, new_text: str, context: CommandContext
     ) -> Answer:
         """Find a fact, check that the person may change it, and run an action on it.
 
-        `rest` is the text after the name of the fact. Raises Refused if this person may not change
-        the fact, or if there is no such fact.
+        `new_text` is the text after the name of the fact. Raises Refused if this person may not
+        change the fact, or if there is no such fact.
         """
         texts = context.texts
-        is_confirmed = action == "forget" and rest.startswith(_CONFIRMED)
+        is_confirmed = action == "forget" and new_text.startswith(_CONFIRMED)
         fact = await self._facts.find(fact_id, context.scopes)
         # A confirmed "forget" ends with the token of the list of messages to erase.
-        token = rest.removeprefix(_CONFIRMED).strip() if is_confirmed else ""
+        token = new_text.removeprefix(_CONFIRMED).strip() if is_confirmed else ""
         if fact is None and not token:
             raise Refused(texts.NO_FACT.format(name=f"f{fact_id}"))
         if fact is not None and action != "why" and not context.can_change(fact.account):
@@ -120,7 +120,7 @@ class FactCommands:
         # After a crash, a confirmed erasure is repeated even if the fact is already deleted.
         if fact is None or is_confirmed:
             return await self._erase(fact, token, context)
-        return await self._run_action(action, fact, rest, context)
+        return await self._run_action(action, fact, new_text, context)
 
     async def find_facts(self, text: str, context: CommandContext, limit: int) -> Sequence[Fact]:
         """Return the facts that match `text`, best first. Without text, return the latest."""
@@ -238,9 +238,9 @@ class FactCommands:
         )
 
     async def _run_action(
-        self, action: str, fact: Fact, rest: str, context: CommandContext
+        self, action: str, fact: Fact, new_text: str, context: CommandContext
     ) -> Answer:
-        """Run an action of /memory on a fact. For "correct", `rest` is the new text."""
+        """Run an action of /memory on a fact. For "correct", `new_text` is the new text."""
         match action:
             case "why":
                 return await self._explain(fact, context)
@@ -251,7 +251,7 @@ class FactCommands:
             case "forget":
                 return await self._ask_to_forget(fact, context)
             case "correct":
-                return await self._correct(fact, rest, context)
+                return await self._correct(fact, new_text, context)
             case "right" | "wrong":
                 return await self._judge(fact, context, is_right=action == "right")
             case _:
@@ -342,16 +342,7 @@ class FactCommands:
         lines.append("")
         lines += [self._render_change(texts, change) for change in changes[-_MAX_SHOWN_CHANGES:]]
 
-        buttons = []
-        if context.can_change(fact.account):
-            labels = texts.table("FACT_BUTTONS")
-            pin_action = "unpin" if fact.is_pinned else "pin"
-            for action in ("forget", pin_action, "right", "wrong", "correct"):
-                button = _make_fact_button(labels[action], fact, action)
-                if action == "correct":
-                    form = Form(title=labels[action], value=fact.content)
-                    button = replace(button, form=form)
-                buttons.append(button)
+        buttons = _make_change_buttons(texts, fact) if context.can_change(fact.account) else []
         if fact.message_id is not None:
             buttons.append(make_button(texts.BUTTON_MESSAGE, "recall", f"around:{fact.message_id}"))
         return Answer(text="\n".join(lines), buttons=tuple(buttons))
@@ -384,13 +375,13 @@ class FactCommands:
 
         For a correction, this includes the previous text.
         """
-        done = texts.table("FACT_DONE")[change.action]
+        action_name = texts.table("FACT_DONE")[change.action]
         if change.action == "correct" and change.before is not None:
             before = texts.quote(shorten(change.before, _MAX_BEFORE_CHARS))
-            done = texts.FACT_PREVIOUSLY.format(done=done, text=before)
+            action_name = texts.FACT_PREVIOUSLY.format(done=action_name, text=before)
         elif change.reason:
-            done = f"{done}: {escape(texts.word_stored(change.reason))}"
-        return f"- {texts.format_day(change.at, self.known_facts.zone)}: {done}"
+            action_name = f"{action_name}: {escape(texts.word_stored(change.reason))}"
+        return f"- {texts.format_day(change.at, self.known_facts.zone)}: {action_name}"
 
     async def _ask_to_forget(self, fact: Fact, context: CommandContext) -> Answer:
         """Ask for confirmation to erase a fact and all messages that contain its text."""
@@ -469,6 +460,19 @@ def _describe_trust(texts: Texts, fact: Fact) -> str:
     if fact.has_ended:
         return texts.FACT_IS_OVER
     return texts.FACT_TRUST.format(percent=round(100 * fact.trust))
+
+
+def _make_change_buttons(texts: Texts, fact: Fact) -> list[Button]:
+    """Return the buttons that erase, pin, rate and correct a fact."""
+    labels = texts.table("FACT_BUTTONS")
+    pin_action = "unpin" if fact.is_pinned else "pin"
+    buttons = [
+        _make_fact_button(labels[action], fact, action)
+        for action in ("forget", pin_action, "right", "wrong")
+    ]
+    correct_button = _make_fact_button(labels["correct"], fact, "correct")
+    form = Form(title=labels["correct"], value=fact.content)
+    return [*buttons, replace(correct_button, form=form)]
 
 
 def _make_fact_choices(texts: Texts, facts: Sequence[Fact]) -> list[Button]:

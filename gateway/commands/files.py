@@ -12,7 +12,13 @@ from core.store.media.files import AttachedFile, FileFilter, FileMatch
 from core.store.rows import split_turns
 from core.text.normalize import shorten, to_single_line
 from core.types import Answer, Command, Message
-from gateway.commands.registry import CommandContext, load_specs, make_button, parse_number
+from gateway.commands.registry import (
+    CommandContext,
+    load_specs,
+    make_button,
+    parse_number,
+    split_action,
+)
 from gateway.services import Services
 from gateway.texts.catalog import Texts
 
@@ -32,16 +38,17 @@ class FileCommands:
 
         Raises Refused if the file or answer doesn't exist, or if this person may not remove it.
         """
-        arguments = command.arguments.strip()
-        action, _, rest = arguments.partition(" ")
-        number = parse_number(rest)
-        if action.lower() == "answer":
-            return await self._send_answer(rest.strip(), context)
-        if action.lower() == "send" and number is not None:
+        action, parameters = split_action(command.arguments)
+        number = parse_number(parameters)
+        if action == "answer":
+            return await self._send_answer(parameters, context)
+        if action == "send" and number is not None:
             return await self._send(number, context)
-        if action.lower() == "remove" and number is not None:
+        if action == "remove" and number is not None:
             return await self._remove(number, context)
-        return await self._list(rest if action.lower() == "list" else arguments, context)
+        if action == "list":
+            return await self._list(parameters, context)
+        return await self._list(command.arguments.strip(), context)
 
     async def _send(self, number: int, context: CommandContext) -> Answer:
         texts = context.texts
@@ -53,16 +60,16 @@ class FileCommands:
         text = texts.FILE_SENT.format(name=_name(file), day=day)
         return Answer(text=text, files=(content,))
 
-    async def _send_answer(self, rest: str, context: CommandContext) -> Answer:
+    async def _send_answer(self, parameters: str, context: CommandContext) -> Answer:
         """Send an answer as a file.
 
-        `rest` may contain the id of a message and a file name. Without an id, the last answer of
-        the conversation is sent.
+        `parameters` may contain the id of a message and a file name. Without an id, the last answer
+        of the conversation is sent.
         """
-        first, _, name = rest.partition(" ")
+        first, _, name = parameters.partition(" ")
         number = parse_number(first)
         if number is None:
-            name = rest
+            name = parameters
         rows = await self._load_turn(number, context)
         answers = [row.text for row in rows if row.role == "assistant" and row.text.strip()]
         if not answers:

@@ -15,7 +15,7 @@ from core.markup.markdown import escape
 from core.review.pending import ANYWAY, split_anyway
 from core.store.notes import INSTRUCTIONS, Operation
 from core.types import Answer, Command, Form
-from gateway.commands.registry import CommandContext, load_specs, make_button
+from gateway.commands.registry import CommandContext, load_specs, make_button, split_action
 from gateway.services import Services
 
 
@@ -35,8 +35,7 @@ class InstructionCommands:
         texts = context.texts
         if context.is_member:
             raise Refused(texts.INSTRUCTIONS_OWNER_ONLY)
-        word, _, rest = command.arguments.strip().partition(" ")
-        action, text = word.lower(), rest.strip()
+        action, text = split_action(command.arguments)
         if action in ("", "show"):
             return await self._show(context)
         if action == "set" and text:

@@ -67,8 +67,8 @@ def find_language(word: str) -> str | None:
     name = word.casefold()
     english_names = load_texts("en").table("LANGUAGE_NAMES")
     for code in list_languages():
-        names = (code, load_names()[code], english_names[code])
-        if name in (each.casefold() for each in names):
+        names = {code, load_names()[code].casefold(), english_names[code].casefold()}
+        if name in names:
             return code
     # A code with a country, such as "de-AT", means the language.
     return match_language(word) if len(word) == 5 else None

@@ -31,6 +31,7 @@ from gateway.commands.registry import (
     make_button,
     make_decision_buttons,
     parse_number,
+    split_action,
 )
 from gateway.services import Services
 from gateway.texts.catalog import Texts
@@ -91,10 +92,10 @@ def _split_target(text: str) -> tuple[str, str]:
 
     Without a prefix, the target is "".
     """
-    head, separator, rest = text.partition(":")
-    target = head.strip().lower()
+    prefix, separator, note = text.partition(":")
+    target = prefix.strip().lower()
     if separator and target in FILES:
-        return target, rest.strip()
+        return target, note.strip()
     return "", text
 
 
@@ -117,8 +118,7 @@ class MemoryCommands:
         Raises Refused if there is no such action.
         """
         texts = context.texts
-        word, _, rest = command.arguments.partition(" ")
-        action, text = word.lower(), rest.strip()
+        action, text = split_action(command.arguments)
         fact_answer = await self._facts.answer_memory_command(action, text, context)
         if fact_answer is not None:
             return fact_answer
@@ -213,14 +213,7 @@ class MemoryCommands:
                 )
 
         if operation.action != "add" and (context.is_member or not target):
-            # Find out which file has the note, and who wrote the note.
-            targets = [target] if target else FILES
-            with _escape_refusals(context.texts):
-                target, _, change = await self._notebook.find_note(
-                    context.scopes, operation.old_text, targets
-                )
-            if not context.can_change(change.account if change else None):
-                raise Refused(texts.AUTHOR_CHANGES)
+            target = await self._find_changeable_note(operation.old_text, target, context)
         operations = [operation]
         if operation.action == "replace":
             entries = await self._notebook.entries(context.scopes, target)
@@ -236,6 +229,20 @@ class MemoryCommands:
                 context.scope, context.scopes, target, operations, author
             )
         return Answer(text=_escape_lines(texts.word_report(report)))
+
+    async def _find_changeable_note(
+        self, note_text: str, target: str, context: CommandContext
+    ) -> str:
+        """Return the target with the only note that contains a text.
+
+        Raises Refused if no note or several notes contain it, or if another member wrote the note.
+        """
+        targets = [target] if target else FILES
+        with _escape_refusals(context.texts):
+            target, _, change = await self._notebook.find_note(context.scopes, note_text, targets)
+        if not context.can_change(change.account if change else None):
+            raise Refused(context.texts.AUTHOR_CHANGES)
+        return target
 
     async def _list_pending(self, context: CommandContext) -> Answer:
         """List the pending changes, with buttons to approve or reject each.
@@ -442,22 +449,7 @@ class MemoryCommands:
 
     def _render_change(self, texts: Texts, change: NoteChange) -> str:
         """Render one line of the history: number, time, file, action, author and texts."""
-        at = texts.format_moment(change.at, self._zone)
-        place = "/".join(change.skill or (ALL_FILES.get(change.target, ""),))
-        words = texts.table("HISTORY")
-        parts = [at, place]
-        if change.undoes is None:
-            parts.append(texts.table("NOTE_DONE")[change.action])
-        else:
-            parts.append(words["undone"].format(number=change.undoes))
-        if change.account is not None:
-            parts.append(words["by"].format(account=change.account.key))
-        if change.is_insisted:
-            parts.append(words["approved"])
-        channel = _find_channel(change)
-        if channel:
-            parts.append(words[channel])
-        head = f"{change.id}: {', '.join(parts)}"
+        head = f"{change.id}: {', '.join(self._describe_change(texts, change))}"
         if change.skill:
             return escape(head)
 
@@ -469,6 +461,26 @@ class MemoryCommands:
         if change.after is None:
             return f"{head}: - {before}{link}"
         return f"{head}: {before} → {after}{link}"
+
+    def _describe_change(self, texts: Texts, change: NoteChange) -> list[str]:
+        """Return when a change was made, to what, how, by whom, and from where."""
+        words = texts.table("HISTORY")
+        parts = [
+            texts.format_moment(change.at, self._zone),
+            "/".join(change.skill or (ALL_FILES.get(change.target, ""),)),
+        ]
+        if change.undoes is None:
+            parts.append(texts.table("NOTE_DONE")[change.action])
+        else:
+            parts.append(words["undone"].format(number=change.undoes))
+        if change.account is not None:
+            parts.append(words["by"].format(account=change.account.key))
+        if change.is_insisted:
+            parts.append(words["approved"])
+        channel = _find_channel(change)
+        if channel:
+            parts.append(words[channel])
+        return parts
 
     def _measure(self, texts: Texts, target: str, entries: Sequence[str]) -> dict[str, object]:
         """Return how full a note file is: its percentage, characters and limit as text values."""

@@ -8,7 +8,7 @@ from config.model_options import Ability
 from core.errors import Refused
 from core.tools.switches import find_tool_group
 from core.types import Account, Answer, Button, Command, Scope, Tool
-from gateway.commands.registry import CommandContext, load_specs, make_button
+from gateway.commands.registry import CommandContext, load_specs, make_button, split_action
 from gateway.services import Services
 from gateway.texts.catalog import Texts
 
@@ -42,11 +42,11 @@ class ModelCommands:
             return await self._show(context)
         if context.is_member:
             raise Refused(texts.MODEL_BY_OWNER)
-        first_word, _, rest = name.partition(" ")
-        if first_word.lower() == HELPER_WORD:
-            if not rest.strip():
+        first_word, helper_name = split_action(name)
+        if first_word == HELPER_WORD:
+            if not helper_name:
                 return await self._show_helper(context)
-            return await self._choose_helper(rest.strip(), context)
+            return await self._choose_helper(helper_name, context)
         return await self._choose(name, context)
 
     async def autocomplete(self, source: str, typed: str, scope: Scope) -> Mapping[str, str]:
@@ -229,5 +229,6 @@ class ToolCommands:
         """Store the choice for all accounts of the person."""
         linked_accounts = await self._services.links.list_accounts(account)
         accounts = {account, *(entry.account for entry in linked_accounts)}
-        for each in sorted(accounts, key=lambda each: each.key):
-            await self._services.preferences.save(each, tools_off=",".join(sorted(switched_off)))
+        tools_off = ",".join(sorted(switched_off))
+        for linked_account in sorted(accounts, key=lambda other: other.key):
+            await self._services.preferences.save(linked_account, tools_off=tools_off)

@@ -12,7 +12,7 @@ from datetime import tzinfo
 
 from core.errors import Refused
 from core.markup.markdown import escape
-from core.store.erasure.statements import ErasureItem, ErasureList
+from core.store.erasure.statements import ErasureItem, ErasureList, ErasureRequest
 from core.store.visibility import epoch_number
 from core.text.normalize import shorten
 from core.types import Answer, Command
@@ -49,15 +49,7 @@ class ForgetCommands:
             request = replace(request, is_owner=True)
         if command.arguments.startswith(CONFIRMED_PREFIX):
             token = command.arguments.removeprefix(CONFIRMED_PREFIX).strip()
-            try:
-                receipt = await self._forgetting.erase(token, request)
-                copies = await describe_copies(
-                    context.texts, self._services, is_owner=is_owner_alone(context)
-                )
-                text = render_receipt(texts, receipt, copies)
-            except Refused as refusal:
-                text = texts.word(refusal)
-            return Answer(text=text, has_erased_data=True)
+            return await self._erase(token, request, context)
 
         erasure_list = await self._forgetting.prepare(command.arguments, request)
         if not erasure_list.token:
@@ -72,12 +64,23 @@ class ForgetCommands:
             confirm_command=Command(name="forget", arguments=CONFIRMED_PREFIX + erasure_list.token),
         )
 
+    async def _erase(self, token: str, request: ErasureRequest, context: CommandContext) -> Answer:
+        """Erase the confirmed list that `token` identifies, and return the receipt."""
+        texts = context.texts
+        try:
+            receipt = await self._forgetting.erase(token, request)
+            copies = await describe_copies(texts, self._services, is_owner=is_owner_alone(context))
+            text = render_receipt(texts, receipt, copies)
+        except Refused as refusal:
+            text = texts.word(refusal)
+        return Answer(text=text, has_erased_data=True)
+
 
 def render_erasure_list(texts: Texts, erasure_list: ErasureList, zone: tzinfo) -> str:
     """Return a list of what an erasure would remove, for the person to confirm."""
-    things = _describe_counts(texts, erasure_list, "copy")
+    counts = _describe_counts(texts, erasure_list, "copy")
     end = ":" if erasure_list.items else "."
-    lines = [f"{texts.FORGET_QUESTION.format(things=things)}{end}", ""]
+    lines = [f"{texts.FORGET_QUESTION.format(things=counts)}{end}", ""]
     lines += [_render_item(texts, item, zone) for item in erasure_list.items]
     unlisted_count = sum(erasure_list.counts.values()) - len(erasure_list.items)
     if unlisted_count > 0:
@@ -116,8 +119,8 @@ def render_receipt(texts: Texts, receipt: ErasureList, copies: Sequence[str] = (
 
     `copies` contains the sentences of `describe_copies`.
     """
-    things = _describe_counts(texts, receipt, "copied")
-    sentences = [texts.FORGOTTEN_THINGS.format(things=things)]
+    counts = _describe_counts(texts, receipt, "copied")
+    sentences = [texts.FORGOTTEN_THINGS.format(things=counts)]
     sentences += _describe_remains(texts, receipt)
     if not receipt.is_clean:
         sentences.append(texts.NOT_YET_ERASED)

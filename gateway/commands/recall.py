@@ -87,15 +87,8 @@ class RecallCommands:
         results = await search.recall(query)
 
         buttons = _make_result_buttons(texts, results, context.session.id)
-        page, words = split_page(text)
         if len(text) <= _MAX_NEXT_PAGE_CHARS:
-            typed_switches = [f"--{switch}" for switch in switches]
-            if page > 1:
-                arguments = " ".join([*typed_switches, f"page:{page - 1} {words}".rstrip()])
-                buttons.append(make_button(texts.BUTTON_BACK, "recall", arguments))
-            if results.has_more:
-                arguments = " ".join([*typed_switches, text_for_next_page(text)])
-                buttons.append(make_button(texts.BUTTON_MORE, "recall", arguments))
+            buttons += _make_page_buttons(texts, text, switches, has_more=results.has_more)
         for file in results.files:
             label = texts.FILE_SEND.format(name=shorten(file.name, _MAX_NAME_CHARS))
             buttons.append(make_button(label, "files", f"send {file.file_id}"))
@@ -167,7 +160,7 @@ def _list_calls(texts: Texts, turn: Sequence[Message]) -> Iterator[str]:
 
     Calls that failed or wait for approval are left out, because they gave the model nothing.
     """
-    given = {
+    successful_ids = {
         block.get("tool_use_id")
         for row in turn
         for block in row.blocks or ()
@@ -177,7 +170,7 @@ def _list_calls(texts: Texts, turn: Sequence[Message]) -> Iterator[str]:
     }
     for row in turn:
         for block in row.blocks or ():
-            if block.get("type") == "tool_use" and block.get("id") in given:
+            if block.get("type") == "tool_use" and block.get("id") in successful_ids:
                 arguments = _render_arguments(block.get("input") or {})
                 yield texts.WHY_TOOL.format(tool=block["name"], arguments=arguments)
 
@@ -236,6 +229,22 @@ def _make_result_buttons(
             label = texts.BUTTON_CONTINUE.format(number=number)
             resume_buttons.append(_make_resume_button(label, result))
     return look_buttons + resume_buttons
+
+
+def _make_page_buttons(
+    texts: Texts, text: str, switches: Sequence[str], *, has_more: bool
+) -> list[Button]:
+    """Return the buttons that show the previous and the next page of the results."""
+    typed_switches = [f"--{switch}" for switch in switches]
+    page, words = split_page(text)
+    buttons = []
+    if page > 1:
+        arguments = " ".join([*typed_switches, f"page:{page - 1} {words}".rstrip()])
+        buttons.append(make_button(texts.BUTTON_BACK, "recall", arguments))
+    if has_more:
+        arguments = " ".join([*typed_switches, text_for_next_page(text)])
+        buttons.append(make_button(texts.BUTTON_MORE, "recall", arguments))
+    return buttons
 
 
 def _make_scroll_buttons(texts: Texts, result: FoundSession, *, is_scroll: bool) -> list[Button]:

@@ -262,9 +262,9 @@ class CommandRegistry:
         voice: AnswerSpeaker | None = None,
     ) -> None:
         self.actions = actions
-        # Records thumbs on answers. None if nothing does.
+        # Records thumbs on answers. If it's None, they aren't recorded.
         self.thumbs = thumbs
-        # Speaks answers. None without a speaker.
+        # Turns answers into speech. None if no speaker is configured.
         self.voice = voice
         # None if a model answers messages about reminders.
         self.talk = talk
@@ -633,6 +633,12 @@ def parse_number(text: str) -> int | None:
     return None
 
 
+def split_action(arguments: str) -> tuple[str, str]:
+    """Split the arguments of a command into the action, in lower case, and the rest."""
+    action, _, parameters = arguments.strip().partition(" ")
+    return action.lower(), parameters.strip()
+
+
 def is_command(name: str) -> bool:
     """Return whether a command has this name."""
     return name in ("start", "yes") or name in list_all_specs()
@@ -645,6 +651,7 @@ def load_specs(*names: str) -> tuple[CommandSpec, ...]:
 
 @cache
 def list_all_specs() -> Mapping[str, CommandSpec]:
+    """Return the specs of all commands, with their English descriptions."""
     specs = {}
     descriptions = ENGLISH.tables("commands")
     for name, table in language_data("commands", "gateway.commands").items():

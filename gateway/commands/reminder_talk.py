@@ -190,42 +190,49 @@ class ReminderTalk:
     async def _carry_out(self, step: Step, context: CommandContext) -> TalkAnswer:
         """Carry out a step, and return the answer. Raise Refused if that isn't possible."""
         texts = context.texts
-        if step.move is Move.SET:
-            return await self._set(step, context)
-        if step.move is Move.ASK:
-            return self._ask(step, context)
-        if step.move is Move.CHANGE:
-            return await self._change(step, context)
-        if step.move is Move.EXPLAIN:
-            return self._build(texts.HOW_TO_REMIND, (), (), context)
-        if step.move in (Move.LIST, Move.NEXT, Move.UNKNOWN, Move.REMOVE_ALL):
-            return await self._list(step.move, context)
-        if step.move is Move.DROP:
-            return self._build(texts.NOTHING_SET, (), (), context)
-        if step.move is Move.SNOOZE:
-            return await self._snooze(step, context)
+        match step.move:
+            case Move.SET:
+                return await self._set(step, context)
+            case Move.ASK:
+                return self._ask(step, context)
+            case Move.CHANGE:
+                return await self._change(step, context)
+            case Move.SNOOZE:
+                return await self._snooze(step, context)
+            case Move.LIST | Move.NEXT | Move.UNKNOWN | Move.REMOVE_ALL:
+                return await self._list(step.move, context)
+            case Move.EXPLAIN:
+                return self._build(texts.HOW_TO_REMIND, (), (), context)
+            case Move.DROP:
+                return self._build(texts.NOTHING_SET, (), (), context)
         assert step.job is not None
+        return await self._answer_about_job(step, step.job, context)
+
+    async def _answer_about_job(self, step: Step, job: Job, context: CommandContext) -> TalkAnswer:
+        """Remove, skip or finish a job. For any other step, ask for a change or confirm the job."""
+        texts = context.texts
         requester = requester_of(context)
-        if step.move is Move.REMOVE:
-            report = await self._appointments.change(
-                "remove",
-                step.job.id,
-                requester.scopes,
-                requester.account,
-                requester.epoch,
-                texts.schedule_words,
-            )
-            return self._build(escape(report), (), (), context)
-        if step.move is Move.SKIP:
-            report = describe_skipped(texts, await self._changes.skip(step.job.id, requester))
-            question = self._question_about(step.job, (), context)
-            return self._build(escape(report), (), question, context)
-        if step.move is Move.DONE:
-            report = describe_finished(texts, await self._changes.finish(step.job.id, requester))
-            return self._build(escape(report), (), (), context)
+        match step.move:
+            case Move.REMOVE:
+                report = await self._appointments.change(
+                    "remove",
+                    job.id,
+                    requester.scopes,
+                    requester.account,
+                    requester.epoch,
+                    texts.schedule_words,
+                )
+                return self._build(escape(report), (), (), context)
+            case Move.SKIP:
+                report = describe_skipped(texts, await self._changes.skip(job.id, requester))
+                question = self._question_about(job, (), context)
+                return self._build(escape(report), (), question, context)
+            case Move.DONE:
+                report = describe_finished(texts, await self._changes.finish(job.id, requester))
+                return self._build(escape(report), (), (), context)
         template = texts.ASK_CHANGE if step.move is Move.ASK_CHANGE else texts.STAYS_SET
-        text = template.format(job=escape(texts.describe_job(self._appointments, step.job)))
-        return self._build(text, (), self._question_about(step.job, step.lines, context), context)
+        text = template.format(job=escape(texts.describe_job(self._appointments, job)))
+        return self._build(text, (), self._question_about(job, step.lines, context), context)
 
     async def _set(self, step: Step, context: CommandContext) -> TalkAnswer:
         """Set a reminder and return its receipt, or say that the same reminder already exists."""
@@ -269,8 +276,10 @@ class ReminderTalk:
             is_here = job.target == context.inbound.address and job.paused_at is None
             if not (is_same_text and is_here):
                 continue
-            own = self._appointments.list_next_moments(job)
-            if [at.replace(second=0) for at in own] == [at.replace(second=0) for at in moments]:
+            job_moments = self._appointments.list_next_moments(job)
+            if [at.replace(second=0) for at in job_moments] == [
+                at.replace(second=0) for at in moments
+            ]:
                 return job
         return None
 

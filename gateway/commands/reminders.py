@@ -14,9 +14,15 @@ from core.scheduling.appointments import ACTIONS, Action, Requester
 from core.scheduling.changes import JobChanges
 from core.store.actions import build_question
 from core.text.normalize import shorten
-from core.types import LOCAL_SCOPE, Answer, Command, Form, ToolContext
+from core.types import LOCAL_SCOPE, Address, Answer, Command, Form, Scope, ToolContext
 from gateway.commands.privacy import is_owner_alone
-from gateway.commands.registry import CommandContext, load_specs, make_button, parse_number
+from gateway.commands.registry import (
+    CommandContext,
+    load_specs,
+    make_button,
+    parse_number,
+    split_action,
+)
 from gateway.commands.reminder_talk import (
     ReminderTalk,
     describe_finished,
@@ -57,25 +63,26 @@ class ReminderCommands:
             return await self._add(command.arguments, context, is_prompt=False)
         if command.name == "snooze":
             return await self._snooze(command.arguments, context)
-        word, _, rest = command.arguments.strip().partition(" ")
-        action = word.lower()
+        action, parameters = split_action(command.arguments)
         if action == "add":
-            return await self._add(rest, context, is_prompt=True)
+            return await self._add(parameters, context, is_prompt=True)
         if action in ("", "list"):
             return await self._list(context)
-        if action == "when" and rest.strip():
-            return await self.talk.ask_time(rest.strip(), context)
+        if action == "when" and parameters:
+            return await self.talk.ask_time(parameters, context)
         if action in ("brief", "checkin"):
-            return await self._add_ready_made(action, rest, context)
+            return await self._add_ready_made(action, parameters, context)
         if action not in (*ACTIONS, *_OTHER_ACTIONS):
             raise Refused(texts.CRON_USAGE)
-        return await self._change_numbered(action, rest, context)
+        return await self._change_numbered(action, parameters, context)
 
-    async def _change_numbered(self, action: str, rest: str, context: CommandContext) -> Answer:
-        """Change the job whose number begins `rest`, or remove several jobs."""
-        first, _, words = rest.strip().partition(" ")
+    async def _change_numbered(
+        self, action: str, parameters: str, context: CommandContext
+    ) -> Answer:
+        """Change the job whose number begins `parameters`, or remove several jobs."""
+        first, _, words = parameters.strip().partition(" ")
         number = parse_number(first)
-        numbers = [parse_number(word) for word in rest.split()]
+        numbers = [parse_number(word) for word in parameters.split()]
         if action == "remove" and len(numbers) > 1 and None not in numbers:
             return await self._remove(list(filter(None, numbers)), context)
         if number is None or (words and action not in _ACTIONS_WITH_WORDS):
@@ -187,11 +194,11 @@ class ReminderCommands:
         no such reminder, if the time can't be parsed, or if the person may not change it.
         """
         texts = context.texts
-        first, _, rest = arguments.strip().partition(" ")
+        first, _, time_words = arguments.strip().partition(" ")
         number = parse_number(first)
         until = None
         if number is not None:
-            until = await self._changes.read_snooze(rest, context.account)
+            until = await self._changes.read_snooze(time_words, context.account)
         if until is None:
             latest = await self._appointments.jobs.find_last_delivered(
                 context.inbound.address, context.scopes
@@ -240,13 +247,7 @@ class ReminderCommands:
         if not schedule.is_certain:
             zone = await self._appointments.zone_of(context.account)
             return self._ask_to_confirm(texts, schedule, zone)
-        target, scope = context.inbound.address, context.scope
-        if context.is_shell:
-            # The job is delivered in the private chat that the owner used last, if there is one.
-            scope = LOCAL_SCOPE
-            private_chat = await self._services.find_private_chat(LOCAL_SCOPE)
-            if private_chat is not None:
-                target, scope = private_chat
+        target, scope = await self._find_target(context)
         job = await self._appointments.add_job(
             schedule,
             target,
@@ -261,15 +262,30 @@ class ReminderCommands:
             if scope == LOCAL_SCOPE:
                 place = texts.PLACE_TERMINAL
             receipt = f"{receipt.removesuffix('.')} ({place})"
-        hint = ""
+        return Answer(text=escape(receipt) + await self._write_hints(schedule, context))
+
+    async def _find_target(self, context: CommandContext) -> tuple[Address, Scope]:
+        """Return the address that a new job is delivered to, and its scope.
+
+        It's this chat. In a shell, it's the private chat that the owner used last, or the terminal.
+        """
         if not context.is_shell:
-            hint = await hint_at_zone(
+            return context.inbound.address, context.scope
+        private_chat = await self._services.find_private_chat(LOCAL_SCOPE)
+        return private_chat or (context.inbound.address, LOCAL_SCOPE)
+
+    async def _write_hints(self, schedule: ParsedSchedule, context: CommandContext) -> str:
+        """Return sentences about the time zone and the calendar events of a new job, or ""."""
+        texts = context.texts
+        hints = ""
+        if not context.is_shell:
+            hints = await hint_at_zone(
                 texts, self._services, context.account, is_owner=context.is_owner
             )
         if is_owner_alone(context):
             moment = next(iter(self._appointments.list_next_moments(schedule, 1)), None)
-            hint += await hint_at_events(texts, self._services, context.account, moment)
-        return Answer(text=escape(receipt) + hint)
+            hints += await hint_at_events(texts, self._services, context.account, moment)
+        return hints
 
     async def ask(self, schedule: ParsedSchedule, context: ToolContext, origin: str | None) -> str:
         """Store a question that asks the person to confirm a new job, and return its text.

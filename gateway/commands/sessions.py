@@ -13,9 +13,10 @@ from core.markup.markdown import escape
 from core.store.mailbox import InboxEntry, OutboxItem
 from core.store.query import ResultLimits, SearchQuery
 from core.text.normalize import isolate_title, shorten
-from core.types import Answer, Command, Json, Scope, Session
+from core.types import Answer, Button, Command, Json, Scope, Session
 from gateway.commands.registry import CommandContext, load_specs, make_button, parse_number
 from gateway.services import Services
+from gateway.texts.catalog import Texts
 
 if TYPE_CHECKING:
     from core.agent.compression import Compressor
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 MAX_TITLE_CHARS = 120
 _MAX_QUERY_CHARS = 60
 _MAX_LISTED_SESSIONS = 10
-# A list has buttons to continue this many of its sessions.
+# A list has buttons to continue at most this many sessions.
 _MAX_RESUME_BUTTONS = 5
 _MAX_COMPLETIONS = 25
 _MAX_COMPLETION_CHARS = 70
@@ -212,10 +213,10 @@ async def find_sessions(
     limits = ResultLimits(sessions=limit)
     query = SearchQuery(text=text, scopes=scopes, limits=limits, is_incognito=True)
     results = await services.recall.recall(query)
-    # The ranks of the found conversations, by the id of their first session.
+    # The ranks of the matching conversations, by the id of their first session.
     ranks: dict[int, int] = {}
-    for rank, found_session in enumerate(results.sessions):
-        ranks.setdefault(found_session.root_id, rank)
+    for rank, matching_session in enumerate(results.sessions):
+        ranks.setdefault(matching_session.root_id, rank)
     for session in sessions:
         ranks.pop(_root_id(session), None)
     others = await services.conversations.list_recent(scopes, limit, roots=list(ranks))
@@ -245,16 +246,7 @@ async def list_sessions(
     others = others[:_MAX_RESUME_BUTTONS]
     if others and not context.is_shell:
         lines += ["", texts.SESSION_CONTINUES.format(number=others[0].id)]
-    buttons = [
-        replace(
-            make_button(
-                texts.BUTTON_CONTINUE.format(number=session.id), "sessions", str(session.id)
-            ),
-            menu=texts.CHOOSE_SESSION,
-            details=session.title or texts.UNTITLED,
-        )
-        for session in others
-    ]
+    buttons = [_make_continue_button(texts, session) for session in others]
     if page > 1:
         back = f"page:{page - 1} {text}".rstrip()
         buttons.append(make_button(texts.BUTTON_BACK, "sessions", back))
@@ -262,6 +254,12 @@ async def list_sessions(
         more = f"page:{page + 1} {text}".rstrip()
         buttons.append(make_button(texts.BUTTON_MORE, "sessions", more))
     return Answer(text="\n".join(lines), buttons=tuple(buttons), is_page=True)
+
+
+def _make_continue_button(texts: Texts, session: Session) -> Button:
+    label = texts.BUTTON_CONTINUE.format(number=session.id)
+    button = make_button(label, "sessions", str(session.id))
+    return replace(button, menu=texts.CHOOSE_SESSION, details=session.title or texts.UNTITLED)
 
 
 def session_to_json(session: Session) -> Json:

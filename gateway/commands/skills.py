@@ -17,7 +17,7 @@ from core.skills.format import Skill
 from core.skills.tools import RuleReader, SkillTools, render_files, render_skill
 from core.store.notes import Operation
 from core.types import Answer, Command, Inbound, Scope
-from gateway.commands.registry import CommandContext, is_command, load_specs
+from gateway.commands.registry import CommandContext, is_command, load_specs, split_action
 from gateway.services import Services
 
 _MAX_LISTED_SKILLS = 50
@@ -46,8 +46,7 @@ class SkillCommands:
         texts = context.texts
         if command.name == "skill":
             return await self._refuse_call(command.arguments.strip(), context)
-        word, _, rest = command.arguments.strip().partition(" ")
-        action, text = word.lower(), rest.strip()
+        action, text = split_action(command.arguments)
         if context.is_member and action in ("add", "remove", "enable", "disable"):
             raise Refused(texts.OWNER_OF_SKILLS)
         match action:

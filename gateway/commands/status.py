@@ -4,7 +4,7 @@ model calls.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
@@ -98,6 +98,7 @@ class StatusCommands:
         ]
 
     def _describe_model(self, texts: Texts) -> str:
+        """Return the chat model with its fallbacks, and the helper model."""
         settings = self._services.settings
         if self._live is not None and self._live["model"] and not settings.has_model:
             return str(self._live["model"])
@@ -302,22 +303,29 @@ class UsageCommands:
         if thumbs.up or thumbs.down:
             parts.append(texts.THUMBS.format(up=thumbs.up, down=thumbs.down))
 
+        parts += await self._list_limits(context, has_calls=month_spending.calls > 0)
+        if not month_spending.calls:
+            return Answer(text="\n\n".join(parts))
+        button = make_button(texts.BUTTON_BY_MONTH, "usage", "months")
+        return Answer(text="\n\n".join(parts), buttons=(button,))
+
+    async def _list_limits(self, context: CommandContext, *, has_calls: bool) -> list[str]:
+        """Return one line per daily limit. The owner's own limit needs calls to be listed."""
+        texts = context.texts
+        words = texts.table("USAGE")
+        lines = []
         billing = BillingScope(scope=context.scope, user_id=context.inbound.sender.id)
-        for budget in await self._usage_log.load_budgets(billing, now):
-            if budget.limited_names:
-                title = words["group_today" if budget.scope.is_group else "your_limits"]
-                if budget.is_owner_line:
-                    if not month_spending.calls:
-                        continue
-                    title = texts.OWNER_LINE_TITLE
-                usage = ", ".join(
-                    texts.format_used(budget.usage_of(name)) for name in budget.limited_names
-                )
-                parts.append(f"**{title}**: {usage}.")
-        buttons = (
-            (make_button(texts.BUTTON_BY_MONTH, "usage", "months"),) if month_spending.calls else ()
-        )
-        return Answer(text="\n\n".join(parts), buttons=buttons)
+        for budget in await self._usage_log.load_budgets(billing, self._services.clock.now()):
+            if not budget.limited_names or (budget.is_owner_line and not has_calls):
+                continue
+            title = words["group_today" if budget.scope.is_group else "your_limits"]
+            if budget.is_owner_line:
+                title = texts.OWNER_LINE_TITLE
+            usage = ", ".join(
+                texts.format_used(budget.usage_of(name)) for name in budget.limited_names
+            )
+            lines.append(f"**{title}**: {usage}.")
+        return lines
 
 
 def _render_month(texts: Texts, spending: Spending, elapsed_share: float, line: float) -> str:
@@ -349,33 +357,41 @@ def _render_spending(texts: Texts, name: str, spending: Spending) -> str:
     words = texts.table("USAGE")
     if not spending.calls:
         return words["no_calls"].format(name=name)
-    call_kinds = texts.table("CALL_KINDS")
-    miss_causes = texts.table("MISS_CAUSES")
-    calls = []
-    for (kind, model), part in spending.by_kind_and_model:
-        call = words["call"].format(
-            count=texts.format_number(part.calls),
-            kind=call_kinds[kind],
-            model=escape(model),
-            cost=_format_cost(texts, part),
-        )
-        calls.append(call)
+    calls = ", ".join(_list_calls(texts, spending))
     lines = [
         f"**{name}**: {_format_tokens(texts, spending)}.",
         f"- {escape(_describe_cost(texts, spending))}",
-        f"- {texts.format_count(spending.calls, 'call')}: {', '.join(calls)}.",
+        f"- {texts.format_count(spending.calls, 'call')}: {calls}.",
     ]
-    misses = []
-    for cause, part in spending.by_miss_cause:
-        miss = words["miss"].format(
-            tokens=texts.format_number(part.missed_tokens),
-            requests=texts.format_count(part.calls, "request"),
-            cause=miss_causes[cause],
-        )
-        misses.append(f"  - {miss}")
+    misses = [f"  - {miss}" for miss in _list_misses(texts, spending)]
     if misses:
         lines += [f"- {words['misses']}", *misses]
     return "\n".join(lines)
+
+
+def _list_calls(texts: Texts, spending: Spending) -> Iterator[str]:
+    """Yield the number and the cost of calls for each kind of call and model."""
+    template = texts.table("USAGE")["call"]
+    kinds = texts.table("CALL_KINDS")
+    for (kind, model), part in spending.by_kind_and_model:
+        yield template.format(
+            count=texts.format_number(part.calls),
+            kind=kinds[kind],
+            model=escape(model),
+            cost=_format_cost(texts, part),
+        )
+
+
+def _list_misses(texts: Texts, spending: Spending) -> Iterator[str]:
+    """Yield the tokens that weren't in the cache for each cause."""
+    template = texts.table("USAGE")["miss"]
+    causes = texts.table("MISS_CAUSES")
+    for cause, part in spending.by_miss_cause:
+        yield template.format(
+            tokens=texts.format_number(part.missed_tokens),
+            requests=texts.format_count(part.calls, "request"),
+            cause=causes[cause],
+        )
 
 
 def _format_tokens(texts: Texts, spending: Spending) -> str:

@@ -39,9 +39,9 @@ class TimeCommands:
         words = command.arguments.strip()
         if command.name == "quiet":
             return await self._set_quiet_hours(words, context)
-        action, _, rest = words.partition(" ")
-        if action == "move" and rest:
-            return await self._move_jobs(rest, context)
+        action, _, zone = words.partition(" ")
+        if action == "move" and zone:
+            return await self._move_jobs(zone, context)
         return await self._set_zone(words, context)
 
     async def _set_zone(self, words: str, context: CommandContext) -> Answer:

@@ -156,6 +156,7 @@ class LocalChat:
             self._writer.write(json.dumps(message).encode() + b"\n")
 
     async def _handle(self, message: Json) -> None:
+        """Handle one message of the gateway."""
         match message["type"]:
             case "begin":
                 self._reply(message["id"])

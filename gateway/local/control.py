@@ -29,7 +29,7 @@ Question = Literal["state", "reload", "web"]
 Handler = Callable[[], Awaitable[Json]]
 ANSWER_TIMEOUT_S = 5.0
 MAX_ANSWER_BYTES = 1_000_000
-# Options that a running gateway takes up. All others need a restart.
+# Options that a running gateway can reload. All others need a restart.
 LIVE_OPTIONS = ("general.log_level", "owner.", "usage.")
 # Fields of `Settings` that say nothing about what a person has changed.
 _DERIVED_FIELDS = ("home", "advice")
@@ -56,6 +56,7 @@ class ControlServer:
             self._path.unlink(missing_ok=True)
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer the question of one client, and close the connection."""
         try:
             async with asyncio.timeout(ANSWER_TIMEOUT_S):
                 question = (await reader.readline()).decode("utf-8", "replace").strip()
@@ -105,7 +106,7 @@ class LiveState:
         self._load_states = load_states
         self._count_unanswered = count_unanswered
         self._started_at: datetime = services.clock.now()
-        # The settings that the process uses, with those that it has taken up.
+        # The settings that the process uses, including reloaded ones.
         self._settings = services.settings
 
     async def describe(self) -> Json:
@@ -160,6 +161,7 @@ def list_changes(old: Settings, new: Settings) -> list[str]:
 
 
 def _flatten(options: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
+    """Return the dotted path and the value of each option."""
     values: list[tuple[str, Any]] = []
     for name, value in options.items():
         if not prefix and name in _DERIVED_FIELDS:

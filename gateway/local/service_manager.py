@@ -55,20 +55,20 @@ def call_program(arguments: Sequence[str], *, is_checked: bool = True) -> str:
     Raises ConfigError with the first line of its error output if it fails or is missing.
     """
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             arguments, capture_output=True, text=True, timeout=CALL_TIMEOUT_S, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         words = texts.tables("setup")["service"]["cannot_run"]
         raise ConfigError(words.format(program=arguments[0], reason=error)) from error
-    if done.returncode and is_checked:
-        lines = (done.stderr or done.stdout).strip().splitlines()
+    if process.returncode and is_checked:
+        lines = (process.stderr or process.stdout).strip().splitlines()
         # systemctl also reports successes.
         reasons = [line for line in lines if not line.startswith("Created symlink")]
-        reason = reasons[0] if reasons else f"code {done.returncode}"
+        reason = reasons[0] if reasons else f"code {process.returncode}"
         words = texts.tables("setup")["service"]["call_failed"]
         raise ConfigError(words.format(command=" ".join(arguments), reason=reason))
-    return done.stdout.strip()
+    return process.stdout.strip()
 
 
 def choose_service_file(
@@ -79,12 +79,12 @@ def choose_service_file(
     The first home gets the short name. Each further home on the same machine gets its own name, so
     that it doesn't replace the service of the first one.
     """
-    short = folder / f"{name}{suffix}"
+    short_path = folder / f"{name}{suffix}"
     digest = hashlib.sha256(os.fsencode(home)).hexdigest()[:8]
-    own = folder / f"{name}-{digest}{suffix}"
-    if own.exists() or (short.exists() and not is_for_home(short, home)):
-        return own
-    return short
+    numbered_path = folder / f"{name}-{digest}{suffix}"
+    if numbered_path.exists() or (short_path.exists() and not is_for_home(short_path, home)):
+        return numbered_path
+    return short_path
 
 
 def write_service_file(path: Path, content: str) -> None:

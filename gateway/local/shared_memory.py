@@ -55,8 +55,8 @@ async def serve_memory(
 
     async def find_facts(query: str, limit: int) -> list[Json]:
         context = await load_context()
-        found = await facts.find_facts(query, context, limit)
-        return [_fact_to_json(fact, facts) for fact in found]
+        matches = await facts.find_facts(query, context, limit)
+        return [_fact_to_json(fact, facts) for fact in matches]
 
     async def list_sessions(query: str, limit: int) -> list[Json]:
         context = await load_context()

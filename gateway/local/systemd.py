@@ -72,7 +72,7 @@ class Systemd:
         call_program(["systemctl", "--user", "daemon-reload"])
         try:
             call_program(["systemctl", "--user", "enable", self._unit])
-            # A service that runs takes up the new file.
+            # Restart a running service, so that it uses the new file.
             call_program(["systemctl", "--user", "restart", self._unit])
         except ConfigError:
             # Otherwise, systemd would try to start it again and again.

@@ -100,16 +100,16 @@ class VoiceCommands:
         try:
             content = await speaker.speak(text)
             file = File(name=VOICE_NAME, content=content, mime=VOICE_MIME)
-            spoken = Answer(text="", files=(file,))
+            voice_answer = Answer(text="", files=(file,))
         except FileError as error:
             _log.warning("an answer isn't spoken", reason=error.log_message)
-            spoken = Answer(text=texts.NOT_SPOKEN)
+            voice_answer = Answer(text=texts.NOT_SPOKEN)
         digest = hashlib.sha256(answer.text.encode()).hexdigest()[:16]
         item = OutboxItem(
             key=f"voice:{digest}:{outbox_item.key}",
             kind="answer",
             address=outbox_item.address,
-            answer=spoken,
+            answer=voice_answer,
             next_at=self._services.clock.now(),
         )
         try:

@@ -145,8 +145,10 @@ class Texts:
         for key, english in REASONS.items():
             phrase = english.format(most=LIMIT_CHARS)
             if suspicion.startswith(phrase):
-                own = self.table("SUSPICIONS")[key].format(most=self.format_number(LIMIT_CHARS))
-                return own + suspicion.removeprefix(phrase)
+                translation = self.table("SUSPICIONS")[key].format(
+                    most=self.format_number(LIMIT_CHARS)
+                )
+                return translation + suspicion.removeprefix(phrase)
         return suspicion
 
     def _word_value(self, value: object) -> object:

@@ -54,11 +54,11 @@ if TYPE_CHECKING:
 
 LOCK_NAME = ".mneme-backup.lock"
 _SCRATCH_PATTERN = ".mneme-*.partial"
-# After a failure, the next attempt follows after this time.
+# How long after a failure the next attempt is made.
 RETRY_AFTER = timedelta(hours=1)
 # How often the scheduler looks whether a backup is due.
 LOOK_INTERVAL = timedelta(minutes=1)
-# How much less important than answers a scheduled backup is, for the system.
+# The `nice` value of a scheduled backup, so that answers have priority.
 NICENESS = 10
 # The process that is started for a scheduled backup finds Mneme in this folder.
 _ROOT = Path(__file__).parent.parent.parent
@@ -92,7 +92,7 @@ class BackupResult:
     deleted: Sequence[Path] = ()
     # Older backups from which erased texts were removed.
     rewritten: Sequence[Path] = ()
-    # Older backups that still hold erased texts, because they couldn't be rewritten.
+    # Older backups that still contain erased texts, because they couldn't be rewritten.
     unchanged: Sequence[Path] = ()
 
 
@@ -130,6 +130,7 @@ class BackupMaker:
             raise
 
     async def _make_locked(self, order: BackupOrder) -> BackupResult:
+        """Make a backup while no other process makes one in the same folder."""
         if self._settings.store.url:
             raise StoreError(texts.BACKUP_IN_POSTGRES.format(home=self._settings.home))
         state_file = self._settings.home / STATE_FILE
@@ -151,6 +152,7 @@ class BackupMaker:
             raise Refused(texts.BACKUP_BUSY.format(folder=order.folder)) from error
 
     async def _make(self, order: BackupOrder, scratch: Path) -> BackupResult:
+        """Write the backup, publish it, and update or delete older ones."""
         now = self._clock.now()
         local = now.astimezone(ZoneInfo(self._settings.general.zone))
         manifest, archive = await asyncio.to_thread(self._write, order, scratch, now)

@@ -96,7 +96,7 @@ class BackupCatalog:
     def add(self, record: BackupRecord) -> None:
         """Add a record, or replace the one with the same path. This clears an earlier failure."""
         state = self.load()
-        others = [known for known in state.records if known.path != record.path]
+        others = [other for other in state.records if other.path != record.path]
         self._save(CatalogState(records=[*others, record]))
 
     def note_failure(self, at: datetime, reason: str) -> None:

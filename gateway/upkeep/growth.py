@@ -56,8 +56,8 @@ class SizeLog:
         today = now.date()
         if today not in days:
             days[today] = await self._measure_sizes()
-            kept = sorted(days)[-KEPT_DAYS:]
-            text = json.dumps({day.isoformat(): days[day] for day in kept})
+            recent_sizes = sorted(days)[-KEPT_DAYS:]
+            text = json.dumps({day.isoformat(): days[day] for day in recent_sizes})
             await self._database.write(lambda connection: set_meta(connection, SIZES_KEY, text))
         return False
 

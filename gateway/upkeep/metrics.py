@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from gateway.turns import TurnDispatcher
 
 HOST = "127.0.0.1"
-# How long a request for the figures waits for the event loop.
+# How long a request for the metrics waits for the event loop.
 ANSWER_S = 5.0
 # The event loop is measured this often. If it's late by more than `STALL_S`, that's a stall.
 TICK_S = 0.1

@@ -136,8 +136,8 @@ class RestoreJob:
         backed_up = self._unpacked / JOURNAL_ENTRY
         if not backed_up.exists():
             return
-        known = self._journal.read_text(encoding="utf-8") if self._journal.exists() else ""
-        known_lines = set(known.splitlines())
+        current_text = self._journal.read_text(encoding="utf-8") if self._journal.exists() else ""
+        known_lines = set(current_text.splitlines())
         lines = backed_up.read_text(encoding="utf-8").splitlines()
         missing = [line for line in lines if line and line not in known_lines]
         if not missing:

@@ -110,8 +110,10 @@ class RetentionKeeper:
         if chats:
             current["chats"] = chats
         database = self._services.database
-        stored = await database.read(lambda connection: get_meta(connection, ANNOUNCED_KEY))
-        announced = json.loads(stored) if stored else {}
+        stored_announcement = await database.read(
+            lambda connection: get_meta(connection, ANNOUNCED_KEY)
+        )
+        announced = json.loads(stored_announcement) if stored_announcement else {}
         if announced.get("options") == current:
             return now - datetime.fromisoformat(announced["at"]) >= NOTICE_PERIOD
         count = await self._count(days_by_scope, now)
@@ -120,15 +122,19 @@ class RetentionKeeper:
         if await self._services.find_private_chat(LOCAL_SCOPE) is None:
             _log.warning("nothing expires, because the owner can't be told")
             return False
-        texts = await self._services.owner_notices.load_texts()
-        text = texts.RETENTION_ANNOUNCED.format(
-            messages=texts.format_count(count, "message"),
-            moment=texts.format_moment(now + NOTICE_PERIOD, self._services.zone),
-        )
-        await self._services.owner_notices.notify(f"retention:{now.isoformat()}", text)
+        await self._announce(count, now)
         value = json.dumps({"options": current, "at": now.isoformat()})
         await database.write(lambda connection: set_meta(connection, ANNOUNCED_KEY, value))
         return False
+
+    async def _announce(self, message_count: int, now: datetime) -> None:
+        """Tell the owner how many messages will be erased, and when."""
+        texts = await self._services.owner_notices.load_texts()
+        text = texts.RETENTION_ANNOUNCED.format(
+            messages=texts.format_count(message_count, "message"),
+            moment=texts.format_moment(now + NOTICE_PERIOD, self._services.zone),
+        )
+        await self._services.owner_notices.notify(f"retention:{now.isoformat()}", text)
 
     async def _count(self, days_by_scope: dict[Scope, int], now: datetime) -> int:
         """Return how many messages would be erased."""

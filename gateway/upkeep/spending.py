@@ -59,18 +59,18 @@ class SpendingHistory:
         """Return the spending of all parts together, at current prices."""
         sums: dict[tuple[CallKind, str, MissCause | None], UsageSum] = {}
         for part in parts:
-            for each in part.sums:
-                key = (each.kind, each.model, each.miss)
-                sums[key] = _add(sums[key], each) if key in sums else each
+            for usage_sum in part.sums:
+                key = (usage_sum.kind, usage_sum.model, usage_sum.miss)
+                sums[key] = _add(sums[key], usage_sum) if key in sums else usage_sum
         return Spending(sums=list(sums.values()), prices=self._usage_log.prices)
 
 
-def _add(one: UsageSum, other: UsageSum) -> UsageSum:
+def _add(total: UsageSum, addend: UsageSum) -> UsageSum:
     return replace(
-        one,
-        calls=one.calls + other.calls,
-        usage=one.usage + other.usage,
-        missed=one.missed + other.missed,
+        total,
+        calls=total.calls + addend.calls,
+        usage=total.usage + addend.usage,
+        missed=total.missed + addend.missed,
     )
 
 

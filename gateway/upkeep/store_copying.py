@@ -53,6 +53,7 @@ async def copy_store(settings: Settings, target: str, on_progress: Progress) -> 
 
 
 async def _copy_to_server(settings: Settings, url: str, on_progress: Progress) -> CopyResult:
+    """Copy state.db to a PostgreSQL server."""
     path = settings.home / STATE_FILE
     try:
         settings.store.check_url(url)
@@ -73,6 +74,7 @@ async def _copy_to_server(settings: Settings, url: str, on_progress: Progress) -
 
 
 async def _copy_to_file(settings: Settings, path: Path, on_progress: Progress) -> CopyResult:
+    """Copy the store on the PostgreSQL server to a new file."""
     part = _prepare_part(path)
     with lock_home(path.parent):
         async with (

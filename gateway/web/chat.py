@@ -56,14 +56,14 @@ async def load_chat(request: PageRequest) -> Values | None:
         resumed = await conversations.find(number, request.scopes)
         if resumed is not None and session is not None and resumed.id == session.id:
             resumed = None
-    shown = resumed or session
+    conversation = resumed or session
     messages = []
-    if shown is not None:
+    if conversation is not None:
         messages = await conversations.load_transcript_page(
-            shown.id, request.scopes, _LAST_ID, MESSAGES_SHOWN + 1, is_later=False
+            conversation.id, request.scopes, _LAST_ID, MESSAGES_SHOWN + 1, is_later=False
         )
     return {
-        "session": shown,
+        "session": conversation,
         "resumed": resumed,
         "has_earlier": len(messages) > MESSAGES_SHOWN,
         "lines": await make_lines(request, messages[-MESSAGES_SHOWN:]),

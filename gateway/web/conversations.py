@@ -25,9 +25,9 @@ from gateway.web.views import (
 
 SESSIONS_PER_PAGE = 30
 MESSAGES_PER_PAGE = 40
-# The message of the address is shown below so many earlier ones.
+# The message in the address is shown after this many earlier ones.
 MESSAGES_BEFORE = 10
-# More characters of a message are on a page of its own.
+# A longer message is cut, and shown whole on its own page.
 MAX_MESSAGE_CHARS = 3_000
 MAX_CALL_CHARS = 2_000
 MAX_WHOLE_CHARS = 100_000
@@ -167,8 +167,8 @@ async def _load_messages(
         earlier = await load(at, MESSAGES_BEFORE + 1, is_later=False)
         later = await load(at, limit - MESSAGES_BEFORE + 1, is_later=True)
         has_later = len(later) > limit - MESSAGES_BEFORE
-        shown = [*earlier[-MESSAGES_BEFORE:], *later[: limit - MESSAGES_BEFORE]]
-        return shown, len(earlier) > MESSAGES_BEFORE, has_later
+        messages = [*earlier[-MESSAGES_BEFORE:], *later[: limit - MESSAGES_BEFORE]]
+        return messages, len(earlier) > MESSAGES_BEFORE, has_later
     if start:
         later = await load(start, limit + 1, is_later=True)
         has_earlier = bool(await load(start, 1, is_later=False))

@@ -26,9 +26,9 @@ from core.types import Account, Address, Answer, Command, File, Scope
 Key = TypeVar("Key")
 Entry = TypeVar("Entry")
 KEY_LIFETIME = timedelta(minutes=10)
-# A login that isn't used for so long ends.
+# A login ends if it isn't used for this long.
 IDLE_LIFETIME = timedelta(days=7)
-# So many wrong keys within a minute are allowed. Then all keys are refused for the rest of it.
+# After this many wrong keys within a minute, all keys are rejected for the rest of it.
 MAX_WRONG_KEYS = 10
 WRONG_KEYS_PERIOD = timedelta(minutes=1)
 QUESTION_LIFETIME = timedelta(minutes=10)
@@ -38,7 +38,7 @@ MAX_LOGINS = 50
 MAX_QUESTIONS = 100
 MAX_FILES = 10
 _BROWSER_CHARS = 120
-# The time of the last use is written this often at most.
+# The time of the last use is written at most once in this interval.
 SAVE_INTERVAL = timedelta(hours=1)
 LOGINS_FILE = "page_logins.json"
 _log = structlog.get_logger("page")
@@ -233,6 +233,7 @@ def _derive_form_token(cookie: str) -> str:
 
 
 def _read_login(entry: Mapping[str, Any], names: Mapping[Account, str]) -> Login:
+    """Return a login from its entry in the file."""
     platform, _, user_id = entry["account"].partition(":")
     account = Account(platform=platform, user_id=user_id)
     visitor = Visitor(

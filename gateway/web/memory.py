@@ -57,7 +57,7 @@ async def load_memory(request: PageRequest) -> Values:
     pending = await notebook.review.list_pending(request.scopes)
     conflicts = await request.services.facts.list_conflicts(request.scopes)
     facts = await request.services.facts.list_page(request.scopes, FACTS_PER_PAGE + 1)
-    shown = [*facts[:FACTS_PER_PAGE], *(fact for group in conflicts for fact in group)]
+    shown_facts = [*facts[:FACTS_PER_PAGE], *(fact for group in conflicts for fact in group)]
     return {
         "files": files,
         "instructions": "\n\n".join(instructions),
@@ -65,7 +65,7 @@ async def load_memory(request: PageRequest) -> Values:
         "problems": await notebook.list_problems(request.scopes),
         "conflicts": conflicts,
         "groups": group_facts(request.texts, facts[:FACTS_PER_PAGE]),
-        "changed": await find_changed_facts(request.services.database, request.scopes, shown),
+        "changed": await find_changed_facts(request.services.database, request.scopes, shown_facts),
         "has_more": len(facts) > FACTS_PER_PAGE,
     }
 
@@ -131,8 +131,8 @@ async def _load_sources(
     )[:MAX_SOURCES]:
         session, message = await find_message(request, message_id)
         if session is not None and message is not None:
-            done = request.texts.table("FACT_DONE").get(action, action)
-            sources.append((done, session, message))
+            action_name = request.texts.table("FACT_DONE").get(action, action)
+            sources.append((action_name, session, message))
     return sources
 
 
@@ -201,25 +201,26 @@ async def load_history(request: PageRequest) -> Values:
     )
     changes: list[NoteChange | LoggedFactChange] = [*notes, *facts]
     changes.sort(key=lambda change: change.at, reverse=True)
-    shown = changes[:CHANGES_PER_PAGE]
-    older = _find_bounds(shown, bounds) if len(changes) > CHANGES_PER_PAGE else None
+    page = changes[:CHANGES_PER_PAGE]
+    older = _find_bounds(page, bounds) if len(changes) > CHANGES_PER_PAGE else None
     return {
-        "entries": [_describe_change(request, change) for change in shown],
+        "entries": [_describe_change(request, change) for change in page],
         "older": older,
         "is_first": bounds == HistoryBounds(LAST_ID, LAST_ID),
     }
 
 
 def _find_bounds(
-    shown: Sequence[NoteChange | LoggedFactChange], bounds: HistoryBounds
+    page: Sequence[NoteChange | LoggedFactChange], bounds: HistoryBounds
 ) -> HistoryBounds:
     """Return the bounds of the next page, which follows these changes."""
-    notes = [change.id for change in shown if isinstance(change, NoteChange)]
-    facts = [change.id for change in shown if isinstance(change, LoggedFactChange)]
+    notes = [change.id for change in page if isinstance(change, NoteChange)]
+    facts = [change.id for change in page if isinstance(change, LoggedFactChange)]
     return HistoryBounds(min(notes, default=bounds.notes), min(facts, default=bounds.facts))
 
 
 def _describe_change(request: PageRequest, change: NoteChange | LoggedFactChange) -> HistoryEntry:
+    """Return a change as an entry of the history."""
     account = change.account.key if change.account else ""
     is_own = change.account is not None and is_own_account(request.context, change.account)
     if is_own:

@@ -97,11 +97,11 @@ async def load_settings(request: PageRequest) -> Values | None:
     """
     section = request.parameter("section")
     words = request.parameter("q").strip().lower()
-    chosen: Sequence[ShownOption] = ()
+    options: Sequence[ShownOption] = ()
     if section or words:
         language = request.texts.language
-        chosen = await asyncio.to_thread(_list_options, section, words, language)
-        if section and not chosen:
+        options = await asyncio.to_thread(_list_options, section, words, language)
+        if section and not options:
             return None
     backup, problem = _describe_backups(request)
     return {
@@ -109,7 +109,7 @@ async def load_settings(request: PageRequest) -> Values | None:
         "section": section,
         "query": words,
         "currency": request.services.settings.usage.currency,
-        "options": chosen,
+        "options": options,
         "backup": backup,
         "backup_problem": problem,
         "backups": _list_backups(request),
@@ -146,13 +146,13 @@ def _list_options(section: str, words: str, language: str) -> list[ShownOption]:
     draft = SettingsDraft()
     options, _ = read_options(SETTINGS_FILE, draft.text)
     defaults = load_default_options()
-    chosen = []
+    matches = []
     for option in list_described_options():
         reason = reasons.get(option.path, option.reason)
         text = f"{option.path} {reason}".lower()
         is_chosen = all(word in text for word in words.split())
         if is_chosen and section in ("", option.path.partition(".")[0]):
-            chosen.append(
+            matches.append(
                 ShownOption(
                     path=option.path,
                     reason=reason,
@@ -162,7 +162,7 @@ def _list_options(section: str, words: str, language: str) -> list[ShownOption]:
                     parts=_list_parts(option.path, options, defaults),
                 )
             )
-    return chosen
+    return matches
 
 
 @cache
@@ -172,6 +172,7 @@ def list_described_options() -> Sequence[DescribedOption]:
 
 
 def _read_options(lines: Sequence[str]) -> Iterator[DescribedOption]:
+    """Yield the options in the lines of default.toml, each with the comment above it."""
     section = ""
     comment: list[str] = []
     for line in lines:
@@ -336,7 +337,7 @@ async def test_service(request: PageRequest, form: Mapping[str, str]) -> Answer:
 
     name = read_field(request, form, "service")
     providers, problems = load_providers(request.services.settings)
-    provider = next((each for each in providers if each.name == name), None)
+    provider = next((candidate for candidate in providers if candidate.name == name), None)
     if provider is None:
         raise Refused(problems.get(name) or request.words["WRONG_FIELD"])
     result = await run_probe(name, probe_provider(provider, request.texts), request.texts)

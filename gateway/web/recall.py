@@ -76,7 +76,7 @@ def _list_removing_chips(
     labels = {choice: text for group in choices for choice, text in group}
     chips = []
     for removed in filters:
-        others = [each for each in filters if each != removed]
+        others = [other for other in filters if other != removed]
         chips.append(Chip(labels.get(removed, removed), _link(words, others)))
     return chips
 
@@ -88,7 +88,7 @@ def _list_chips(
 
     Filters that are already active are left out.
     """
-    used_keys = {each.partition(":")[0].lower() for each in filters}
+    used_keys = {active_filter.partition(":")[0].lower() for active_filter in filters}
     groups = []
     for label, choices in _list_choices(request, results).items():
         chips = [

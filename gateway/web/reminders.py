@@ -23,7 +23,7 @@ from gateway.web.views import (
 
 DELIVERIES = 20
 MAX_LINE_CHARS = 2_000
-# A job that is due more often shows only its first times of a week.
+# If a job is due more often than this in a week, only its first times are shown.
 MAX_TIMES_A_WEEK = 50
 WEEK = timedelta(days=7)
 

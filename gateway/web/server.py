@@ -48,7 +48,7 @@ COOKIE = "mneme_login"
 # A form with more bytes is refused.
 MAX_FORM_BYTES = 1_000_000
 SHUTDOWN_S = 1.0
-# Rendering lets answers of chats go first after so many seconds.
+# Rendering pauses after this many seconds, so that the answers of chats aren't delayed.
 RENDER_STEP_S = 0.002
 # The top of a page that is sent first, and where it ends.
 OPENING = "opening.html"
@@ -250,6 +250,8 @@ class PageServer:
         return response
 
     def _make_handler(self, view: View, page: Page) -> Handler:
+        """Return the function that serves a view of a page."""
+
         async def serve_view(request: web.Request) -> web.StreamResponse:
             page_request = await self._prepare(request, page)
             if view.is_streamed and request.method == "GET":
@@ -382,8 +384,8 @@ class PageServer:
             scopes=view.scopes,
             session=Session(address=visitor.address, scope=view.scope, started_at=now),
             is_owner=view.is_owner,
-            # Whoever has opened the page by a shell command acts as in a shell: what is delivered
-            # later goes to the chat that they used last.
+            # A person who opened the page with a shell command acts as in a shell: later deliveries
+            # go to the chat that they used last.
             is_shell=visitor.account == TERMINAL,
             epoch=view.epoch,
         )
@@ -401,13 +403,13 @@ class PageServer:
         try:
             values = await view.load(page_request)
             assert isinstance(values, Mapping)
-            shown = {**layout, **values, "is_top_sent": True}
+            page_values = {**layout, **values, "is_top_sent": True}
             content = await self._render(
-                view.template, page_request.texts, shown, page_request.page
+                view.template, page_request.texts, page_values, page_request.page
             )
         except MnemeError as error:
-            shown = {"sentence": page_request.texts.word(error), "is_top_sent": True}
-            content = await self._render("error.html", page_request.texts, shown)
+            page_values = {"sentence": page_request.texts.word(error), "is_top_sent": True}
+            content = await self._render("error.html", page_request.texts, page_values)
         await response.write(content.encode())
         await response.write_eof()
         return response
@@ -418,8 +420,8 @@ class PageServer:
         """Render a view, with the answer to the last action above it."""
         layout = await self._describe_layout(page_request)
         texts = page_request.texts
-        shown = {**layout, **values}
-        return await self._render_template(view.template, texts, shown, page_request.page)
+        page_values = {**layout, **values}
+        return await self._render_template(view.template, texts, page_values, page_request.page)
 
     async def _describe_layout(self, page_request: PageRequest) -> dict[str, object]:
         """Return the template values that all pages share, with the answer to the last action."""
@@ -471,12 +473,12 @@ class PageServer:
 
     async def _render(self, name: str, texts: Texts, values: Values, page: str = "") -> str:
         """Render a template in short steps, so a long page doesn't delay the answers of chats."""
-        shown = {"is_top_sent": False, **values}
+        page_values = {"is_top_sent": False, **values}
         words = load_words(texts, page)
         template = self._environment.get_template(name)
         pieces = []
         begun_s = time.perf_counter()
-        for piece in template.generate(t=words, language=texts.language, **shown):
+        for piece in template.generate(t=words, language=texts.language, **page_values):
             pieces.append(piece)
             if time.perf_counter() - begun_s > RENDER_STEP_S:
                 await asyncio.sleep(0)

@@ -34,7 +34,7 @@ MAX_CHANGES = 8
 MAX_FACTS = 6
 # Some of the latest facts no longer hold, so more are read than are shown.
 FACTS_READ = 30
-# What people come for: where it is, and the key of its text.
+# Common tasks: the address of each, and the key of its text.
 WISHES = (
     ("/recall", "WISH_FIND"),
     ("/conversations", "WISH_GO_ON"),

@@ -22,7 +22,7 @@ MAX_COLOURS = 6
 CHART_WIDTH = 720
 CHART_HEIGHT = 180
 BAR_GAP = 4
-# The time axis names one day of so many.
+# The time axis has a label for one in this many days.
 TICK_DAYS = 5
 
 
@@ -33,7 +33,7 @@ class Segment:
     colour: int
     y: float
     height: float
-    # What a pointer over it shows: "3 May 2026, claude-sonnet-5-5: $0.12".
+    # The tooltip: "3 May 2026, claude-sonnet-5-5: $0.12".
     title: str
 
 
@@ -75,13 +75,9 @@ async def load_use(request: PageRequest) -> Values:
         for account, spending in accounts.items():
             by_account.setdefault(account, []).append(spending)
     month = months[0][1]
-    elapsed_share = _measure_elapsed(request, now)
-    forecast = ""
-    if month.cost is not None and elapsed_share >= MIN_FORECAST_SHARE:
-        forecast = texts.format_amount(month, forecast_cost(month, elapsed_share))
     return {
         "month": month,
-        "forecast": forecast,
+        "forecast": _format_forecast(request, month, now),
         "period": add_up(spending for _, spending in day_sums),
         "chart": draw_chart(texts, day_sums),
         "months": [(_name_month(texts, first), part) for first, part in months if part.calls],
@@ -136,6 +132,14 @@ async def _load_answer_seconds(request: PageRequest, now: datetime) -> list[floa
     return await load_answer_seconds(request.services.database, request.scopes, since)
 
 
+def _format_forecast(request: PageRequest, month: Spending, now: datetime) -> str:
+    """Return the forecast cost of a month, or "" at its beginning or without prices."""
+    elapsed_share = _measure_elapsed(request, now)
+    if month.cost is None or elapsed_share < MIN_FORECAST_SHARE:
+        return ""
+    return request.texts.format_amount(month, forecast_cost(month, elapsed_share))
+
+
 def _measure_elapsed(request: PageRequest, now: datetime) -> float:
     """Return the elapsed share of the current month."""
     first = now.astimezone(request.zone).date().replace(day=1)
@@ -167,8 +171,8 @@ def draw_chart(texts: Texts, days: Sequence[tuple[date, Spending]]) -> Chart | N
     for number, ((day, spending), parts) in enumerate(zip(days, amounts, strict=True)):
         titles = {}
         for model, amount in parts.items():
-            shown = _format_measure(texts, spending, amount, has_prices=has_prices)
-            titles[model] = f"{_name_day(texts, day)}, {model}: {shown}"
+            label = _format_measure(texts, spending, amount, has_prices=has_prices)
+            titles[model] = f"{_name_day(texts, day)}, {model}: {label}"
         segments = _stack(parts, titles, models, highest)
         bars.append(Bar(round(number * step, 2), round(step - BAR_GAP, 2), segments))
     return Chart(

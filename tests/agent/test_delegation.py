@@ -281,7 +281,7 @@ async def test_delegated_task_is_paid_by_its_asker_and_ends_at_the_daily_limit(h
         )
         parts = {kind: part.usage for kind, part in spent.by_kind}
         assert parts["delegation"] == Usage(input=20, output=10)
-        assert "limit for you is reached" in results(model.requests[1])[0]
+        assert "limit for today is reached" in results(model.requests[1])[0]
         ((session, _),) = await delegated(harness, "7")
         assert {one.kind for one in (await harness.services.usage_log.load_spending(
             frozenset({session.scope}), session_id=session.parent_id)).sums} == {"chat", "delegation"}  # fmt: skip

@@ -35,10 +35,10 @@ HERE = Address(platform="telegram", chat_id="-100")
 LISTED = 'rooms = ["telegram:-100"]\n'
 ANSWER = "That sounds good."
 FOR_YOU = (
-    "Today's limit for you is reached (2 of 2 answers). It resets at midnight (Europe/Lisbon). "
+    "Your limit for today is reached (2 of 2 answers). It resets at midnight (Europe/Lisbon). "
     "Everything else still works, such as `/recall` and `/memory`."
 )
-FOR_ALL = FOR_YOU.replace("for you", "for this group")
+FOR_ALL = FOR_YOU.replace("Your limit for today", "Today's limit for this group")
 
 
 def person(**limits: object) -> str:
@@ -148,7 +148,7 @@ async def test_person_is_warned_once_at_80_percent_of_the_daily_limit_even_acros
     assert answers == [ANSWER, FOR_YOU.replace("2 of 2", "5 of 5")]
     [(where, text)] = told
     assert where == "telegram:7"
-    assert text.startswith("Today's limit for you is nearly reached (4 of 5 answers).")
+    assert text.startswith("Your limit for today is nearly reached (4 of 5 answers).")
 
 
 async def test_person_near_a_limit_gets_a_notice_for_each_limit(
@@ -173,7 +173,7 @@ async def test_the_owner_is_exempt_unless_the_settings_say_otherwise(
         harness,
         _,
     ):
-        assert (await said(harness, "Hello", "42")).startswith("Today's limit for you")
+        assert (await said(harness, "Hello", "42")).startswith("Your limit for today")
 
 
 async def test_daily_limit_of_tokens_and_money_refuses_the_next_message(
@@ -306,9 +306,8 @@ async def test_helper_model_calls_count_towards_the_daily_limit_and_are_not_made
         clock.advance(hours=1)
         await harness.memory.tend()
         found = await said(harness, "/recall --summary Porto")
-        assert (
-            "I couldn't summarize the results: Today's limit for you is reached"
-            in found.replace("\\", "")
+        assert "I couldn't summarize the results: Your limit for today is reached" in found.replace(
+            "\\", ""
         )
         assert len(api.requests) == 1
         assert "Porto" in await said(harness, "/memory facts")

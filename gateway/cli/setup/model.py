@@ -270,6 +270,7 @@ def _try_and_set(setup: Setup, server: str, name: str) -> None:
 
 
 async def _probe(setup: Setup, server: str, name: str) -> None:
+    """Call a model once. Raise StepFailed if it doesn't answer in time."""
     client: ModelClient = connect_model_server(setup.draft.load(), WallClock(), server)
     try:
         async with asyncio.timeout(PROBE_TIMEOUT_S):

@@ -108,7 +108,7 @@ def _recognise(path: Path) -> Export | None:
         if path.suffix == ".zip":
             with zipfile.ZipFile(path) as archive:
                 names = set(archive.namelist())
-            kinds = [kind for name, kind in KINDS.items() if _has_file(names, name)]
+            kinds = [kind for name, kind in KINDS.items() if _contains_file(names, name)]
             return Export(path, kinds[0], path.stat().st_size) if kinds else None
         if path.name in KINDS and path.is_file():
             return Export(path, KINDS[path.name], path.stat().st_size)
@@ -120,5 +120,5 @@ def _recognise(path: Path) -> Export | None:
     return None
 
 
-def _has_file(names: set[str], wanted: str) -> bool:
-    return any(name == wanted or name.endswith(f"/{wanted}") for name in names)
+def _contains_file(paths: set[str], file_name: str) -> bool:
+    return any(path == file_name or path.endswith(f"/{file_name}") for path in paths)

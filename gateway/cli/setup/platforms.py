@@ -146,13 +146,12 @@ def _wait_for_owner(
             sender = message.sender
             if sender.id in refused_ids:
                 continue
-            shown = " ".join(message.text.split())[:MAX_SHOWN_CHARS]
-            setup.dialog.tell(words["writer"].format(name=sender.name, id=sender.id, text=shown))
+            excerpt = " ".join(message.text.split())[:MAX_SHOWN_CHARS]
+            setup.dialog.tell(words["writer"].format(name=sender.name, id=sender.id, text=excerpt))
             if setup.dialog.confirm(words["is_it_you"], default=False):
                 setup.add_owner(platform, sender.id)
                 setup.draft.write()
-                key = f"{platform}:{sender.id}"
-                setup.dialog.tell(words["result"].format(key=key))
+                setup.dialog.tell(words["result"].format(key=f"{platform}:{sender.id}"))
                 runner.run(_keep_for_start(setup, message))
                 setup.dialog.tell(words["answers"])
                 return

@@ -106,9 +106,9 @@ class Setup:
         if platform not in ("telegram", "discord") or not user_id.isdecimal():
             raise StepFailed(self.words["owner"]["refused"].format(key=key[:60].rstrip(":")))
         owner = self.draft.own_options.get("owner", {})
-        ids = [str(known) for known in owner.get(platform, [])]
-        if user_id not in ids:
-            self.set_option(f"owner.{platform}", [int(known) for known in [*ids, user_id]])
+        ids = [int(existing_id) for existing_id in owner.get(platform, [])]
+        if int(user_id) not in ids:
+            self.set_option(f"owner.{platform}", [*ids, int(user_id)])
 
 
 def find_language(draft: SettingsDraft) -> str:

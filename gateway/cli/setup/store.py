@@ -29,7 +29,7 @@ def add_commands(root: typer.Typer) -> None:
 def copy_command(target: Target, as_json: AsJson = False) -> None:
     """Copy everything in the store to a PostgreSQL server, or from there to a new file.
 
-    Both sides are compared afterwards. A copy that was interrupted goes on where it stopped.
+    Both sides are compared afterwards. An interrupted copy continues where it stopped.
     """
 
     async def work(settings: Settings) -> CopyResult:

@@ -17,7 +17,7 @@ from gateway.services import Services
 # Platforms show at most 25 suggestions of at most 100 characters.
 _MAX_SUGGESTIONS = 25
 _MAX_CHARS = 100
-# As many facts and files are looked through.
+# At most this many facts and files are searched.
 _MAX_FACTS = 500
 _MAX_FILES = 100
 

@@ -52,7 +52,7 @@ async def test_model_that_is_no_longer_offered_is_not_asked_any_more(home: Path)
     async with open_gateway(home) as harness:
         assert harness.services.settings.model.keep_name(OTHER) == "claude-sonnet-5-5"
         assert (await harness.say("/model", message_id="900")).text == (
-            "`claude-sonnet-5-5` answers here. Add others with `choices` below [model] in mneme.toml."
+            "`claude-sonnet-5-5` answers here. Add others with `choices` under [model] in mneme.toml."
         )
         assert await ask_and_read_model(harness, "Hi", message_id="901") == "claude-sonnet-5-5"
 
@@ -208,7 +208,7 @@ async def test_model_helper_command_without_choices_names_the_setting_that_adds_
     async with open_gateway(home) as harness:
         assert (await harness.say("/model helper")).text == (
             "`claude-haiku-5-5` helps with titles, summaries and facts. "
-            "Add others with `helper_choices` below [model] in mneme.toml."
+            "Add others with `helper_choices` under [model] in mneme.toml."
         )
 
 
