@@ -249,7 +249,8 @@ class Access:
             return ""
         rules = self.chat_rules
         await rules.load()
-        key, server = replace(inbound.address, thread_id=None).key, server_key(inbound)
+        key = replace(inbound.address, thread_id=None).key
+        server = server_key(inbound)
         if server and rules.get(key).server != server:
             await rules.save(key, server=server)
         place = server or key

@@ -394,8 +394,14 @@ def _build_reviewer(services: Services, helper: Model | None) -> MemoryReviewer 
 
 def _meter(services: Services, model: Model, media: MediaBlocks) -> MeteredModel:
     """Wrap a model so that its usage is logged and limited, and pictures are added to requests."""
-    life, collect = services.settings.model.cache, media.collect_descriptions
-    return MeteredModel(model, services.usage_log, services.clock, life, media.fill, collect)
+    return MeteredModel(
+        model,
+        services.usage_log,
+        services.clock,
+        services.settings.model.cache,
+        media.fill,
+        media.collect_descriptions,
+    )
 
 
 def _build_memory(
@@ -625,8 +631,10 @@ def _build_turns(
     tasks: asyncio.TaskGroup,
 ) -> tuple[Admission, TurnDispatcher]:
     """Build `Turns` and `Admission`, which answer events and admit them."""
-    limits, clock, model = services.settings.limits, services.clock, agent.model
-    rates = RateLimiter(limits, clock, model.check_limits, is_free=model.is_free)
+    model = agent.model
+    rates = RateLimiter(
+        services.settings.limits, services.clock, model.check_limits, is_free=model.is_free
+    )
     options = services.settings.turn
     queues = ConversationQueues(
         rates.acquire_turn,
@@ -639,7 +647,7 @@ def _build_turns(
     failures = Failures(agent, commands, delivery, adapters, tasks, steps, options.error_replies)
     runner = TurnRunner(agent, commands, delivery, queues, batches, failures, rates)
     turns = TurnDispatcher(runner, queues, batches, failures, agent.sessions, services.inbox, tasks)
-    admission = Admission(access, commands, delivery, turns, failures, rates, clock)
+    admission = Admission(access, commands, delivery, turns, failures, rates, services.clock)
     return admission, turns
 
 
@@ -658,8 +666,10 @@ def _create_models(services: Services, stack: AsyncExitStack) -> tuple[Model, Mo
         return OfflineModel(zone, load_texts=load_offline_texts), None
     stack.push_async_callback(client.close)
     fallback = OfflineModel(zone, OUT_OF_REACH, load_offline_texts)
-    names, outages = services.settings.model.chat_models, services.model_outages
-    model = FallbackModel(client, fallback, services.clock, names, outages, word_sentence)
+    names = services.settings.model.chat_models
+    model = FallbackModel(
+        client, fallback, services.clock, names, services.model_outages, word_sentence
+    )
     return model, client
 
 

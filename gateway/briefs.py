@@ -35,7 +35,8 @@ class BriefWriter:
 
     async def write(self, job: Job, scopes: frozenset[Scope]) -> str | None:
         """Return the facts for a brief or a check-in, or None for any other job."""
-        briefs, checkins = _list_questions("BRIEF_QUESTION"), _list_questions("CHECKIN_QUESTION")
+        briefs = _list_questions("BRIEF_QUESTION")
+        checkins = _list_questions("CHECKIN_QUESTION")
         if job.text not in briefs | checkins:
             return None
         texts = self._services.languages.of_scope(job.scope, job.account)

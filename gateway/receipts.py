@@ -31,7 +31,7 @@ from core.store.notes import TOOL_CALL, NoteChange, PendingNote
 from core.store.rows import find_last_turn, split_turns
 from core.text.normalize import shorten, to_single_line
 from core.tools.switches import CALL_TOOL
-from core.types import Account, Answer, Button, File, Json, Message, Scope
+from core.types import Account, Answer, Button, Command, File, Json, Message, Scope
 from gateway.answers.documents import attach_document, list_documents
 from gateway.answers.sources import LABEL_CHARS, SourceWriter
 from gateway.commands.registry import (
@@ -336,8 +336,10 @@ class ReceiptWriter:
 
         If the model has set the reminder in the meantime, it needs no buttons.
         """
-        results = [row.text for row in rows if row.tool_name == "reminder"]
-        commands = [command for result in results for command in read_choices(result)]
+        commands: list[Command] = []
+        for row in rows:
+            if row.tool_name == "reminder":
+                commands += read_choices(row.text)
         if not commands:
             return []
         ids = {row.id for row in rows if row.role == "user"}
@@ -540,23 +542,28 @@ def _list_called_names(rows: Sequence[Message]) -> list[tuple[str, str]]:
     """
     names = []
     for row in rows:
-        for block in row.blocks or () if row.role == "assistant" else ():
-            if block.get("type") == "tool_use":
-                name = block["name"]
-                if name == CALL_TOOL:
-                    name = (block.get("input") or {}).get("tool_name") or name
-                names.append((str(block["id"]), str(name)))
+        if row.role != "assistant":
+            continue
+        for block in row.blocks or ():
+            if block.get("type") != "tool_use":
+                continue
+            name = block["name"]
+            if name == CALL_TOOL:
+                name = (block.get("input") or {}).get("tool_name") or name
+            names.append((str(block["id"]), str(name)))
     return names
 
 
 def _list_done_ids(rows: Sequence[Message]) -> set[str]:
     """Return the ids of the calls that were carried out."""
-    return {
-        str(block.get("tool_use_id"))
-        for row in rows
-        for block in (row.blocks or () if row.role == "tool" else ())
-        if not block.get("is_error") and not is_waiting_result(row.text)
-    }
+    ids = set()
+    for row in rows:
+        if row.role != "tool" or is_waiting_result(row.text):
+            continue
+        for block in row.blocks or ():
+            if not block.get("is_error"):
+                ids.add(str(block.get("tool_use_id")))
+    return ids
 
 
 def _list_event_receipts(texts: Texts, rows: Sequence[Message]) -> list[Receipt]:

@@ -60,14 +60,18 @@ class SourceWriter:
         items: list[str] = []
         for source in cited:
             items.append(await self._render(source))
-        pages = list_pages(rows)[:MAX_PAGES]
-        items += [item for page in pages if (item := self._render_page(page)) not in items]
+        for page in list_pages(rows)[:MAX_PAGES]:
+            item = self._render_page(page)
+            if item not in items:
+                items.append(item)
         if not items:
             return [], []
         file_ids = dict.fromkeys(
-            source_item.file_id for source_item in cited if isinstance(source_item, CitedFile)
+            source.file_id for source in cited if isinstance(source, CitedFile)
         )
-        buttons = [button for file_id in file_ids for button in await self._list_buttons(file_id)]
+        buttons: list[Button] = []
+        for file_id in file_ids:
+            buttons += await self._list_buttons(file_id)
         numbered = [f"{number}. {item}" for number, item in enumerate(items, start=1)]
         line = self.texts.SOURCES.format(sources=" · ".join(numbered))
         return [line], buttons

@@ -468,7 +468,8 @@ def usage_command(
 def _spending_to_json(spending: Spending) -> dict[str, object]:
     """Return the tokens, costs and cache misses of model calls as a JSON object."""
     usage = spending.usage
-    cost, uncached_cost = spending.cost, spending.uncached_cost
+    cost = spending.cost
+    uncached_cost = spending.uncached_cost
     return {
         "calls": spending.calls,
         "input_tokens": usage.total_input,

@@ -163,7 +163,8 @@ class FactCommands:
         self, context: CommandContext, after: int | None, before: int | None
     ) -> tuple[Sequence[Fact], bool, bool]:
         """Return the facts of a page, and whether more facts come before and after them."""
-        database, scopes = self._services.database, context.scopes
+        database = self._services.database
+        scopes = context.scopes
         limit = _FACTS_PER_PAGE + 1
         if before is not None:
             facts = await list_facts_before(database, scopes, before, limit)
@@ -356,15 +357,17 @@ class FactCommands:
     ) -> str:
         """Return who stated or last corrected a fact, when, and how often."""
         wordings = [change for change in changes if change.action in _WORDING_CHANGES]
-        author, deed = fact.account, str(fact.origin)
+        author = fact.account
+        origin = str(fact.origin)
         if wordings and wordings[-1].action == "correct":
-            author, deed = wordings[-1].account, "corrected"
+            author = wordings[-1].account
+            origin = "corrected"
         who = texts.SOMEONE_HERE
         if author == fact.account and fact.speaker:
             who = escape(fact.speaker)
         is_own = author is None or is_own_account(context, author)
         reader = "you" if is_own else "other"
-        source = texts.table("FACT_SOURCES")[f"{reader}_{deed}"].format(who=who)
+        source = texts.table("FACT_SOURCES")[f"{reader}_{origin}"].format(who=who)
         day = texts.format_day(fact.last_at or fact.created_at, self.known_facts.zone)
         if fact.mention_count == 1:
             return texts.FACT_SOURCE.format(source=source, day=day)

@@ -549,7 +549,8 @@ def _complete_replacement(operation: Operation, entries: Sequence[str]) -> Opera
     People usually type only the part to replace: "tea" => "coffee" in "Ana likes tea". If the new
     text repeats the beginning of the note ("Ana likes coffee"), it's already the whole text.
     """
-    old_text, new_text = operation.old_text, operation.content
+    old_text = operation.old_text
+    new_text = operation.content
     for entry in entries:
         if old_text in entry:
             before, _, after = entry.partition(old_text)

@@ -160,14 +160,12 @@ def _list_calls(texts: Texts, turn: Sequence[Message]) -> Iterator[str]:
 
     Calls that failed or wait for approval are left out, because they gave the model nothing.
     """
-    successful_ids = {
-        block.get("tool_use_id")
-        for row in turn
-        for block in row.blocks or ()
-        if block.get("type") == "tool_result"
-        and not block.get("is_error")
-        and not is_waiting_result(row.text)
-    }
+    successful_ids = set()
+    for row in turn:
+        for block in row.blocks or ():
+            is_result = block.get("type") == "tool_result" and not block.get("is_error")
+            if is_result and not is_waiting_result(row.text):
+                successful_ids.add(block.get("tool_use_id"))
     for row in turn:
         for block in row.blocks or ():
             if block.get("type") == "tool_use" and block.get("id") in successful_ids:

@@ -301,7 +301,8 @@ class ReminderTalk:
     async def _change(self, step: Step, context: CommandContext) -> TalkAnswer:
         """Change the time or the text of a reminder, and return its receipt."""
         texts = context.texts
-        reading, job = step.reading, step.job
+        reading = step.reading
+        job = step.job
         assert reading is not None
         assert job is not None
         requester = requester_of(context)

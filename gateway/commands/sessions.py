@@ -97,11 +97,12 @@ class SessionCommands:
         no conversation with this number is visible here.
         """
         texts = context.texts
-        address, scope, scopes = context.inbound.address, context.scope, context.scopes
-        tip = await self._services.conversations.find_tip(number, scopes)
+        tip = await self._services.conversations.find_tip(number, context.scopes)
         if tip is None or tip.is_delegated:
             raise Refused(texts.NO_CONVERSATION.format(number=number))
-        session = await self._tracker.resume(tip, address, scope, scopes, context.epoch)
+        session = await self._tracker.resume(
+            tip, context.inbound.address, context.scope, context.scopes, context.epoch
+        )
         # For a conversation from another chat, the tracker opens a child with its last messages.
         template = texts.RESUMED if session.id == tip.id else texts.RESUMED_HERE
         title = texts.quote_title(session.title)

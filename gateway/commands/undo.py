@@ -147,7 +147,8 @@ class UndoCommands:
         Raises Refused if there is no history yet, or if the title is too long.
         """
         texts = context.texts
-        session, started_at = context.session, context.inbound.sent_at
+        session = context.session
+        started_at = context.inbound.sent_at
         if not await self._conversations.load_history(session, context.scopes):
             raise Refused(texts.NOTHING_TO_BRANCH)
         if len(title) > MAX_TITLE_CHARS:

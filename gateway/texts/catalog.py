@@ -213,7 +213,7 @@ class Texts:
     def word_reason(self, reason: str) -> str:
         """Translate why a platform fails or rejects a message.
 
-        Its own explanation stays as it is.
+        The platform's own explanation isn't translated.
         """
         for key, pattern in list_patterns("REASONS"):
             match = pattern.fullmatch(reason)

@@ -193,9 +193,10 @@ class BackupMaker:
         from core.transfer.encryption import encrypt_file
 
         self._on_progress("encryption", 0.0)
-        encrypted, check = scratch / "encrypted", scratch / "check"
-        encrypt_file(archive, encrypted, order.key, check)
-        if hash_file(check) != hash_file(archive):
+        encrypted = scratch / "encrypted"
+        decrypted = scratch / "check"
+        encrypt_file(archive, encrypted, order.key, decrypted)
+        if hash_file(decrypted) != hash_file(archive):
             raise StoreError(texts.BACKUP_NOT_DECRYPTED)
         return manifest, encrypted
 

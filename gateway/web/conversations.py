@@ -162,7 +162,8 @@ async def _load_messages(
         )
 
     limit = MESSAGES_PER_PAGE
-    at, start = request.number("at"), request.number("from")
+    at = request.number("at")
+    start = request.number("from")
     if at:
         earlier = await load(at, MESSAGES_BEFORE + 1, is_later=False)
         later = await load(at, limit - MESSAGES_BEFORE + 1, is_later=True)

@@ -185,7 +185,10 @@ class HistoryEntry:
 
 @dataclass(frozen=True, slots=True)
 class HistoryBounds:
-    """Where the next page of the history begins: it has smaller ids of note and fact changes."""
+    """The position at which the next page of the history begins.
+
+    The changes of that page have smaller ids than these.
+    """
 
     notes: int
     facts: int
@@ -354,10 +357,14 @@ def diff_words(before: str, after: str) -> list[ChangedWords]:
     """Return a word diff of two texts. If they are long, the whole text counts as changed."""
     if len(before) + len(after) > MAX_DIFF_CHARS:
         return [ChangedWords("del", before), ChangedWords("ins", after)]
-    old, new = _WORDS.findall(before), _WORDS.findall(after)
+    old_words = _WORDS.findall(before)
+    new_words = _WORDS.findall(after)
     runs = []
-    for _, start, end, new_start, new_end in SequenceMatcher(None, old, new, False).get_opcodes():
-        old_text, new_text = "".join(old[start:end]), "".join(new[new_start:new_end])
+    for _, start, end, new_start, new_end in SequenceMatcher(
+        None, old_words, new_words, False
+    ).get_opcodes():
+        old_text = "".join(old_words[start:end])
+        new_text = "".join(new_words[new_start:new_end])
         if old_text == new_text:
             runs.append(ChangedWords("same", old_text))
             continue

@@ -65,14 +65,21 @@ class PendingItem:
 
 async def load_today(request: PageRequest) -> Values:
     """Return waiting changes, the next jobs, the latest notes and, for the owner, the state."""
-    services, texts = request.services, request.texts
+    services = request.services
+    texts = request.texts
     pending = await services.notebook.review.list_pending(request.scopes)
     jobs = await services.jobs.list_visible(request.scopes)
     open_jobs = [job for job in jobs if job.next_at is not None and not job.paused_at]
     changes = await services.notebook.history(request.scopes, MAX_CHANGES)
     facts = await list_latest_facts(services.database, request.scopes, FACTS_READ)
-    health, problems = (await _load_health(request)) if request.context.is_owner else ([], [])
-    running = len(await services.inbox.list_waiting()) if request.context.is_owner else 0
+    wishes = [*WISHES]
+    health: list[str] = []
+    problems: list[str] = []
+    running_count = 0
+    if request.context.is_owner:
+        wishes += OWNER_WISHES
+        health, problems = await _load_health(request)
+        running_count = len(await services.inbox.list_waiting())
     return {
         "pending": [_describe(request, note) for note in pending[:MAX_PENDING]],
         "pending_count": len(pending),
@@ -82,8 +89,8 @@ async def load_today(request: PageRequest) -> Values:
         ],
         "changes": [(change, _diff(change.before, change.after)) for change in changes],
         "facts": [fact for fact in facts if fact.is_open][:MAX_FACTS],
-        "running": running,
-        "wishes": [*WISHES, *(OWNER_WISHES if request.context.is_owner else ())],
+        "running": running_count,
+        "wishes": wishes,
         "health": health,
         "problems": problems,
     }
@@ -91,7 +98,8 @@ async def load_today(request: PageRequest) -> Values:
 
 async def _load_health(request: PageRequest) -> tuple[list[str], list[str]]:
     """Return the status and the known problems as lines of Markdown, without calling any server."""
-    services, texts = request.services, request.texts
+    services = request.services
+    texts = request.texts
     problems = []
     if not is_running(services.settings.home):
         problems.append(request.words["NOT_RUNNING"])

@@ -62,7 +62,8 @@ class Chart:
 
 async def load_use(request: PageRequest) -> Values:
     """Return the cost by month and for the last 30 days, the chart, and the limits."""
-    services, texts = request.services, request.texts
+    services = request.services
+    texts = request.texts
     now = services.clock.now()
     months = await _load_months(request, now)
     days = await _load_days(request, now)
