@@ -86,10 +86,7 @@ class Admission:
             # The platform delivered an old event again. It mustn't confirm a newer question.
             return None
         resolved_inbound = await self._commands.resolve(inbound, judgement.scope)
-        is_limited = not judgement.is_owner
-        if is_limited and not self._rates.acquire_command(
-            resolved_inbound.inbound, resolved_inbound.command
-        ):
+        if not self._may_run(resolved_inbound, judgement):
             return None
         try:
             await self._access.record_name(named_inbound)
@@ -108,6 +105,12 @@ class Admission:
             # The sender may have lost access since `judge`.
             await self._turns.revoke_unserved([event])
         return event.entry.id
+
+    def _may_run(self, resolved_inbound: ResolvedInbound, judgement: Judgement) -> bool:
+        """Count a command, and return whether its sender is within the rate limit."""
+        return judgement.is_owner or self._rates.acquire_command(
+            resolved_inbound.inbound, resolved_inbound.command
+        )
 
     async def _answer_unserved(self, inbound: Inbound, reply: Reply, judgement: Judgement) -> None:
         """Reply to a stranger or outsider if their event gets a reply. Ignored events get none."""
@@ -246,9 +249,7 @@ class Admission:
         resolved_inbound = await self._commands.resolve(
             _clean_sender_name(inbound), judgement.scope
         )
-        if not judgement.is_owner and not self._rates.acquire_command(
-            resolved_inbound.inbound, resolved_inbound.command
-        ):
+        if not self._may_run(resolved_inbound, judgement):
             return True
         return await self._answer_unstored(resolved_inbound, reply, judgement)
 

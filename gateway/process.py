@@ -14,7 +14,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import timedelta
@@ -182,46 +182,56 @@ class GatewayProcess:
         if isinstance(services.database, SqliteDatabase):
             store_watch = self._create_store_watch(services.database)
             work += [store_watch.run(), run_chores([store_watch.check_integrity])]
-        if services.settings.backup.every:
-            # Imported here because most gateways make no backups.
-            from gateway.upkeep.backups import BackupScheduler
-
-            scheduler = BackupScheduler(services.settings, services.clock, services.owner_notices)
-            work.append(run_chores([scheduler.tend]))
-        if services.settings.retention.is_on:
-            # Imported here because by default nothing expires.
-            from gateway.upkeep.retention import RetentionKeeper
-
-            work.append(run_chores([RetentionKeeper(services, services.clock).tend]))
-        if services.settings.usage.month_line:
-            # Imported here because by default there is no line.
-            from gateway.upkeep.spending import MonthLine
-
-            work.append(run_chores([MonthLine(services, services.clock).tend]))
-        if any(source.remind_minutes for source in services.settings.calendar.values()):
-            # Imported here because by default no event is announced.
-            from gateway.upkeep.event_reminders import EventReminders
-
-            work.append(run_chores([EventReminders(services, services.clock).tend]))
+        work += [run_chores([chore]) for chore in self._list_optional_chores()]
         terminals = self._path.adapters.get(TERMINAL.platform)
         if isinstance(terminals, LocalTerminals):
             work.append(self._resume_terminals(terminals))
         if self._page is not None:
             work.append(self._page.run())
         if services.settings.metrics.enabled:
-            # Imported here because most gateways serve no metrics.
-            from gateway.upkeep.metrics import Metrics
-
-            metrics = Metrics(
-                services,
-                self._path.turns,
-                memory,
-                self._path.model_tally,
-                services.clock,
-                services.settings.metrics.port,
-            )
-            work.append(metrics.run())
+            work.append(self._serve_metrics())
         return [self._tasks.create_task(coroutine) for coroutine in work]
+
+    def _list_optional_chores(self) -> list[Callable[[], Awaitable[bool]]]:
+        """Return the chores that the settings switch on.
+
+        Their modules are imported here, because by default none of them is on.
+        """
+        services = self._services
+        settings = services.settings
+        chores: list[Callable[[], Awaitable[bool]]] = []
+        if settings.backup.every:
+            from gateway.upkeep.backups import BackupScheduler
+
+            chores.append(BackupScheduler(settings, services.clock, services.owner_notices).tend)
+        if settings.retention.is_on:
+            from gateway.upkeep.retention import RetentionKeeper
+
+            chores.append(RetentionKeeper(services, services.clock).tend)
+        if settings.usage.month_line:
+            from gateway.upkeep.spending import MonthLine
+
+            chores.append(MonthLine(services, services.clock).tend)
+        if any(source.remind_minutes for source in settings.calendar.values()):
+            from gateway.upkeep.event_reminders import EventReminders
+
+            chores.append(EventReminders(services, services.clock).tend)
+        return chores
+
+    async def _serve_metrics(self) -> None:
+        """Serve metrics until cancelled."""
+        # Imported here because most gateways serve no metrics.
+        from gateway.upkeep.metrics import Metrics
+
+        services = self._services
+        await Metrics(
+            services,
+            self._path.turns,
+            self._path.memory,
+            self._path.model_tally,
+            services.clock,
+            services.settings.metrics.port,
+        ).run()
 
     def _create_control_server(self) -> ControlServer:
         """Create the server that reports this process's state to other commands."""

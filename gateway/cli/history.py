@@ -403,14 +403,19 @@ def _print_report(report: ImportReport, source: Source) -> None:
         for reason, count in report.skipped_counts.most_common():
             typer.echo(f"  {count:,} {reason}")
     if report.refused_count:
-        lines = texts.format_count(report.refused_count, "line")
-        typer.echo(texts.compose("rejected", lines=lines), err=True)
-        for reason in report.reasons:
-            typer.echo(f"  {reason}", err=True)
-        unnamed_count = report.refused_count - len(report.reasons)
-        if unnamed_count > 0:
-            more = texts.compose("more", count=texts.format_number(unnamed_count))
-            typer.echo(f"  {more}", err=True)
+        _print_refused_lines(report)
+
+
+def _print_refused_lines(report: ImportReport) -> None:
+    """Print how many lines were refused, and why, to standard error."""
+    lines = texts.format_count(report.refused_count, "line")
+    typer.echo(texts.compose("rejected", lines=lines), err=True)
+    for reason in report.reasons:
+        typer.echo(f"  {reason}", err=True)
+    unnamed_count = report.refused_count - len(report.reasons)
+    if unnamed_count > 0:
+        more = texts.compose("more", count=texts.format_number(unnamed_count))
+        typer.echo(f"  {more}", err=True)
 
 
 async def _propose_notes(

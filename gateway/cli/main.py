@@ -146,19 +146,7 @@ def app(words: Sequence[str] = ()) -> typer.Typer:
         context_settings={"help_option_names": list(HELP_OPTIONS)},
     )
 
-    def print_version(is_wanted: bool) -> None:
-        if is_wanted:
-            from importlib.metadata import version
-
-            typer.echo(f"mneme {version('mneme-gateway')}")
-            raise typer.Exit
-
-    version_option = typer.Option(
-        False,
-        "--version",
-        is_eager=True,
-        callback=print_version,
-    )
+    version_option = typer.Option(False, "--version", is_eager=True, callback=_print_version)
 
     @root.callback()
     def _accept_global_options(is_version: bool = version_option) -> None:
@@ -172,6 +160,16 @@ def app(words: Sequence[str] = ()) -> typer.Typer:
     elif first_word != "--version":
         _add_commands(root, first_word)
     return root
+
+
+def _print_version(is_wanted: bool) -> None:
+    if is_wanted:
+        from importlib.metadata import version
+
+        import typer
+
+        typer.echo(f"mneme {version('mneme-gateway')}")
+        raise typer.Exit
 
 
 def _add_commands(root: typer.Typer, first_word: str) -> None:

@@ -147,12 +147,7 @@ def sync_command(
     async def work(services: Services, _: CommandContext) -> None:
         """Queue the messages that the service doesn't have, and print a report."""
         provider = _find_provider(name, *load_providers(services.settings))
-        start = datetime.fromtimestamp(0, UTC)
-        if since is not None:
-            period = read_period(since, services.clock.now(), services.zone)
-            if period is None:
-                raise typer.BadParameter(texts.compose("wrong_time"), param_hint="--since")
-            start = period[0]
+        start = _read_start(services, since)
         queue = SyncQueue(
             services.database,
             services.clock,
@@ -172,6 +167,19 @@ def sync_command(
         shell.print_text(" ".join([*sentences, texts.compose("sync_progress")]))
 
     shell.run_as_owner(work)
+
+
+def _read_start(services: Services, since: str | None) -> datetime:
+    """Return the beginning of the period `since`, or the earliest time if it's None.
+
+    Raises BadParameter if `since` isn't a time.
+    """
+    if since is None:
+        return datetime.fromtimestamp(0, UTC)
+    period = read_period(since, services.clock.now(), services.zone)
+    if period is None:
+        raise typer.BadParameter(texts.compose("wrong_time"), param_hint="--since")
+    return period[0]
 
 
 def _find_provider(

@@ -53,9 +53,8 @@ async def set_reminders(
     for item in items:
         schedule = Schedule(zone=zone.key, at=item.moment, recurrences=item.recurrences)
         origin = f"ics:{scope.key}:{item.uid}"
-        if await services.jobs.find_by_origin(origin, scope) is not None:
-            continue
-        if next_due(schedule, services.clock.now()) is None:
+        is_known = await services.jobs.find_by_origin(origin, scope) is not None
+        if is_known or next_due(schedule, services.clock.now()) is None:
             continue
         reading = ParsedSchedule(
             schedule=schedule,

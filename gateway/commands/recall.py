@@ -66,25 +66,8 @@ class RecallCommands:
         """Search the history. Buttons read on, continue a session, or show the next page."""
         texts = context.texts
         text, switches = _split_switches(command.arguments)
-        is_deep = not _DEEP_SWITCHES.isdisjoint(switches)
-        billing = BillingScope(
-            session_id=context.session.id, scope=context.scope, user_id=context.inbound.sender.id
-        )
-        query = SearchQuery(
-            text=text,
-            scopes=context.scopes,
-            asker=context.account,
-            limits=ResultLimits(sessions=_MAX_SESSIONS, budget_chars=_MAX_RESULT_CHARS),
-            help=ModelHelp(
-                is_summarized="summary" in switches,
-                is_expanded=is_deep,
-                is_reranked=is_deep,
-                billing=billing,
-            ),
-            is_incognito=context.session.is_incognito,
-        )
         search = self._expanded_recall if switches else self._recall
-        results = await search.recall(query)
+        results = await search.recall(_build_query(text, switches, context))
 
         buttons = _make_result_buttons(texts, results, context.session.id)
         if len(text) <= _MAX_NEXT_PAGE_CHARS:
@@ -127,6 +110,27 @@ class WhyCommand:
         if not lines:
             return Answer(text=texts.WHY_NOTHING)
         return Answer(text="\n".join([texts.WHY_GIVEN, *lines, "", texts.WHY_NOTES]))
+
+
+def _build_query(text: str, switches: Sequence[str], context: CommandContext) -> SearchQuery:
+    """Return the query of a person, with the model's help that the switches request."""
+    is_deep = not _DEEP_SWITCHES.isdisjoint(switches)
+    model_help = ModelHelp(
+        is_summarized="summary" in switches,
+        is_expanded=is_deep,
+        is_reranked=is_deep,
+        billing=BillingScope(
+            session_id=context.session.id, scope=context.scope, user_id=context.inbound.sender.id
+        ),
+    )
+    return SearchQuery(
+        text=text,
+        scopes=context.scopes,
+        asker=context.account,
+        limits=ResultLimits(sessions=_MAX_SESSIONS, budget_chars=_MAX_RESULT_CHARS),
+        help=model_help,
+        is_incognito=context.session.is_incognito,
+    )
 
 
 def _list_recalled(texts: Texts, turn: Sequence[Message]) -> Iterator[str]:

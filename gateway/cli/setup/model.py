@@ -52,12 +52,7 @@ def choose_model(setup: Setup) -> None:
         key = setup.dialog.ask_secret(words["own_key"], is_optional=True)
         _set_up_own_server(setup, url, key, setup.options.model)
         return
-    key_name = presets[server].get("key", "")
-    if key_name:
-        page = presets[server].get("key_page", "")
-        page_words = words["key_page"].format(url=page) if page else ""
-        question = words["key"].format(server=words[server], page=page_words)
-        setup.set_secret(key_name, setup.ask_for_secret(key_name, question))
+    _ask_for_key(setup, server, presets[server])
     names = _list_models(setup.draft.load(), server)
     default = _default_name(setup, server, names)
     while True:
@@ -71,6 +66,17 @@ def choose_model(setup: Setup) -> None:
             setup.dialog.warn(setup.describe_failure(error))
         else:
             return
+
+
+def _ask_for_key(setup: Setup, server: str, preset: Mapping[str, Any]) -> None:
+    """Ask for the key of a server, if it needs one, and store it."""
+    words = setup.words["model"]
+    key_name = preset.get("key", "")
+    if key_name:
+        page = preset.get("key_page", "")
+        page_words = words["key_page"].format(url=page) if page else ""
+        question = words["key"].format(server=words[server], page=page_words)
+        setup.set_secret(key_name, setup.ask_for_secret(key_name, question))
 
 
 def set_model_from_options(setup: Setup, *, is_needed: bool = False) -> None:
