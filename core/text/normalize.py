@@ -115,6 +115,11 @@ _SIGNED_WORD = re.compile(
 @lru_cache(maxsize=32)
 def language_data(name: str, package: str = "core.text") -> Mapping[str, Any]:
     """Return the content of `data/<name>.toml` in a package: word lists, patterns or texts."""
+    return read_language_data(name, package)
+
+
+def read_language_data(name: str, package: str) -> Mapping[str, Any]:
+    """Return the same as `language_data`, but keep nothing in memory."""
     return tomllib.loads(files(package).joinpath("data", f"{name}.toml").read_text("utf-8"))
 
 

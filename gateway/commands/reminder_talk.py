@@ -14,11 +14,10 @@ from dataclasses import replace
 from datetime import timedelta
 from zoneinfo import ZoneInfo
 
-from core.dates.requests.lexicon import Lexicon, load_lexicon, request_languages
+from core.dates.requests.lexicon import load_triggers, request_languages
 from core.dates.requests.parts import Assumption, Missing, Problem
 from core.dates.requests.reader import ReminderReading
 from core.dates.schedule import ParsedSchedule, Schedule
-from core.dates.tokens import Kind
 from core.errors import Refused
 from core.markup.markdown import escape
 from core.scheduling.appointments import Appointments, Requester
@@ -517,23 +516,10 @@ def _load_triggers() -> re.Pattern[str]:
     """Return a pattern that matches words typical of messages about reminders."""
     phrases = {phrase for kind in _TRIGGERS for phrase in list_phrases(kind)}
     for language in request_languages():
-        phrases |= _list_triggers(load_lexicon(language))
+        phrases |= load_triggers(language).asking
     alphabetic = {phrase for phrase in phrases if phrase[:1].isalpha() and phrase < "\u2e80"}
     others = phrases - alphabetic
     return re.compile(rf"\b(?:{_build_pattern(alphabetic)})|{_build_pattern(others)}")
-
-
-def _list_triggers(lexicon: Lexicon) -> set[str]:
-    """Return the trigger phrases of a language.
-
-    A phrase that contains another one, such as "set a reminder", is left out.
-    """
-    forms = {**lexicon.phrases, **lexicon.stems}
-    triggers = {form for form, tokens in forms.items() if _is_trigger(tokens)}
-    mentions = {form for form in triggers if forms[form][0].kind is Kind.MENTION}
-    boundary = "" if lexicon.is_unspaced else r"(?<!\w)"
-    mention = re.compile(boundary + f"(?:{'|'.join(map(re.escape, mentions))})")
-    return mentions | {form for form in triggers if not mention.search(form)}
 
 
 def _build_pattern(phrases: Iterable[str]) -> str:
@@ -552,8 +538,3 @@ def _build_pattern(phrases: Iterable[str]) -> str:
     if not alternatives:
         return "(?!)"
     return alternatives[0] if len(alternatives) == 1 else f"(?:{'|'.join(alternatives)})"
-
-
-def _is_trigger(tokens: Sequence[object]) -> bool:
-    kinds = {getattr(token, "kind", None) for token in tokens}
-    return bool(kinds & {Kind.REQUEST, Kind.MENTION, Kind.LIST})

@@ -8,14 +8,14 @@ token; `docs/extending.md` shows how to write one. A token is the meaning of a w
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 from zoneinfo import available_timezones
 
 from core.dates.tokens import Kind, Token, Unit, lexicon_languages, parse_token_name
-from core.text.normalize import language_data, plain_with_offsets
+from core.text.normalize import plain_with_offsets, read_language_data
 
 _PACKAGE = "core.dates.requests"
 MAX_REQUEST_CHARS = 2_000
@@ -24,6 +24,11 @@ MAX_ENDING_LETTERS = 5
 """A star at the end of a phrase matches an ending of at most this many letters."""
 
 
+LATIN_LETTERS = "[a-z]"
+ASKING_KINDS = frozenset({Kind.REQUEST, Kind.MENTION, Kind.LIST})
+"""Tokens of a message that asks for a reminder, or about reminders."""
+ASIDE_KINDS = frozenset({Kind.HOW, Kind.BLOCK})
+"""Further tokens by which a message may concern reminders."""
 MAX_MINUTE = 59
 NO_CLOCK_TIME = -1
 """The number of a CLOCK that doesn't exist, such as 13:70."""
@@ -92,7 +97,64 @@ def request_languages() -> tuple[str, ...]:
 @cache
 def load_lexicon(language: str) -> Lexicon:
     """Return the lexicon of one of the `request_languages`."""
-    return build_lexicon(language, language_data(language, _PACKAGE))
+    return build_lexicon(language, read_language_data(language, _PACKAGE))
+
+
+class Triggers(NamedTuple):
+    """The phrases by which a message may concern reminders in a language, in plain form.
+
+    They are a small part of the lexicon, so that no message loads the lexicons of all languages.
+    """
+
+    # A text with one of these letters may be in this language.
+    letters: re.Pattern[str]
+    # Requests, mentions of reminders, and questions about them. A mention such as "reminder" stands
+    # for all phrases that contain it.
+    asking: frozenset[str]
+    # These, and words such as "don't wake". None begins with another one.
+    all: tuple[str, ...]
+
+    def may_concern(self, plain: str) -> bool:
+        """Return whether a plain text may have a token that concerns reminders."""
+        return any(phrase in plain for phrase in self.all)
+
+
+@cache
+def load_triggers(language: str) -> Triggers:
+    """Return the triggers of a language, which `request_languages` lists."""
+    data = read_language_data(language, _PACKAGE)
+    forms: dict[Kind, set[str]] = {kind: set() for kind in ASKING_KINDS | ASIDE_KINDS}
+    for name, phrases in data["tokens"].items():
+        kinds = {token.kind for token in parse_token_name(name)} & forms.keys()
+        if kinds:
+            forms[min(kinds)] |= set(_list_forms(phrases))
+    asking = set().union(*(forms[kind] for kind in ASKING_KINDS))
+    aside = set().union(*(forms[kind] for kind in ASIDE_KINDS))
+    boundary = "" if data.get("is_unspaced", False) else r"(?<!\w)"
+    mentions = forms[Kind.MENTION]
+    mention = re.compile(boundary + f"(?:{'|'.join(map(re.escape, mentions))})")
+    asking = mentions | {form for form in asking if not mention.search(form)}
+    everything = asking | {form for form in aside if not mention.search(form)}
+    letters = re.compile(data.get("letters", LATIN_LETTERS))
+    return Triggers(letters, frozenset(asking), tuple(_drop_longer(everything)))
+
+
+def _list_forms(phrases: str) -> Iterator[str]:
+    """Yield the plain forms of phrases, and of a stem without its star."""
+    for phrase in re.split(r"[,\n]", phrases):
+        for variant in _expand(phrase):
+            form = _fold(variant.strip()).removesuffix("*")
+            if form:
+                yield form
+
+
+def _drop_longer(forms: Iterable[str]) -> Iterator[str]:
+    """Yield the forms that don't begin with another one."""
+    shorter = None
+    for form in sorted(forms):
+        if shorter is None or not form.startswith(shorter):
+            shorter = form
+            yield form
 
 
 def build_lexicon(language: str, data: Mapping[str, Any]) -> Lexicon:
@@ -108,7 +170,7 @@ def build_lexicon(language: str, data: Mapping[str, Any]) -> Lexicon:
         has_point_dates=data.get("has_point_dates", False),
         has_free_questions=data.get("has_free_questions", False),
         is_unspaced=data.get("is_unspaced", False),
-        letters=re.compile(data.get("letters", "[a-z]")),
+        letters=re.compile(data.get("letters", LATIN_LETTERS)),
         particles=frozenset(particles),
         task_starts=tuple(map(_fold, task.get("starts", ()))),
         task_ends=tuple(map(_fold, task.get("ends", ()))),
@@ -126,7 +188,9 @@ def build_lexicon(language: str, data: Mapping[str, Any]) -> Lexicon:
     _add_table(lexicon, data.get("numbers", {}), lambda key: Token(Kind.NUMBER, float(key)))
     _add_table(lexicon, data.get("cities", {}), lambda key: Token(Kind.CITY, zone=key))
     _add_table(lexicon, data.get("zones", {}), lambda key: Token(Kind.ZONE, zone=key))
-    _add_zone_cities(lexicon)
+    for form, city in _list_zone_cities():
+        lexicon.phrases.setdefault(form, city)
+        _add_length(lexicon, form)
     for lengths in lexicon.lengths.values():
         lengths.sort(reverse=True)
     return lexicon
@@ -141,12 +205,15 @@ def _add_tokens(lexicon: Lexicon, table: Mapping[str, str]) -> None:
                 _add_phrase(lexicon, form, tokens)
 
 
-def _add_zone_cities(lexicon: Lexicon) -> None:
-    """Add the cities in the names of IANA time zones, such as "Sao Paulo"."""
+@cache
+def _list_zone_cities() -> Sequence[tuple[str, tuple[Token, ...]]]:
+    """Return the plain names of the cities in the names of time zones, for all lexicons."""
+    cities = []
     for zone in available_timezones():
         area, _, city = zone.rpartition("/")
         if area and area not in ("Etc", "SystemV", "US"):
-            _add_phrase(lexicon, city.replace("_", " "), (Token(Kind.CITY, zone=zone),))
+            cities.append((_fold(city.replace("_", " ")), (Token(Kind.CITY, zone=zone),)))
+    return cities
 
 
 def _add_table(

@@ -20,9 +20,12 @@ from core.dates.requests.combining import limit_to_period, settle_points
 from core.dates.requests.grammar import Context, find_length
 from core.dates.requests.intents import Intent, IntentReader
 from core.dates.requests.lexicon import (
+    ASIDE_KINDS,
+    ASKING_KINDS,
     Lexicon,
     Text,
     load_lexicon,
+    load_triggers,
     plain_text,
     request_languages,
     tokenize_request,
@@ -39,7 +42,7 @@ from core.dates.requests.sentence import ALARM, ASKING, WAKE_UP, Cluster, Senten
 from core.dates.requests.tasks import TaskReader
 from core.dates.tokens import Kind, Token
 
-_CANDIDATES = ASKING | {Kind.LIST, Kind.HOW, Kind.BLOCK}
+_CANDIDATES = ASKING_KINDS | ASIDE_KINDS
 """A message without one of these tokens isn't about reminders."""
 MAX_SHORT_WORD = 3
 """Words with at most this many letters are often other words in another language."""
@@ -98,6 +101,7 @@ def read_request(
     readings = [
         _Reader(source, load_lexicon(language), settings).read()
         for language in _likely_languages(source.plain, languages)
+        if is_request or load_triggers(language).may_concern(source.plain)
     ]
     best = max(readings, key=lambda candidate: candidate.score, default=None)
     return best.reading if best else ReminderReading(intent=Intent.NONE)
@@ -187,7 +191,7 @@ def _likely_languages(plain: str, preferred_languages: Sequence[str]) -> list[st
     known_languages = request_languages()
     first = [language for language in preferred_languages if language in known_languages]
     languages = [*dict.fromkeys([*first, *known_languages])]
-    likely = [language for language in languages if load_lexicon(language).letters.search(plain)]
+    likely = [language for language in languages if load_triggers(language).letters.search(plain)]
     return likely or languages[:1]
 
 
