@@ -23,7 +23,7 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 from core.dates.cursor import word_tables
-from core.text.normalize import LETTER_CLASS, comparison_form, language_data
+from core.text.normalize import LETTER_CLASS, comparison_form, language_data, read_language_data
 
 MAX_TEXT_CHARS = 2_000
 """Only this many characters at the beginning of a text are read."""
@@ -333,7 +333,7 @@ def _lexicons() -> PeriodLexicons:
         for phrase in comparison_form(phrases).split(","):
             lexicons.words.add(phrase, tokens)
     for language in lexicon_languages():
-        add_day_names(lexicons, language_data(language, _LEXICONS))
+        add_day_names(lexicons, read_language_data(language, _LEXICONS))
     return lexicons
 
 
