@@ -6,61 +6,75 @@ Only this module and the composition root import the clients of platforms and of
 from __future__ import annotations
 
 import asyncio
-import os
+import shlex
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from importlib.metadata import version
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from filelock import FileLock, Timeout
 
 from adapters.discord.adapter import check_discord
 from adapters.telegram.adapter import check_telegram
-from config.secrets_file import SECRETS_FILE
-from config.settings import ENVIRONMENT, PLATFORMS, SETTINGS_FILE, Settings
+from config.settings import PLATFORMS, Settings
 from core.agent.context_files import ContextFile, ContextFiles, FileState
-from core.errors import ConfigError, DeliveryError, MnemeError, ModelError, StoreError
+from core.errors import (
+    ConfigError,
+    DeliveryError,
+    MnemeError,
+    ModelError,
+    StoreDamagedError,
+    StoreError,
+)
 from core.memory.manager import ProviderThread, translate_foreign_errors
 from core.memory.provider import MemoryProvider, implements
 from core.store.mailbox import OutboxCounts
-from core.store.sqlite import opening as sqlite
 from core.store.sqlite import salvage
 from core.store.sqlite.database import Database
 from core.store.sqlite.integrity import find_damage
 from core.store.sync import PLATFORM as MEMORY
 from core.text.normalize import to_single_line
-from gateway.installation import list_unreadable_files
 from gateway.local.control import ask_gateway
+from gateway.scheduler import PLATFORM as SCHEDULER
 from gateway.services import LOCK_FILE, STATE_FILE, Services, create_model_client, load_providers
 from gateway.supervisor import CONNECTED, WallClock
 from gateway.texts.catalog import SHELL, Texts
-from gateway.texts.settings_problems import word_problem
-from gateway.upkeep.backups import describe_backups, describe_restore
-from gateway.upkeep.catalog import BackupCatalog, find_backup_fault
+from gateway.upkeep.backups import describe_restore, find_restore_command
+from gateway.upkeep.home_checks import (
+    CheckResult,
+    build_result,
+    check_backups,
+    check_home,
+    check_installation,
+    check_service,
+    check_sqlite,
+    describe_settings_problem,
+)
 
 # How long a check waits for a server.
 PROBE_TIMEOUT_S = 30.0
-# Errors of the store end with this advice, which is useless in the output of `mneme check` itself.
-_CHECK_HINT = " Run `mneme check`"
+# The commands that mend what a probe has found, by the first word of its subject.
+_MENDING_COMMANDS = {
+    "model": "mneme setup model",
+    "telegram": "mneme setup telegram",
+    "discord": "mneme setup discord",
+    "embeddings": "mneme config edit",
+    "web": "mneme config edit",
+    "calendar": "mneme config edit",
+}
+# The same for errors of the store, by their keys. A damaged or lost state.db is restored.
+_STORE_COMMANDS = {
+    "store_newer": "mneme upgrade",
+    "pg_newer": "mneme upgrade",
+    "pg_password": "mneme config edit",
+    "pg_url": "mneme config edit",
+}
 # The keys of errors that say that a model's server can't be reached. Its key may be right.
 _NETWORK_FAULTS = frozenset({"model_unreached", "model_lost", "model_late"})
 
 
 class _OutOfReach(ConfigError):
     """A server can't be reached, so a new key or token wouldn't help."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckResult:
-    """The result for one subject, such as "model" or "state.db"."""
-
-    subject: str
-    # "off" means that the subject isn't set up.
-    state: Literal["right", "wrong", "off"]
-    text: str
-    # What to do; may be empty.
-    advice: str = ""
 
 
 async def run_checks(
@@ -71,10 +85,10 @@ async def run_checks(
     `settings` is None if the settings can't be read. `problems` then says why.
     """
     if settings is None:
-        unread = [_describe_settings_problem(texts, problem) for problem in problems]
-        return [*unread, _check_installation(texts), _check_sqlite(texts)]
+        unread = [describe_settings_problem(texts, problem) for problem in problems]
+        return [*unread, check_installation(texts), check_sqlite(texts)]
 
-    results = [*_check_home(texts, settings), _check_installation(texts), _check_sqlite(texts)]
+    results = [*check_home(texts, settings), check_installation(texts), check_sqlite(texts)]
     states: Mapping[str, str] = {}
     live: Mapping[str, Any] | None = None
     queues: dict[str, OutboxCounts] = {}
@@ -92,7 +106,8 @@ async def run_checks(
             results += await _check_context_files(texts, services)
     except StoreError as error:
         results.append(_describe_store_error(texts, error, settings))
-    results.append(_check_backups(texts, settings))
+    results.append(check_backups(texts, settings))
+    results += check_service(texts, settings)
 
     probes = {"model": _probe_model(texts, settings)}
     for name in PLATFORMS:
@@ -126,7 +141,7 @@ def _describe_process(texts: Texts, live: Mapping[str, Any]) -> CheckResult:
     text = texts.CHECK_PROCESS.format(
         process=live["process"],
         version=live["version"],
-        platforms=texts.join_list([name for name in live["platforms"] if name in PLATFORMS])
+        platforms=texts.join_list([name for name in live["platforms"] if name != SCHEDULER])
         or texts.NO_PLATFORM,
         model=live["model"] or texts.NO_MODEL,
         unanswered=texts.format_count(live["unanswered"], "message"),
@@ -143,7 +158,9 @@ def _apply_live_state(texts: Texts, result: CheckResult, live: Mapping[str, Any]
         state = live["model"]
     if state is None:
         return result
-    return replace(result, state="right", text=texts.LIVE_ONLY.format(state=state), advice="")
+    return replace(
+        result, state="right", text=texts.LIVE_ONLY.format(state=state), advice="", command=""
+    )
 
 
 async def _count_queued_items(services: Services) -> dict[str, OutboxCounts]:
@@ -160,11 +177,34 @@ def _describe_store_error(texts: Texts, error: StoreError, settings: Settings) -
 
     If it's damaged or missing, suggest restoring a backup.
     """
-    text, hint, _ = str(error).partition(_CHECK_HINT)
+    text = _word_store_error(texts, error)
+    command = _STORE_COMMANDS.get(error.key, "")
     if settings.store.url:
-        return CheckResult(subject="postgresql", state="wrong", text=text, advice="")
-    advice = describe_restore(settings, texts) if hint or not _has_state(settings.home) else ""
-    return CheckResult(subject="state.db", state="wrong", text=text, advice=advice)
+        return CheckResult(subject="postgresql", state="wrong", text=text, command=command)
+    path = settings.home / STATE_FILE
+    advice = ""
+    if isinstance(error, StoreDamagedError) or not _has_state(settings.home):
+        advice = describe_restore(settings, texts)
+        command = find_restore_command(settings)
+    elif error.key in ("store_read_only", "store_unopened"):
+        command = shlex.join(["chmod", "u+rw", str(path)])
+        advice = texts.compose("run", command=command)
+    return CheckResult(
+        subject="state.db",
+        state="wrong",
+        text=text,
+        advice=advice,
+        where=str(path),
+        command=command,
+    )
+
+
+def _word_store_error(texts: Texts, error: MnemeError) -> str:
+    """Word an error of the store, without the advice to run `mneme check`."""
+    if isinstance(error, StoreDamagedError) and error.values:
+        values = error.values
+        return texts.compose("damaged", path=values["path"], reason=values["text"])
+    return texts.word(error)
 
 
 def _has_state(home: Path) -> bool:
@@ -181,7 +221,8 @@ def _apply_gateway_state(
         return result
     report = texts.compose("gateway_reports", state=texts.word_state(state))
     text = f"{result.text} {report}"
-    return replace(result, state="wrong", text=text)
+    command = _find_command(result.subject)
+    return replace(result, state="wrong", text=text, command=command)
 
 
 async def run_probe(
@@ -201,31 +242,52 @@ async def run_probe(
             state="wrong",
             text=texts.compose("no_answer", seconds=f"{PROBE_TIMEOUT_S:.0f}"),
             advice=texts.compose("check_network"),
+            command="mneme check",
         )
     except MnemeError as error:
+        advice, command = _advise(texts, subject, error)
         return CheckResult(
             subject=subject,
             state="wrong",
             text=texts.word_stored(texts.word(error)),
-            advice=_advise(texts, subject, error),
+            advice=advice,
+            command=command,
         )
     if text is None:
-        advice = texts.table("SET_UP").get(subject, "")
         return CheckResult(
-            subject=subject, state="off", text=texts.compose("not_set_up"), advice=advice
+            subject=subject,
+            state="off",
+            text=texts.compose("not_set_up"),
+            advice=texts.table("SET_UP").get(subject, ""),
+            command=_find_command(subject),
         )
     return CheckResult(subject=subject, state="right", text=texts.word_stored(text))
 
 
-def _advise(texts: Texts, subject: str, error: MnemeError) -> str:
-    """Return advice on how to fix a failed probe.
+def _advise(texts: Texts, subject: str, error: MnemeError) -> tuple[str, str]:
+    """Return what mends a failed probe, and the command for it.
 
-    If a platform can't be reached, the advice is about the network, because the token may be right.
+    The token of a platform that isn't reached may be right.
     """
-    advice = texts.table("MEND").get(subject, "")
-    if advice and isinstance(error, (DeliveryError, _OutOfReach)):
-        return texts.compose("network_fault")
-    return advice
+    command = _find_command(subject)
+    kind = subject.partition(" ")[0]
+    if kind == "memory":
+        # The text already says what to do.
+        return "", command
+    if isinstance(error, (DeliveryError, _OutOfReach)) and kind in texts.table("MEND"):
+        return texts.compose("network_fault"), "mneme check"
+    advice = texts.table("MEND").get(kind, "")
+    if not advice and command:
+        advice = texts.compose("run", command=command)
+    return advice, command
+
+
+def _find_command(subject: str) -> str:
+    """Return the command that sets a subject up again, or "" if there is none."""
+    kind, _, name = subject.partition(" ")
+    if kind == "memory":
+        return f"mneme memory setup {name}"
+    return _MENDING_COMMANDS.get(kind, "")
 
 
 async def repair_indexes(settings: Settings, texts: Texts = SHELL) -> CheckResult:
@@ -238,7 +300,7 @@ async def repair_indexes(settings: Settings, texts: Texts = SHELL) -> CheckResul
                 pass
             await services.inbox.delete_dead_letters()
     except MnemeError as error:
-        text = str(error).partition(_CHECK_HINT)[0]
+        text = _word_store_error(texts, error)
         return CheckResult(subject="repair", state="wrong", text=text)
     messages = texts.format_count(message_count, "message")
     text = f"{report} {texts.compose('indexes_rebuilt', messages=messages)}".strip()
@@ -278,109 +340,6 @@ def _describe_count(texts: Texts, lost_count: int | None) -> str:
     return texts.compose("at_most", rows=texts.format_count(lost_count, "row"))
 
 
-def _describe_settings_problem(texts: Texts, problem: str) -> CheckResult:
-    """Return a result for a problem such as "model.tries: should be a whole number"."""
-    name = problem.partition(":")[0]
-    token = ENVIRONMENT.get(f"{name.partition('.')[0]}_token", "")
-    advice = texts.compose("correct_settings")
-    if name in ENVIRONMENT.values():
-        advice = texts.compose("set_variable", name=name)
-    elif token and token in problem:
-        advice = texts.compose("set_token", name=token)
-    elif name == SECRETS_FILE:
-        advice = texts.compose("correct_there")
-    text = word_problem(texts, problem)
-    return CheckResult(subject="settings", state="wrong", text=text, advice=advice)
-
-
-def _check_home(texts: Texts, settings: Settings) -> list[CheckResult]:
-    """Check that no other user can read or replace the files of the home."""
-    text = texts.compose("settings_complete", home=settings.home)
-    results = [CheckResult(subject="settings", state="right", text=text, advice=settings.advice)]
-    advice_by_problem = _find_readable_files(texts, settings.home) | _find_replaceable_files(
-        texts, settings.home
-    )
-    for problem, advice in advice_by_problem.items():
-        results.append(CheckResult(subject="privacy", state="wrong", text=problem, advice=advice))
-    return results
-
-
-def _find_readable_files(texts: Texts, home: Path) -> dict[str, str]:
-    """Return a problem and its advice for each path in the home that other users can read."""
-    problems: dict[str, str] = {}
-    if not _is_readable_by_others(home):
-        # Other users can't reach anything inside the home.
-        return problems
-    for path, mode in ((home, 0o700), (home / SETTINGS_FILE, 0o600), (home / SECRETS_FILE, 0o600)):
-        if path.exists() and _is_readable_by_others(path):
-            problems[texts.compose("readable_by_others", path=path)] = f"chmod {mode:o} {path}"
-    return problems
-
-
-def _is_readable_by_others(path: Path) -> bool:
-    return bool(path.stat().st_mode & 0o077)
-
-
-def _find_replaceable_files(texts: Texts, home: Path) -> dict[str, str]:
-    """Return a problem and its advice for each symbolic link and each file of another user."""
-    problems: dict[str, str] = {}
-    own_id = os.geteuid()
-    plugins = home / "plugins"
-    folders = [path.parent for path in sorted(plugins.glob("*/__init__.py"))]
-    for path in (home, home / STATE_FILE, plugins, *folders, *sorted(plugins.rglob("*.py"))):
-        if path.is_symlink():
-            target = path.resolve()
-            problem = texts.compose("is_link", path=path, target=target)
-            problems[problem] = texts.NO_LINK.format(path=path, target=target)
-        elif path.exists() and path.stat().st_uid != own_id:
-            owner_id = path.stat().st_uid
-            problem = texts.compose("of_another_user", path=path, user=owner_id)
-            problems[problem] = f"chown {own_id} {path}"
-    return problems
-
-
-def _check_backups(texts: Texts, settings: Settings) -> CheckResult:
-    """Check that the latest valid backup is recent enough for the settings."""
-    if settings.store.url:
-        text = texts.BACKUP_IN_POSTGRES.format(home=settings.home)
-        return CheckResult(subject="backups", state="off", text=text)
-    sentence, problem = describe_backups(settings, WallClock().now(), texts)
-    _, fault = find_backup_fault(settings, texts)
-    if fault:
-        text, _, advice = fault.partition("\n")
-        text = " ".join(filter(None, (sentence, problem, text)))
-        return CheckResult(subject="backups", state="wrong", text=text, advice=advice)
-    if problem:
-        text = f"{sentence} {problem}"
-        has_failed = BackupCatalog(settings.home).load().failed_at is not None
-        advice = texts.compose("backup_again") if has_failed else texts.BACKUP_ADVICE
-        return CheckResult(subject="backups", state="wrong", text=text, advice=advice)
-    if sentence == texts.BACKUP_NONE:
-        return CheckResult(
-            subject="backups", state="off", text=sentence, advice=texts.BACKUP_SET_UP
-        )
-    return CheckResult(subject="backups", state="right", text=sentence)
-
-
-def _check_installation(texts: Texts) -> CheckResult:
-    problems = []
-    unreadable = list_unreadable_files()
-    if unreadable:
-        problems.append(texts.compose("unreadable_files", names=", ".join(unreadable)))
-    right = texts.compose("installed_version", version=version("mneme-gateway"))
-    return _build_result("installation", problems, texts.compose("install_again"), right)
-
-
-def _check_sqlite(texts: Texts) -> CheckResult:
-    problems = []
-    version_text = ".".join(map(str, sqlite.SQLITE_VERSION))
-    if sqlite.SQLITE_VERSION < sqlite.MIN_SQLITE_VERSION:
-        oldest = ".".join(map(str, sqlite.MIN_SQLITE_VERSION))
-        problems.append(texts.compose("sqlite_old", version=version_text, oldest=oldest))
-    right = texts.compose("sqlite_version", version=version_text)
-    return _build_result("sqlite", problems, texts.compose("sqlite_advice"), right)
-
-
 async def _check_database(texts: Texts, services: Services) -> CheckResult:
     """Check state.db for damage, or that the PostgreSQL server answers."""
     database = services.database
@@ -392,13 +351,20 @@ async def _check_database(texts: Texts, services: Services) -> CheckResult:
             problems.append(texts.compose("damaged", path=database.name, reason=reason))
         advice = describe_restore(services.settings, texts)
         right = texts.compose("undamaged", path=database.name)
-        return _build_result("state.db", problems, advice, right)
+        return build_result(
+            "state.db",
+            problems,
+            advice,
+            right,
+            where=database.name,
+            command=find_restore_command(services.settings),
+        )
     # Imported here because psycopg is an extra.
     from core.store.postgres.schema import describe_server
 
     server = await database.read(describe_server)
     right = texts.compose("database_answers", name=database.name, server=server)
-    return _build_result("postgresql", [], "", right)
+    return build_result("postgresql", [], "", right)
 
 
 async def _check_store(texts: Texts, services: Services) -> AsyncIterator[CheckResult]:
@@ -406,22 +372,35 @@ async def _check_store(texts: Texts, services: Services) -> AsyncIterator[CheckR
     yield await _check_database(texts, services)
     if services.restore_report:
         yield CheckResult(subject="backup", state="right", text=services.restore_report)
-    yield _build_result(
+    yield build_result(
         "search index",
         await services.recall.verify(),
         texts.compose("index_advice"),
         texts.compose("index_right"),
+        command="mneme check --repair",
     )
     dead_letters = []
     for at, platform, error in await services.inbox.list_dead_letters():
         dead_letters.append(f"{texts.format_moment(at, services.zone)} {platform}: {error}")
     if dead_letters:
-        yield _build_result("set aside", ["; ".join(dead_letters)], texts.DEAD_LETTERS, "")
+        yield build_result(
+            "set aside",
+            ["; ".join(dead_letters)],
+            texts.DEAD_LETTERS,
+            "",
+            command="mneme check --repair",
+        )
     dead_items = []
     for dead_item in await services.outbox.list_dead():
         dead_items.append(texts.describe_dead_item(dead_item, services.zone))
     if dead_items:
-        yield _build_result("outbox", ["; ".join(dead_items)], texts.UNDELIVERED_ADVICE, "")
+        yield build_result(
+            "outbox",
+            ["; ".join(dead_items)],
+            texts.UNDELIVERED_ADVICE,
+            "",
+            command=f"mneme outbox retry {dead_item.item.id}",
+        )
 
 
 async def _check_context_files(texts: Texts, services: Services) -> list[CheckResult]:
@@ -440,7 +419,16 @@ async def _check_context_files(texts: Texts, services: Services) -> list[CheckRe
         problems = [f"{folder}: {file.reason}." for file in files if file.path == folder]
         summary = _summarize_files(texts, files, folder, settings.context.file_chars)
         right = f"{folder}: {summary or texts.NO_FILES}."
-        results.append(_build_result("context files", problems, texts.NO_FOLDER, right))
+        results.append(
+            build_result(
+                "context files",
+                problems,
+                texts.NO_FOLDER,
+                right,
+                where=str(folder),
+                command="mneme config edit",
+            )
+        )
     return results
 
 
@@ -460,16 +448,6 @@ def _summarize_files(
         for state, names in names_by_state.items()
         if names
     )
-
-
-def _build_result(subject: str, problems: Sequence[str], advice: str, right: str) -> CheckResult:
-    """Return a "wrong" result from `problems` and `advice`, or else a "right" one.
-
-    The text of the right result is `right`.
-    """
-    if problems:
-        return CheckResult(subject=subject, state="wrong", text=" ".join(problems), advice=advice)
-    return CheckResult(subject=subject, state="right", text=right)
 
 
 async def _probe_model(texts: Texts, settings: Settings) -> str | None:

@@ -203,7 +203,4 @@ def _check_encryption(variable: str, url: str | None) -> None:
     is_encrypted = parts.scheme in ("https", "wss") and bool(parts.hostname)
     is_local = parts.scheme in ("http", "ws") and parts.hostname in LOOPBACK_HOSTS
     if not (is_encrypted or is_local):
-        raise ConfigError(
-            f"{variable}: {url!r} must begin with https:// or wss://, "
-            "unless the server is on this machine."
-        )
+        raise ConfigError("discord_unencrypted", variable=variable, url=repr(url))

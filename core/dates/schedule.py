@@ -68,9 +68,7 @@ def load_zone(zone: str) -> ZoneInfo:
     try:
         return ZoneInfo(zone)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise ConfigError(
-            f"'{zone[:40]}' is not a time zone. Write an IANA name like Europe/Lisbon."
-        ) from error
+        raise ConfigError("zone_unknown", zone=zone[:40]) from error
 
 
 def wall_moment(day: date, hour: int, minute: int, here: datetime, second: int = 0) -> datetime:

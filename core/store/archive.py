@@ -39,10 +39,6 @@ MERGE_INTERVAL = 32
 one long step."""
 MERGE_PAGES = 200
 """How many pages of the index one step merges."""
-LOG_SPACE_ERROR = (
-    "Another program has been reading {path} for over a minute, which keeps the database's log "
-    "from being truncated. Close that program and import again."
-)
 PROGRESS_RECORDS = 1000
 """How many records are read between two progress reports."""
 MAX_REASONS = 100
@@ -248,7 +244,7 @@ class Archive:
     async def _wait_for_log_space(self) -> None:
         """Wait until the write-ahead log can be truncated. Raises StoreError after a timeout."""
         if not await self._database.wait_for_log_space(LOG_SPACE_WAIT_S):
-            raise StoreError(LOG_SPACE_ERROR.format(path=self._database.name))
+            raise StoreError("import_log_large", path=self._database.name)
 
     async def export(
         self, scopes: frozenset[Scope], on_unreadable: Callable[[], None] = lambda: None
@@ -289,7 +285,7 @@ class Archive:
         row = await self._database.fetch_one(_SELECT_NEXT_ID, dict(values))
         on_unreadable()
         if row is None:
-            raise StoreError("The rest of the messages can't be read.")
+            raise StoreError("export_unreadable")
         return {"session": row["session_id"], "message": row["id"], "limit": PAGE_MESSAGES}
 
     def export_personal_data(

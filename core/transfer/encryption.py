@@ -15,9 +15,6 @@ import pyrage
 from core.errors import ConfigError, HistoryError
 
 AGE_START = b"age-encryption.org/v1"
-_KEY_HINT = (
-    "write a public key of age (age1…), a public SSH key (ssh-ed25519 …) or the word passphrase"
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,10 +71,7 @@ def decrypt_file(source: Path, target: Path, secret: str) -> None:
         if getattr(error, "errno", None):
             # The disk is full, for example.
             raise
-        raise HistoryError(
-            f"{source.name} can't be decrypted with this key or passphrase ({error}). "
-            "Use the one that it was encrypted with."
-        ) from error
+        raise HistoryError("backup_wrong_key", file=source.name) from error
 
 
 def _decrypt_with_passphrase(source: Path, passphrase: str) -> bytes:
@@ -91,10 +85,7 @@ def _decrypt_with_passphrase(source: Path, passphrase: str) -> bytes:
     except pyrage.DecryptError as error:
         if "xcessive work" not in str(error):
             raise
-        raise HistoryError(
-            f"{source.name} was encrypted when its machine was far faster than this one is now. "
-            "Try again while nothing else runs here, or on a faster machine."
-        ) from error
+        raise HistoryError("backup_too_slow", file=source.name) from error
     return content
 
 
@@ -103,7 +94,7 @@ def _parse_recipient(text: str) -> Any:
     try:
         return parse.from_str(text)
     except pyrage.RecipientError as error:
-        raise ConfigError(f"{text[:40]!r} isn't a key to encrypt to; {_KEY_HINT}.") from error
+        raise ConfigError("backup_key_invalid", key=repr(text[:40])) from error
 
 
 def _parse_identities(text: str) -> list[Any]:
@@ -121,4 +112,4 @@ def _parse_identities(text: str) -> list[Any]:
             if line.startswith("AGE-SECRET-KEY-")
         ]
     except pyrage.IdentityError as error:
-        raise HistoryError(f"The secret key can't be read ({error}).") from error
+        raise HistoryError("backup_key_unreadable") from error

@@ -34,6 +34,7 @@ from config.variables import list_named_variables, select_variables
 from gateway.cli import shell
 from gateway.cli.shell import AsJson, print_json, print_text
 from gateway.local.control import ask_gateway
+from gateway.local.manager import find_closed_folder
 from gateway.services import is_running
 from gateway.texts.catalog import SHELL as texts
 from gateway.texts.catalog import list_languages
@@ -347,7 +348,18 @@ def _write(draft: SettingsDraft, result: str, key: str) -> None:
         sentences.append(texts.compose("environment_overrides", name=key))
     elif is_running(draft.home):
         sentences.append(describe_effect(ask_gateway(draft.home, "reload"), key))
+    folder = _find_closed_folder(draft)
+    if folder is not None:
+        sentences.append(texts.compose("service_is_closed", folder=folder))
     print_text(" ".join(sentences))
+
+
+def _find_closed_folder(draft: SettingsDraft) -> Path | None:
+    """Return the folder for backups if the installed service may not write in it."""
+    try:
+        return find_closed_folder(draft.load())
+    except SettingsError:
+        return None
 
 
 def describe_effect(report: Mapping[str, Any] | None, key: str) -> str:

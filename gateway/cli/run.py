@@ -29,8 +29,8 @@ from gateway.services import Services, is_running
 from gateway.texts.catalog import SHELL as texts
 
 if TYPE_CHECKING:
-    from gateway.check import CheckResult
     from gateway.security_check import Finding
+    from gateway.upkeep.home_checks import CheckResult
 
 # How often `mneme status --watch` shows the status again.
 WATCH_INTERVAL_S = 2.0

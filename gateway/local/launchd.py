@@ -53,6 +53,10 @@ class Launchd:
         }
         return plistlib.dumps(content).decode()
 
+    def find_closed_folder(self) -> Path | None:
+        # launchd closes no folder.
+        return None
+
     def install(self) -> Path:
         write_service_file(self.path, self.render())
         call_program(["launchctl", "bootout", self._service], is_checked=False)

@@ -30,6 +30,9 @@ class ServiceManager(Protocol):
     def render(self) -> str:
         """Return the content of the service file."""
 
+    def find_closed_folder(self) -> Path | None:
+        """Return a folder that the installed service may not write in, although it should."""
+
     def install(self) -> Path:
         """Write the service file and start the service. Raise ConfigError if that fails."""
 

@@ -44,8 +44,9 @@ class Systemd:
         self._unit = self.path.name
         self._program = program
         self._other_folders = [
-            folder for folder in other_folders if not folder.is_relative_to(home.parent)
+            folder for folder in other_folders if not folder.is_relative_to(home)
         ]
+        self._journal = home.with_name(f"{home.name}.erasures")
 
     @property
     def needs_linger(self) -> bool:
@@ -53,19 +54,28 @@ class Systemd:
 
     def render(self) -> str:
         command = " ".join(_quote(word) for word in [*self._program, "run"])
-        # The journal of erasures is a file next to the home. The "-" lets the service start while
-        # a disk isn't connected.
-        folders = [f'"{_escape(str(self.home.parent))}"']
-        folders += [f'"-{_escape(str(folder))}"' for folder in self._other_folders]
+        # The "-" lets the service start while a file is missing or a disk isn't connected.
+        others = [f'"-{_escape(str(path))}"' for path in (self._journal, *self._other_folders)]
+        folders = [f'"{_escape(str(self.home))}"', *others]
         return _UNIT_TEXT.format(
             command=command, home=_escape(str(self.home)), folders=" ".join(folders)
         ).lstrip("\n")
 
+    def find_closed_folder(self) -> Path | None:
+        if not self.path.exists():
+            return None
+        unit = self.path.read_text(encoding="utf-8", errors="replace")
+        for folder in self._other_folders:
+            if f'"-{_escape(str(folder))}"' not in unit:
+                return folder
+        return None
+
     def install(self) -> Path:
         self._require_systemd()
+        # systemd can't make a missing file or folder writable.
+        self._journal.touch(0o600)
         for folder in self._other_folders:
-            # systemd can't make a missing folder writable. Without its parent, it's on a disk that
-            # isn't connected.
+            # Without its parent, a folder is on a disk that isn't connected.
             with contextlib.suppress(OSError):
                 folder.mkdir(mode=0o700, exist_ok=True)
         write_service_file(self.path, self.render())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import shlex
 import shutil
 import sys
 from collections.abc import Awaitable, Callable, Sequence
@@ -431,6 +432,14 @@ def describe_restore(settings: Settings, texts: Texts = SHELL) -> str:
         return texts.RESTORE
     moment = texts.format_moment(last.made_at, ZoneInfo(settings.general.zone))
     return texts.RESTORE_LAST.format(path=last.path, moment=moment)
+
+
+def find_restore_command(settings: Settings) -> str:
+    """Return the command that mends a damaged or lost state.db."""
+    last = BackupCatalog(settings.home).load().last_backup
+    return (
+        "mneme check --repair" if last is None else shlex.join(["mneme", "restore", str(last.path)])
+    )
 
 
 def describe_remaining_copies(

@@ -100,7 +100,8 @@ class RestoreJob:
     def swap(self, manifest: Manifest, now: datetime) -> Restored:
         """Replace the home with the unpacked one, and keep the previous home next to it."""
         current_epoch = self._load_current_epoch()
-        had_journal = self._journal.exists()
+        # The service creates an empty journal, which says nothing about earlier erasures.
+        had_journal = self._journal.exists() and self._journal.stat().st_size > 0
         self._merge_journals()
         stamp = now.strftime("%Y%m%d-%H%M%S")
         old_home = self._home.with_name(f"{self._home.name}.before-restore-{stamp}")

@@ -17,7 +17,8 @@ from core.notes.notebook import Notebook
 from core.store.notes import Notes
 from core.store.sqlite.database import Database
 from core.types import LOCAL_SCOPE, Address, Scope, Sender, Session, ToolContext
-from gateway.check import CheckResult, run_checks
+from gateway.check import run_checks
+from gateway.upkeep.home_checks import CheckResult
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says

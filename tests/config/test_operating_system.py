@@ -21,8 +21,8 @@ from config.operating_system import (
     sync_file,
 )
 from core.errors import ConfigError
-from gateway.cli.setup.service import find_manager
 from gateway.local.launchd import Launchd
+from gateway.local.manager import find_manager
 from gateway.local.systemd import Systemd
 
 ROOT = Path(__file__).parents[2]

@@ -23,10 +23,11 @@ from core.store.facts.rows import Fact
 from core.store.sqlite.database import Database
 from core.store.sqlite.integrity import find_damage
 from core.store.sqlite.opening import MIN_SQLITE_VERSION, SQLITE_VERSION
-from gateway.check import CheckResult, repair_indexes, run_checks, run_probe
+from gateway.check import repair_indexes, run_checks, run_probe
 from gateway.commands.status import StatusCommands
 from gateway.services import Services
 from gateway.texts.catalog import ENGLISH as texts
+from gateway.upkeep.home_checks import CheckResult
 from tests.fixtures.bot_api import BotApi
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.provider_harness import plugged
@@ -135,7 +136,7 @@ def test_open_files_are_reported_with_the_command_that_helps(home: Path) -> None
     )
     home.chmod(0o755)
     wrong = [
-        finding.advice for finding in asyncio.run(run_checks(settings)) if finding.state == "wrong"
+        finding.command for finding in asyncio.run(run_checks(settings)) if finding.state == "wrong"
     ]
     assert wrong == [f"chmod 700 {home}", f"chmod 600 {home / 'mneme.toml'}"]
 

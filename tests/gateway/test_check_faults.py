@@ -37,7 +37,7 @@ class Fault:
     subject: str
     # A part of the text that names the fault.
     text: str
-    # A part of the text or the advice: what to type.
+    # The command, or a part of it. People also find it in the text or the advice.
     command: str
     # Environment variables.
     variables: tuple[tuple[str, str], ...] = ()
@@ -152,13 +152,13 @@ FAULTS = {
         write_settings('[backup]\nencrypt_to = "age1xyz"\n'),
         "backups",
         "backup.encrypt_to",
-        "mneme config set backup.encrypt_to KEY",
+        "mneme config set backup.encrypt_to",
     ),
     "a server that doesn't answer": Fault(
         leave,
         "model",
         "claude-sonnet-5-5, claude-haiku-5-5: The model's server cannot be reached",
-        "network, then run mneme check again",
+        "mneme check",
         (("ANTHROPIC_API_KEY", KEY), ("ANTHROPIC_BASE_URL", NOBODY)),
     ),
     "a memory service that isn't set up": Fault(
@@ -183,6 +183,7 @@ def test_check_names_the_fault_and_the_command_that_mends_it(home: Path, name: s
     assert wrong, done.stdout
     assert fault.text in said
     assert fault.command in said
+    assert fault.command in " ".join(one["command"] for one in wrong)
 
 
 async def test_check_names_a_refused_token_and_a_refused_key(home: Path) -> None:

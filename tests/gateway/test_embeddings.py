@@ -15,8 +15,9 @@ import pytest
 from config.settings import Settings, SettingsError
 from core.search.embeddings import MAX_BATCH, PASSAGES_TIMEOUT
 from core.store.sqlite.database import Database
-from gateway.check import CheckResult, run_checks
+from gateway.check import run_checks
 from gateway.services import create_embeddings
+from gateway.upkeep.home_checks import CheckResult
 from tests.fixtures.command_line import good
 from tests.fixtures.embedding_service import EmbeddingDouble
 from tests.fixtures.forked import ForkedProcess

@@ -16,7 +16,8 @@ from structlog.testing import capture_logs
 
 from config.settings import Settings
 from core.memory.provider import Mode
-from gateway.check import CheckResult, run_checks
+from gateway.check import run_checks
+from gateway.upkeep.home_checks import CheckResult
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.provider_contract import ASKED, SAID
 from tests.fixtures.scripted_model import ScriptedModel

@@ -24,9 +24,6 @@ from core.store.engine import Row, T, Values
 from core.store.postgres.connection import StoreConnection
 from core.store.postgres.copying import refuse_unfinished_copy
 from core.store.postgres.faults import (
-    CUT,
-    CUT_WHILE_STORING,
-    TAKEN,
     StoreCutError,
     describe_url,
     to_connect_error,
@@ -320,7 +317,7 @@ class ConnectionThread:
         row = connection.execute(statement).fetchone()
         if row is None or not row[0]:
             connection.close()
-            raise StoreError(TAKEN.format(name=self._name))
+            raise StoreError("pg_taken", name=self._name)
 
     def _transact(self, begin: str, work: Callable[[StoreConnection], T]) -> T:
         """Run `work` in a transaction that begins with the statements `begin`."""
@@ -334,7 +331,7 @@ class ConnectionThread:
             connection.raw.execute("COMMIT")
         except psycopg.Error as error:
             if connection.is_cut:
-                raise StoreCutError(CUT_WHILE_STORING.format(name=self._name)) from error
+                raise StoreCutError("pg_cut_storing", name=self._name) from error
             raise to_store_error(self._name, error) from error
         return result
 
@@ -362,7 +359,7 @@ class ConnectionThread:
             return work(connection)
         except psycopg.Error as error:
             if connection.is_cut:
-                raise StoreCutError(CUT.format(name=self._name)) from error
+                raise StoreCutError("pg_cut", name=self._name) from error
             raise to_store_error(self._name, error) from error
 
 

@@ -8,46 +8,15 @@ from psycopg.conninfo import conninfo_to_dict
 
 from core.errors import StoreError
 
-CUT = "The connection to the database {name} was cut, and nothing was stored. Send it again."
-CUT_WHILE_STORING = (
-    "The connection to the database {name} was cut while the last change was stored. "
-    "Look whether it is there, and send it again if it isn't."
+# The keys of sentences for people, by the class of the error.
+_KEYS: tuple[tuple[type[psycopg.Error], str], ...] = (
+    (errors.InvalidPassword, "pg_password"),
+    (errors.InvalidCatalogName, "pg_no_database"),
+    (errors.ReadOnlySqlTransaction, "pg_read_only"),
+    (errors.DiskFull, "pg_full"),
+    (errors.TooManyConnections, "pg_connections"),
+    (errors.LockNotAvailable, "pg_locked"),
 )
-TAKEN = "Another gateway uses the database {name}. Stop it, or give this one a database of its own."
-_UNREACHABLE = "The database {name} can't be reached ({text}). Check that PostgreSQL runs there."
-_SENTENCES: tuple[tuple[type[psycopg.Error], str], ...] = (
-    (
-        errors.InvalidPassword,
-        "PostgreSQL refuses the user or password for {name}. Check url in [store].",
-    ),
-    (
-        errors.InvalidCatalogName,
-        "The database {name} doesn't exist. Create it with createdb, or check url in [store].",
-    ),
-    (
-        errors.InsufficientPrivilege,
-        "The user for {name} may not do this ({text}). Make the user the owner of the database.",
-    ),
-    (
-        errors.ReadOnlySqlTransaction,
-        "The database {name} is read-only. Connect to the primary server, not to a replica.",
-    ),
-    (
-        errors.DiskFull,
-        "The disk of the database {name} is full. Make room and try again; nothing stored was "
-        "lost.",
-    ),
-    (
-        errors.TooManyConnections,
-        "The server of {name} takes no more connections. Raise max_connections, or stop another "
-        "program.",
-    ),
-    (
-        errors.LockNotAvailable,
-        "The database {name} is locked by another program. Close it and try again.",
-    ),
-)
-"""Sentences for people, by the class of the error."""
 
 
 class StoreCutError(StoreError):
@@ -57,9 +26,11 @@ class StoreCutError(StoreError):
 def to_store_error(name: str, error: psycopg.Error) -> StoreError:
     """Convert an error of PostgreSQL to a StoreError with a sentence that says what to do."""
     text = " ".join(str(error).split())
-    for error_type, sentence in _SENTENCES:
+    if isinstance(error, errors.InsufficientPrivilege):
+        return StoreError("pg_privilege", name=name, text=text)
+    for error_type, key in _KEYS:
         if isinstance(error, error_type):
-            return StoreError(sentence.format(name=name, text=text))
+            return StoreError(key, name=name)
     return StoreError(f"{name}: {text}")
 
 
@@ -73,7 +44,7 @@ def to_connect_error(name: str, error: psycopg.Error) -> StoreError:
     elif "too many clients" in text or "connection slots" in text:
         error = errors.TooManyConnections(text)
     else:
-        return StoreError(_UNREACHABLE.format(name=name, text=text))
+        return StoreError("pg_unreached", name=name, text=text)
     return to_store_error(name, error)
 
 
@@ -85,8 +56,6 @@ def describe_url(url: str) -> str:
     try:
         parts = conninfo_to_dict(url)
     except psycopg.ProgrammingError as error:
-        raise StoreError(
-            "url in [store] isn't an address of PostgreSQL. Write it as postgresql://host/database."
-        ) from error
+        raise StoreError("pg_url") from error
     host = parts.get("host") or "localhost"
     return f"{host}/{parts.get('dbname') or parts.get('user') or ''}"

@@ -29,15 +29,6 @@ MIN_SERVER_VERSION = 150_000
 
 _UPGRADE_STEP = re.compile(r"^-- version (\d+)\n", re.MULTILINE)
 
-_OLD_SERVER = (
-    "The PostgreSQL server has version {version}, but Mneme needs 15 or newer. "
-    "Upgrade the server, or remove url from [store] in config.toml."
-)
-_NEWER_SCHEMA = (
-    "The database was written by a newer version of Mneme (schema {stored}, this version knows "
-    "{known}). Install the newer version."
-)
-
 
 def prepare_schema(connection: Connection[Any]) -> None:
     """Create the schema if it is missing, and upgrade it if it is of an earlier version.
@@ -48,14 +39,14 @@ def prepare_schema(connection: Connection[Any]) -> None:
     """
     version = connection.info.server_version
     if version < MIN_SERVER_VERSION:
-        raise StoreError(_OLD_SERVER.format(version=version // 10_000))
+        raise StoreError("pg_old", version=version // 10_000)
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (SCHEMA_LOCK,))
         stored = read_schema_version(connection)
         if stored is None:
             _create_schema(connection)
         elif stored > SCHEMA_VERSION:
-            raise StoreError(_NEWER_SCHEMA.format(stored=stored, known=SCHEMA_VERSION))
+            raise StoreError("pg_newer", schema=stored, known=SCHEMA_VERSION)
         elif stored < SCHEMA_VERSION:
             _upgrade_schema(connection, stored)
 

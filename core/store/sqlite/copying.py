@@ -71,13 +71,10 @@ def verify_copy(path: Path) -> None:
     """Raise StoreError if a copy is damaged, or if a newer version of Mneme has written it."""
     damage = find_file_damage(path)
     if damage:
-        raise StoreError(f"The copy of {path.name} is damaged ({damage}).")
+        raise StoreError("store_copy_damaged", name=path.name, damage=damage)
     schema = read_database_info(path).schema
     if schema > SCHEMA_VERSION:
-        raise StoreError(
-            f"It was written by a newer version of Mneme (schema {schema}, this one knows "
-            f"{SCHEMA_VERSION}). Update Mneme first."
-        )
+        raise StoreError("store_copy_newer", schema=schema, known=SCHEMA_VERSION)
 
 
 def read_database_info(path: Path) -> DatabaseInfo:

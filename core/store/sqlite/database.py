@@ -26,8 +26,6 @@ from core.errors import StoreDamagedError, StoreError, StoreLostError
 from core.store import rows
 from core.store.engine import Row, T, Values
 from core.store.sqlite.faults import (
-    LOCKED,
-    LOST,
     LockWait,
     close_cursors,
     is_busy,
@@ -271,7 +269,7 @@ class Database:
         async with self._lock_queue:
             while True:
                 if self._lock_wait.is_over:
-                    raise StoreError(LOCKED.format(path=self.path))
+                    raise StoreError("store_locked", path=self.path)
                 await self._lock_wait.sleep(LOCK_RETRY_S)
                 try:
                     return await self._try_on_writer(work)
@@ -384,7 +382,7 @@ class Database:
     def _to_error(self, error: sqlite3.DatabaseError) -> StoreError:
         """Convert an error of SQLite to a StoreError, or StoreLostError if the file is lost."""
         if not self._guard.is_file_there():
-            return StoreLostError(LOST.format(path=self.path))
+            return StoreLostError("store_lost", path=self.path)
         store_error = to_store_error(self.path, error)
         if isinstance(store_error, StoreDamagedError):
             self.note_damage(str(error))
@@ -402,7 +400,7 @@ class Database:
         the log can't be saved.
         """
         if not self._guard.is_file_there() and await self._is_file_lost():
-            raise StoreLostError(LOST.format(path=self.path))
+            raise StoreLostError("store_lost", path=self.path)
         if not self._guard.is_log_there():
             await self._rescue_log()
 
@@ -438,9 +436,8 @@ class Database:
                 for slot in slots:
                     slot.close()
                 if not await self._writer.call(self._save_log):
-                    # The readers stay closed, because they would look for the old content in a new
-                    # log.
-                    raise StoreLostError(LOST.format(path=self._log_path))
+                    # The readers stay closed: they would look for the old content in a new log.
+                    raise StoreLostError("store_lost", path=self._log_path)
                 for slot in slots:
                     slot.open()
             except sqlite3.DatabaseError as error:

@@ -13,25 +13,13 @@ from pathlib import Path
 
 from core.errors import StoreDamagedError, StoreError
 
-_DAMAGED = (
-    "{path} is damaged ({text}). Run `mneme check`, or restore a backup. "
-    "`mneme check --repair` saves what can still be read."
-)
-_DISK_FAULT = "it is full or has a fault. Make room and try again."
-LOST = (
-    "{path} was removed, replaced or cut off while Mneme was running. "
-    "Stop Mneme and restore a backup."
-)
-LOCKED = "{path} is locked by another program. Close it and try again."
-ERROR_SENTENCES = {
-    "not a database": _DAMAGED,
-    "malformed": _DAMAGED,
-    "readonly": "{path} is read-only. Give the user that runs Mneme the right to write it.",
-    "full": "The disk that holds {path} is full. Make room and try again; nothing stored was lost.",
-    "disk I/O error": f"The disk that holds {{path}} cannot be used: {_DISK_FAULT}",
-    "locked": LOCKED,
+# The keys of sentences for people, by a part of SQLite's error message.
+ERROR_KEYS = {
+    "readonly": "store_read_only",
+    "full": "store_disk_full",
+    "disk I/O error": "store_disk_fault",
+    "locked": "store_locked",
 }
-"""Sentences for people, by a part of SQLite's error message."""
 
 LOCK_TIMEOUT_S = 4.0  # writes fail when another program has locked the file for this long
 LOCK_EPISODE_S = 10.0
@@ -50,13 +38,12 @@ def to_store_error(path: Path, error: sqlite3.DatabaseError) -> StoreError:
     Returns a StoreDamagedError if the file is damaged.
     """
     text = str(error)
-    sentence = "{path}: {text}"
-    for part, known_sentence in ERROR_SENTENCES.items():
+    if "not a database" in text or "malformed" in text:
+        return StoreDamagedError("store_damaged", path=path, text=text)
+    for part, key in ERROR_KEYS.items():
         if part in text:
-            sentence = known_sentence
-            break
-    error_type = StoreDamagedError if sentence is _DAMAGED else StoreError
-    return error_type(sentence.format(path=path, text=text))
+            return StoreError(key, path=path)
+    return StoreError(f"{path}: {text}")
 
 
 @contextlib.contextmanager

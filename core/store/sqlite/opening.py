@@ -64,9 +64,7 @@ def create_file(path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
     except OSError as error:
-        raise StoreError(
-            f"{path} cannot be opened for writing: {error.strerror}. Check its folder's rights."
-        ) from error
+        raise StoreError("store_unopened", path=path, reason=error.strerror) from error
 
 
 def _has_content(path: Path) -> bool:
@@ -79,14 +77,12 @@ def _has_content(path: Path) -> bool:
 def refuse_if_lost(path: Path) -> None:
     """Raise StoreError if a marker file shows that the home had a database."""
     log_path = Path(f"{path}-wal")
-    log_hint = f"Delete {log_path}, which belongs to the lost file. " if log_path.exists() else ""
-    marks = [mark for mark in (mark_of(path), _old_mark_of(path)) if mark.exists()]
-    if marks:
-        raise StoreError(
-            f"{path} is missing or empty, but this home had a database. {log_hint}"
-            "Put a backup in its place. To begin with an empty memory on purpose, "
-            f"delete {' and '.join(map(str, marks))} and start Mneme again."
-        )
+    marks = ", ".join(str(mark) for mark in (mark_of(path), _old_mark_of(path)) if mark.exists())
+    if not marks:
+        return
+    if log_path.exists():
+        raise StoreError("store_missing_log", path=path, log=log_path, marks=marks)
+    raise StoreError("store_missing", path=path, marks=marks)
 
 
 def mark_of(path: Path) -> Path:

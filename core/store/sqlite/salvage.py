@@ -90,7 +90,7 @@ def find_file_damage(path: Path) -> str:
             line = connection.execute("PRAGMA integrity_check(1)").fetchone()
             connection.execute("SELECT COUNT(*) FROM sqlite_schema").fetchone()
     except sqlite3.OperationalError as error:
-        raise StoreError(f"{path} cannot be checked: {error}.") from error
+        raise StoreError("store_unchecked", path=path, reason=str(error)) from error
     except sqlite3.DatabaseError as error:
         return str(error)
     return "" if line[0] == "ok" else str(line[0])
@@ -113,7 +113,7 @@ def repair(path: Path, now: datetime) -> SalvageReport:
             _salvage(damaged_path, new_path, report)
         _replace(path, new_path)
     except OSError as error:
-        raise StoreError(f"{path} cannot be repaired: {error.strerror}.") from error
+        raise StoreError("store_unrepaired", path=path, reason=error.strerror) from error
     return report
 
 
@@ -162,7 +162,7 @@ def _salvage(damaged_path: Path, new_path: Path, report: SalvageReport) -> None:
     ):
         version = _read_schema_version(source)
         if not 0 < version <= SCHEMA_VERSION:
-            raise StoreError(f"{damaged_path} has no schema that can be read. Restore a backup.")
+            raise StoreError("store_no_schema", path=damaged_path)
         configure(target, is_reader=False)
         target.execute("PRAGMA foreign_keys = OFF")
         target.execute("PRAGMA synchronous = OFF")
@@ -176,7 +176,7 @@ def _salvage(damaged_path: Path, new_path: Path, report: SalvageReport) -> None:
         for name in _list_tables(target):
             _copy_table(source, target, name, report)
         if not report.saved:
-            raise StoreError(f"{damaged_path} has no row that can be read. Restore a backup.")
+            raise StoreError("store_no_row", path=damaged_path)
         _read_session_scopes(source, target)
         _mend_references(target, report)
         target.execute("REPLACE INTO state_meta (key, value) VALUES (?, '1')", (STALE_KEY,))

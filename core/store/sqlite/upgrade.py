@@ -112,21 +112,14 @@ def create_or_upgrade(
     try:
         _delete_copy(path)
     except OSError as error:
-        raise StoreError(
-            f"{copy} can't be deleted: {error.strerror}. It has what state.db had before an "
-            "upgrade. Delete it and start Mneme again."
-        ) from error
+        raise StoreError("store_copy_kept", path=copy, reason=error.strerror) from error
     connection.execute("PRAGMA busy_timeout = 0")
 
 
 def _refuse_newer(path: Path, version: int) -> None:
     """Raise StoreError if a newer version of Mneme has written the file."""
     if version > SCHEMA_VERSION:
-        raise StoreError(
-            f"{path} was written by a newer version of Mneme (schema {version}, this one knows "
-            f"{SCHEMA_VERSION}). Update Mneme (`mneme upgrade` says how), or point MNEME_HOME "
-            "at another folder."
-        )
+        raise StoreError("store_newer", path=path, schema=version, known=SCHEMA_VERSION)
 
 
 def _read_version(connection: sqlite3.Connection) -> int:
@@ -150,10 +143,7 @@ def _copy_file(path: Path, copy: Path, on_progress: OnProgress | None) -> None:
         partial.replace(copy)
     except (OSError, StoreError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise StoreError(
-            f"{path} must be upgraded, but it can't be copied before that: {reason}. Make room for "
-            "a copy next to it and start Mneme again. Nothing was changed."
-        ) from error
+        raise StoreError("store_not_copied", path=path, reason=reason) from error
 
 
 def _delete_copy(path: Path) -> None:

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from config.operating_system import PLATFORM, SYSTEM, System
+from config.operating_system import SYSTEM
 from config.settings import Settings
 from core.errors import ConfigError
 from gateway.cli import shell
 from gateway.cli.shell import AsJson
-from gateway.local import launchd, systemd
+from gateway.local.manager import load_manager
 from gateway.local.service_manager import ServiceManager
 from gateway.services import is_running
 from gateway.texts.catalog import SHELL, Texts
-from gateway.upkeep.catalog import backup_folder
 
 Lines = Annotated[int, typer.Option("--lines", min=1, max=10_000)]
 
@@ -39,25 +36,6 @@ def add_commands(root: typer.Typer) -> None:
     )
 
 
-def find_manager(
-    home: Path,
-    system: System = SYSTEM,
-    texts: Texts = SHELL,
-    other_folders: Sequence[Path] = (),
-) -> ServiceManager:
-    """Return the service manager of this system. Raise ConfigError if there is none.
-
-    `other_folders` are folders outside the home that Mneme writes to.
-    """
-    program = [sys.executable, "-m", "gateway.cli.main"]
-    if system == "macos":
-        return launchd.Launchd(home, program)
-    if system == "linux":
-        return systemd.Systemd(home, program, other_folders=other_folders)
-    words = texts.tables("setup")["service"]["no_manager"]
-    raise ConfigError(words.format(system=PLATFORM))
-
-
 def describe_installed(manager: ServiceManager, path: Path, texts: Texts = SHELL) -> str:
     """Return sentences that say the service is running and when it starts again."""
     words = texts.tables("setup")["service"]
@@ -75,7 +53,7 @@ def install_command(
     Keys and tokens must be in secrets.env, because a service doesn't have your shell's environment.
     """
     with shell.exit_on_error():
-        manager = _load_manager()
+        manager = load_manager(Settings.load())
         if print_only:
             typer.echo(manager.render(), nl=False)
             return
@@ -88,28 +66,28 @@ def install_command(
 def uninstall_command() -> None:
     """Stop the service and remove it. The home stays."""
     with shell.exit_on_error():
-        path = _load_manager().uninstall()
+        path = load_manager(Settings.load()).uninstall()
         typer.echo(SHELL.tables("setup")["service"]["uninstalled"].format(path=path))
 
 
 def start_command() -> None:
     """Start the installed service."""
     with shell.exit_on_error():
-        _load_manager().start()
+        load_manager(Settings.load()).start()
         typer.echo(SHELL.tables("setup")["service"]["started"])
 
 
 def stop_command() -> None:
     """Stop the service until you start it again, or log in again."""
     with shell.exit_on_error():
-        _load_manager().stop()
+        load_manager(Settings.load()).stop()
         typer.echo(SHELL.tables("setup")["service"]["stopped"])
 
 
 def status_command(as_json: AsJson = False) -> None:
     """Show whether the service is installed and running."""
     with shell.exit_on_error():
-        manager = _load_manager()
+        manager = load_manager(Settings.load())
         is_installed = manager.path.exists()
         if as_json:
             is_active = is_installed and manager.is_active()
@@ -127,9 +105,4 @@ def status_command(as_json: AsJson = False) -> None:
 def logs_command(lines: Lines = 50) -> None:
     """Show the last lines of the service's log."""
     with shell.exit_on_error():
-        shell.print_text(_load_manager().read_log(lines))
-
-
-def _load_manager() -> ServiceManager:
-    settings = Settings.load()
-    return find_manager(settings.home, other_folders=[backup_folder(settings)])
+        shell.print_text(load_manager(Settings.load()).read_log(lines))

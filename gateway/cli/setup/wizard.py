@@ -24,8 +24,9 @@ from gateway.cli.setup import past
 from gateway.cli.setup.dialog import Choice, Dialog
 from gateway.cli.setup.model import choose_model, set_model_from_options
 from gateway.cli.setup.platforms import set_up_discord, set_up_telegram
-from gateway.cli.setup.service import describe_installed, find_manager
+from gateway.cli.setup.service import describe_installed
 from gateway.cli.setup.steps import Setup, SetupOptions, StepFailed, find_language
+from gateway.local.manager import find_manager
 from gateway.services import is_running
 from gateway.texts.catalog import list_languages
 from gateway.texts.text_files import load_names, match_language

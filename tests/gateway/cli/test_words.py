@@ -240,7 +240,7 @@ def test_check_of_a_damaged_database_advises_restoring_a_backup(mneme: Mneme) ->
     (mneme.home / "state.db").write_bytes(b"this is no database" * 100)
     findings = json.loads(mneme("check", "--json", is_good=False))
     (wrong,) = [finding for finding in findings if finding["state"] == "wrong"]
-    assert wrong["text"].endswith("(file is not a database).")
+    assert wrong["text"].endswith("is damaged: file is not a database")
     assert "restore a backup" in wrong["advice"]
     code, error = mneme.code("recall", "x")
     assert (code, error.count("\n")) == (1, 1)

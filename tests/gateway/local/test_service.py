@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import plistlib
 import shutil
 import subprocess
@@ -16,7 +17,13 @@ from tests.fixtures.command_line import good, mneme
 pytestmark = pytest.mark.slow
 
 PROGRAM = ["/opt/my apps/python", "-m", "gateway.cli.main"]
-HARDENING = ("NoNewPrivileges=true", "ProtectSystem=strict", "UMask=0077", "LockPersonality=true")
+HARDENING = (
+    "ProtectHome=read-only",
+    "NoNewPrivileges=true",
+    "ProtectSystem=strict",
+    "UMask=0077",
+    "LockPersonality=true",
+)
 
 
 def test_unit_names_the_home_runs_hardened_and_escapes_what_systemd_reads(tmp_path: Path) -> None:
@@ -24,14 +31,36 @@ def test_unit_names_the_home_runs_hardened_and_escapes_what_systemd_reads(tmp_pa
     unit = Systemd(home, PROGRAM, tmp_path).render().splitlines()
     assert 'ExecStart="/opt/my apps/python" "-m" "gateway.cli.main" "run"' in unit
     assert f'Environment="MNEME_HOME={str(home).replace("%", "%%")}"' in unit
-    assert f'ReadWritePaths="{str(home.parent).replace("%", "%%")}" /tmp' in unit
+    escaped = str(home).replace("%", "%%")
+    assert f'ReadWritePaths="{escaped}" "-{escaped}.erasures" /tmp' in unit
     assert set(HARDENING) <= set(unit)
 
 
 def test_unit_lets_mneme_write_in_a_backup_folder_elsewhere(home: Path) -> None:
     good(home, "config", "set", "backup.folder", "/mnt/other disk/50%")
     unit = good(home, "service", "install", "--print").splitlines()
-    assert f'ReadWritePaths="{home.parent}" "-/mnt/other disk/50%%" /tmp' in unit
+    assert f'ReadWritePaths="{home}" "-{home}.erasures" "-/mnt/other disk/50%%" /tmp' in unit
+
+
+def test_changed_backup_folder_asks_for_a_new_installation_only_of_an_installed_service(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(home.parent))
+    disk = home.with_name("disk")
+    disk.mkdir()
+    assert "service install" not in good(home, "config", "set", "backup.folder", str(disk))
+    unit = home.parent / ".config" / "systemd" / "user" / "mneme.service"
+    unit.parent.mkdir(parents=True)
+    unit.write_text(good(home, "service", "install", "--print"))
+    other = home.with_name("other")
+    other.mkdir()
+    changed = good(home, "config", "set", "backup.folder", str(other))
+    assert f"Run mneme service install again, so that the service may write in {other}." in changed
+    checked = {one["subject"]: one for one in json.loads(mneme(home, "check", "--json").stdout)}
+    assert checked["service"]["where"] == str(other)
+    assert checked["service"]["command"] == "mneme service install"
+    unit.write_text(good(home, "service", "install", "--print"))
+    assert "service" not in good(home, "check")
 
 
 @pytest.mark.parametrize("manager", [Systemd, Launchd])

@@ -7,6 +7,7 @@ import contextlib
 import os
 import shutil
 import subprocess
+import tempfile
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,22 +22,37 @@ pytestmark = pytest.mark.slow
 SCRIPT = ROOT / "tests" / "fixtures" / "user_systemd.sh"
 CONTROL_GROUPS = Path("/sys/fs/cgroup")
 PERSON = 4242
-# Says what each step printed. The service is killed once, and must come back.
+# Says what each step printed. The service is killed once, and must come back. A step that doesn't
+# come to its end is named, long before the test itself runs out of time.
 STEPS = """
 set -eu
 systemctl --user set-environment MNEME_TELEGRAM_API_URL="$TELEGRAM_URL" PYTHONPATH="$PYTHONPATH"
-mneme() { "$PYTHON" -m gateway.cli.main "$@"; }
+mneme() { timeout 60 "$PYTHON" -m gateway.cli.main "$@"; }
 state() { mneme service status --json; }
+main_process() { systemctl --user show mneme.service -p ExecMainPID --value; }
+was_restarted() { [ "$(systemctl --user show mneme.service -p NRestarts --value)" = 1 ]; }
+wait_until() {
+    end=$(($(date +%s) + 80))
+    until "$@"; do
+        [ "$(date +%s)" -lt "$end" ] || { echo "waited too long: $*"; exit 1; }
+        sleep 0.2
+    done
+}
+can_write() { nsenter -t "$(main_process)" -m touch "$1" 2>/dev/null && echo "writable: $1"; }
 mneme service install
-until mneme status --alive; do sleep 0.2; done
+wait_until mneme status --alive
 state
+can_write "$MNEME_HOME/new"
+can_write "$MNEME_HOME.erasures"
+can_write "$MNEME_HOME.backups/new"
+! can_write "$HOME/new"
 mneme service stop
 state
 mneme service start
-until mneme status --alive; do sleep 0.2; done
-kill -9 "$(systemctl --user show mneme.service -p ExecMainPID --value)"
-until [ "$(systemctl --user show mneme.service -p NRestarts --value)" = 1 ]; do sleep 0.2; done
-until mneme status --alive; do sleep 0.2; done
+wait_until mneme status --alive
+kill -9 "$(main_process)"
+wait_until was_restarted
+wait_until mneme status --alive
 mneme service uninstall
 state
 """
@@ -48,7 +64,9 @@ def can_run_systemd() -> bool:
     if os.geteuid() != 0 or not all(shutil.which(program) for program in programs):
         return False
     arguments = ["unshare", "-mpf", "--mount-proc", "mount", "-t", "tmpfs", "tmpfs", "/run"]
-    if subprocess.run(arguments, capture_output=True, check=False).returncode:
+    try:
+        subprocess.run(arguments, capture_output=True, check=True, timeout=30)
+    except (OSError, subprocess.SubprocessError):
         return False
     trees = (CONTROL_GROUPS, CONTROL_GROUPS / "systemd", CONTROL_GROUPS / "unified")
     return any(os.access(tree / "cgroup.procs", os.W_OK) for tree in trees)
@@ -64,6 +82,15 @@ def control_group() -> Iterator[str]:
         for folder in (*folders, tree / name):
             with contextlib.suppress(OSError):
                 folder.rmdir()
+
+
+@pytest.fixture
+def home() -> Iterator[Path]:
+    """A home in a user's folder outside of /tmp and /dev, in which a service may write anyway."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        home = Path(folder) / "home"
+        home.mkdir(mode=0o700)
+        yield home
 
 
 @pytest.mark.timeout(400)
@@ -102,4 +129,10 @@ async def test_service_runs_under_systemd_and_comes_back_after_a_kill(
         states = [line for line in done.stdout.splitlines() if line.startswith("{")]
         assert ['"is_active": true' in state for state in states] == [True, False, False]
         assert ['"is_installed": true' in state for state in states] == [True, True, False]
+        # In the user's folder, the service writes only what belongs to its home.
+        assert [line for line in done.stdout.splitlines() if line.startswith("writable")] == [
+            f"writable: {home}/new",
+            f"writable: {home}.erasures",
+            f"writable: {home}.backups/new",
+        ]
         assert any("Ask me a question" in text for text in telegram.texts(PERSON))

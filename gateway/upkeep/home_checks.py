@@ -1,0 +1,232 @@
+"""The checks of `mneme check` that need no store: settings, files, backups, the installation.
+
+Each check returns a `CheckResult`.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Literal
+
+from config.secrets_file import SECRETS_FILE
+from config.settings import ENVIRONMENT, SETTINGS_FILE, Settings
+from core.store.sqlite import opening as sqlite
+from gateway.installation import list_unreadable_files
+from gateway.local.manager import find_closed_folder
+from gateway.services import STATE_FILE
+from gateway.supervisor import WallClock
+from gateway.texts.catalog import Texts
+from gateway.texts.settings_problems import word_problem
+from gateway.upkeep.backups import describe_backups
+from gateway.upkeep.catalog import BackupCatalog, backup_folder, find_backup_fault
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckResult:
+    """The result for one subject, such as "model" or "state.db"."""
+
+    subject: str
+    # "off" means that the subject isn't set up.
+    state: Literal["right", "wrong", "off"]
+    text: str
+    # What to do; may be empty.
+    advice: str = ""
+    # The path, option or service that is wrong, if it isn't the subject itself.
+    where: str = ""
+    # The command that mends it, or "" if no command does.
+    command: str = ""
+
+
+def build_result(
+    subject: str,
+    problems: Sequence[str],
+    advice: str,
+    right: str,
+    *,
+    where: str = "",
+    command: str = "",
+) -> CheckResult:
+    """Build a result from `problems` and what mends them, or from the text `right`."""
+    if not problems:
+        return CheckResult(subject=subject, state="right", text=right)
+    return CheckResult(
+        subject=subject,
+        state="wrong",
+        text=" ".join(problems),
+        advice=advice,
+        where=where,
+        command=command,
+    )
+
+
+def describe_settings_problem(texts: Texts, problem: str) -> CheckResult:
+    """Return a result for a problem such as "model.tries: should be a whole number"."""
+    name = problem.partition(":")[0]
+    token = ENVIRONMENT.get(f"{name.partition('.')[0]}_token", "")
+    advice, command = texts.compose("correct_settings"), "mneme config edit"
+    if name == ENVIRONMENT["home"]:
+        advice, command = texts.compose("set_variable", name=name), ""
+    elif name in ENVIRONMENT.values():
+        command = f"mneme config set {name}"
+        advice = texts.compose("set_token", name=name)
+    elif token and token in problem:
+        command = f"mneme config set {token}"
+        advice = texts.compose("set_token", name=token)
+    elif name == SECRETS_FILE:
+        advice, command = texts.compose("correct_there"), ""
+    return CheckResult(
+        subject="settings",
+        state="wrong",
+        text=word_problem(texts, problem),
+        advice=advice,
+        where=name,
+        command=command,
+    )
+
+
+def check_home(texts: Texts, settings: Settings) -> list[CheckResult]:
+    """Check that no other user can read or replace the files of the home."""
+    text = texts.compose("settings_complete", home=settings.home)
+    return [
+        CheckResult(subject="settings", state="right", text=text, advice=settings.advice),
+        *_find_readable_files(texts, settings.home),
+        *_find_replaceable_files(texts, settings.home),
+    ]
+
+
+def _find_readable_files(texts: Texts, home: Path) -> Iterator[CheckResult]:
+    """Yield a result for each path in the home that other users can read."""
+    if not _is_readable_by_others(home):
+        # Other users can't reach anything inside the home.
+        return
+    for path, mode in ((home, 0o700), (home / SETTINGS_FILE, 0o600), (home / SECRETS_FILE, 0o600)):
+        if path.exists() and _is_readable_by_others(path):
+            problem = texts.compose("readable_by_others", path=path)
+            yield _describe_unsafe_path(texts, path, problem, ["chmod", f"{mode:o}", str(path)])
+
+
+def _is_readable_by_others(path: Path) -> bool:
+    return bool(path.stat().st_mode & 0o077)
+
+
+def _find_replaceable_files(texts: Texts, home: Path) -> Iterator[CheckResult]:
+    """Yield a result for each symbolic link and each file of another user."""
+    own_id = os.geteuid()
+    plugins = home / "plugins"
+    folders = [path.parent for path in sorted(plugins.glob("*/__init__.py"))]
+    for path in (home, home / STATE_FILE, plugins, *folders, *sorted(plugins.rglob("*.py"))):
+        if path.is_symlink():
+            yield _describe_link(texts, path)
+        elif path.exists() and path.stat().st_uid != own_id:
+            problem = texts.compose("of_another_user", path=path, user=path.stat().st_uid)
+            yield _describe_unsafe_path(texts, path, problem, ["chown", str(own_id), str(path)])
+
+
+def _describe_link(texts: Texts, path: Path) -> CheckResult:
+    target = path.resolve()
+    quoted_path, quoted_target = shlex.quote(str(path)), shlex.quote(str(target))
+    return CheckResult(
+        subject="privacy",
+        state="wrong",
+        text=texts.compose("is_link", path=path, target=target),
+        advice=texts.NO_LINK.format(path=path, target=target),
+        where=str(path),
+        command=f"rm {quoted_path} && mv {quoted_target} {quoted_path}",
+    )
+
+
+def _describe_unsafe_path(
+    texts: Texts, path: Path, problem: str, command: Sequence[str]
+) -> CheckResult:
+    """Return a result for a path that other users can read or replace."""
+    line = shlex.join(command)
+    return CheckResult(
+        subject="privacy",
+        state="wrong",
+        text=problem,
+        advice=texts.compose("run", command=line),
+        where=str(path),
+        command=line,
+    )
+
+
+def check_backups(texts: Texts, settings: Settings) -> CheckResult:
+    """Check that the latest valid backup is recent enough for the settings."""
+    if settings.store.url:
+        text = texts.BACKUP_IN_POSTGRES.format(home=settings.home)
+        return CheckResult(subject="backups", state="off", text=text)
+    sentence, problem = describe_backups(settings, WallClock().now(), texts)
+    option, fault = find_backup_fault(settings, texts)
+    if fault:
+        text, _, advice = fault.partition("\n")
+        # A passphrase is set by the name of its variable.
+        name = settings.backup.passphrase if option == "backup.passphrase" else option
+        return CheckResult(
+            subject="backups",
+            state="wrong",
+            text=" ".join(filter(None, (sentence, problem, text))),
+            advice=advice,
+            where=option,
+            command=f"mneme config set {name}",
+        )
+    if problem:
+        has_failed = BackupCatalog(settings.home).load().failed_at is not None
+        return CheckResult(
+            subject="backups",
+            state="wrong",
+            text=f"{sentence} {problem}",
+            advice=texts.compose("backup_again") if has_failed else texts.BACKUP_ADVICE,
+            where=str(backup_folder(settings)),
+            command="mneme backup",
+        )
+    if sentence == texts.BACKUP_NONE:
+        return CheckResult(
+            subject="backups",
+            state="off",
+            text=sentence,
+            advice=texts.BACKUP_SET_UP,
+            command="mneme backup",
+        )
+    return CheckResult(subject="backups", state="right", text=sentence)
+
+
+def check_service(texts: Texts, settings: Settings) -> list[CheckResult]:
+    """Check that the installed service may write in the folders of the settings."""
+    folder = find_closed_folder(settings)
+    if folder is None:
+        return []
+    return [
+        CheckResult(
+            subject="service",
+            state="wrong",
+            text=texts.compose("service_closes", folder=folder),
+            advice=texts.compose("run", command="mneme service install"),
+            where=str(folder),
+            command="mneme service install",
+        )
+    ]
+
+
+def check_installation(texts: Texts) -> CheckResult:
+    problems = []
+    unreadable = list_unreadable_files()
+    if unreadable:
+        problems.append(texts.compose("unreadable_files", names=", ".join(unreadable)))
+    right = texts.compose("installed_version", version=version("mneme-gateway"))
+    advice = texts.compose("install_again")
+    return build_result("installation", problems, advice, right, command="mneme upgrade")
+
+
+def check_sqlite(texts: Texts) -> CheckResult:
+    problems = []
+    version_text = ".".join(map(str, sqlite.SQLITE_VERSION))
+    if sqlite.SQLITE_VERSION < sqlite.MIN_SQLITE_VERSION:
+        oldest = ".".join(map(str, sqlite.MIN_SQLITE_VERSION))
+        problems.append(texts.compose("sqlite_old", version=version_text, oldest=oldest))
+    right = texts.compose("sqlite_version", version=version_text)
+    return build_result("sqlite", problems, texts.compose("sqlite_advice"), right)
