@@ -175,6 +175,7 @@ def parse_named_period(text: str, today: date) -> tuple[date, date] | None:
 
 
 def _parse_name(name: Sequence[Token], today: date) -> tuple[date, date] | None:
+    """Return the first and last day of the only period in a name, or None."""
     # Some forms need a preposition, so "2024" alone is read like "in 2024".
     tokens = [Token(Kind.IN), *(token for token in name if token.kind != Kind.SINCE)]
     kinds = kinds_of(tokens)

@@ -78,6 +78,7 @@ def move_clock(schedule: Schedule, minutes: int) -> Schedule:
 
 
 def _convert_interval(schedule: Schedule, every_s: int) -> str:
+    """Return the recurrence of an interval, in the largest unit that divides it."""
     every_s = max(every_s, MIN_INTERVAL_S)
     start = (schedule.start_at or datetime(1970, 1, 1, tzinfo=UTC)).astimezone(UTC)
     if every_s % DAY_S == 0:

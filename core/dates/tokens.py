@@ -370,6 +370,7 @@ def _add_day_name(lexicons: PeriodLexicons, phrase: str, tokens: tuple[Token, ..
 
 
 def _has_unknown_word(lexicon: PeriodLexicon, phrase: str) -> bool:
+    """Return whether the lexicon lacks a phrase and one of its words."""
     if (phrase,) in lexicon.phrases:
         return False
     words = _split(phrase.removesuffix("*"))

@@ -319,6 +319,7 @@ def _change_pattern(
 
 @cache
 def _topic_patterns(language: str) -> Mapping[str, re.Pattern[str]]:
+    """Return a language's pattern for the words of each topic, by topic."""
     patterns = {}
     for topic, words_by_language in _topic_words().items():
         words = words_by_language[language].split()

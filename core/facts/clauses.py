@@ -471,6 +471,7 @@ def is_same_word(word: Token, other: Token) -> bool:
 
 @lru_cache(maxsize=20_000)
 def _are_alike(form: str, other: str) -> bool:
+    """Return whether two different words mean the same, apart from names and numbers."""
     if _unit_of(form) is not None and _unit_of(form) == _unit_of(other):
         return True
     if is_unspaced(form) or is_unspaced(other):

@@ -262,6 +262,7 @@ class FactReader:
         return candidates
 
     def _apply_rules(self, messages: Sequence[Message]) -> list[Candidate]:
+        """Return the claims that the rules find in the typed part of each message."""
         candidates: list[Candidate] = []
         for message in messages:
             claims = extract_claims(

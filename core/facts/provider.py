@@ -259,18 +259,21 @@ class FactSearch:
 
     async def _add_successors(self, facts: Sequence[Fact], scopes: frozenset[Scope]) -> list[Fact]:
         """Insert, before each former fact, the current fact that finally replaced it."""
-        known = {fact.id: fact for fact in facts}
-        missing = {fact.closed_by for fact in facts if fact.closed_by} - set(known)
-        while missing:
-            successors = await self.facts.find_by_ids(sorted(filter(None, missing)), scopes)
-            known |= {fact.id: fact for fact in successors}
-            missing = {fact.closed_by for fact in successors if fact.closed_by} - set(known)
+        facts_by_id = {fact.id: fact for fact in facts}
+        newest = list(facts)
+        while newest:
+            closing_ids = {fact.closed_by for fact in newest if fact.closed_by}
+            missing_ids = sorted(closing_ids - facts_by_id.keys())
+            newest = await self.facts.find_by_ids(missing_ids, scopes) if missing_ids else []
+            facts_by_id |= {fact.id: fact for fact in newest}
         ordered: dict[int, Fact] = {}
         for fact in facts:
-            chain = [fact]
-            while chain[-1].closed_by in known and known[chain[-1].closed_by or 0] not in chain:
-                chain.append(known[chain[-1].closed_by or 0])
             if not fact.is_open:
+                chain = [fact]
+                successor = facts_by_id.get(fact.closed_by or 0)
+                while successor is not None and successor not in chain:
+                    chain.append(successor)
+                    successor = facts_by_id.get(successor.closed_by or 0)
                 ordered.setdefault(chain[-1].id, chain[-1])
             ordered.setdefault(fact.id, fact)
         return list(ordered.values())
@@ -394,6 +397,7 @@ class FactsProvider(MemoryProvider):
         await self.reader.catch_up()
 
     async def tools(self) -> Sequence[Tool]:
+        """Return the tools `facts` and `remember_this`."""
         facts = build_tool(
             "facts",
             _Arguments,

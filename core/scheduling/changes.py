@@ -153,6 +153,7 @@ class JobChanges:
         return job
 
     async def _end_at(self, job: Job, last: datetime | None, requester: Requester) -> Job:
+        """End a recurring job at `last`, or never. Raises Refused if no time would be left."""
         schedule = end_at(job.schedule, last)
         now = self.appointments.clock.now()
         next_at = next_due(schedule, now)

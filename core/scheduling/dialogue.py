@@ -269,7 +269,6 @@ def _skip(job: Job) -> Step:
 
 def _decide_answer(text: str, dialogue: Dialogue, situation: Situation) -> Step | None:
     """Return the step for an answer or a correction, or None for any other message."""
-    previous = _read_dialogue(dialogue, situation)
     reason = find_reason(text)
     if reason is not None and not _names_only_time(reason, situation):
         job = dialogue.job
@@ -277,28 +276,41 @@ def _decide_answer(text: str, dialogue: Dialogue, situation: Situation) -> Step 
     step = _decide_removal(text, situation) or _decide_shift(text, situation)
     if step is not None:
         return step
-    lines = (*dialogue.lines, text)
+    previous = _read_dialogue(dialogue, situation)
     reading = _revise(previous, text, situation)
     if reading is not None:
-        if dialogue.job is None:
-            return _step_for(reading, lines)
-        if _is_once_for_recurring(reading, dialogue.job):
-            return Step(move=Move.SNOOZE, job=dialogue.job, words=text)
-        if reading.is_complete:
-            return Step(move=Move.CHANGE, reading=reading, job=dialogue.job, lines=lines)
-        return Step(move=Move.ASK, reading=reading, job=dialogue.job, lines=lines)
+        return _step_for_revision(reading, text, dialogue)
     if dialogue.job is not None:
-        from core.scheduling.corrections import correct_task
-
-        task = correct_task(dialogue.job.text, text)
-        if task is None:
-            return None
-        reading = replace(previous, task=task)
-        return Step(move=Move.CHANGE, reading=reading, job=dialogue.job, lines=dialogue.lines)
+        return _correct_task(previous, text, dialogue.job, dialogue.lines)
     if Missing.TASK in previous.missing and _may_be_task(text):
         missing = previous.missing - {Missing.TASK}
-        return _step_for(replace(previous, task=_task_of(text), missing=missing), lines)
+        reading = replace(previous, task=_task_of(text), missing=missing)
+        return _step_for(reading, (*dialogue.lines, text))
     return None
+
+
+def _step_for_revision(reading: ReminderReading, text: str, dialogue: Dialogue) -> Step:
+    """Return the step for an answer that gives the dialogue's reminder a time."""
+    lines = (*dialogue.lines, text)
+    job = dialogue.job
+    if job is None:
+        return _step_for(reading, lines)
+    if _is_once_for_recurring(reading, job):
+        return Step(move=Move.SNOOZE, job=job, words=text)
+    move = Move.CHANGE if reading.is_complete else Move.ASK
+    return Step(move=move, reading=reading, job=job, lines=lines)
+
+
+def _correct_task(
+    previous: ReminderReading, text: str, job: Job, lines: tuple[str, ...]
+) -> Step | None:
+    """Return the step that corrects the text of a reminder, or None without a correction."""
+    from core.scheduling.corrections import correct_task
+
+    task = correct_task(job.text, text)
+    if task is None:
+        return None
+    return Step(move=Move.CHANGE, reading=replace(previous, task=task), job=job, lines=lines)
 
 
 def _is_once_for_recurring(reading: ReminderReading, job: Job) -> bool:

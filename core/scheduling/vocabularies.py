@@ -53,17 +53,19 @@ class Vocabulary(NamedTuple):
         If the text can be divided into phrases in several ways, return a result for each.
         """
         words = self.prepare(text)
-        reached: dict[int, set[Roles]] = {0: {frozenset()}}
+        # The roles of the text up to each position at which a phrase may end.
+        roles_by_end: dict[int, set[Roles]] = {0: {frozenset()}}
         for position in range(len(words)):
-            roles = reached.get(position)
-            if roles is None:
+            results = roles_by_end.get(position)
+            if results is None:
                 continue
             if words[position] == " ":
-                reached.setdefault(position + 1, set()).update(roles)
+                roles_by_end.setdefault(position + 1, set()).update(results)
                 continue
             for end, role in self._match(words, position):
-                reached.setdefault(end, set()).update(known | {role} for known in roles)
-        return reached.get(len(words), set())
+                extended_results = {roles | {role} for roles in results}
+                roles_by_end.setdefault(end, set()).update(extended_results)
+        return roles_by_end.get(len(words), set())
 
     def split(self, text: str) -> tuple[Roles, str]:
         """Return the roles of a text, and its plain words without a role.
@@ -120,6 +122,7 @@ def load_vocabularies(name: str) -> tuple[Vocabulary, ...]:
 
 
 def _build(language: str, tables: Mapping[str, str]) -> Vocabulary:
+    """Build a vocabulary from its table, which lists phrases by role."""
     entries: dict[str, list[_Entry]] = {}
     for role, phrases in tables.items():
         for phrase in re.split(r"[,\n]", phrases):

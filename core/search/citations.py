@@ -337,6 +337,7 @@ def _list_returned(rows: Iterable[Message]) -> Iterator[CitedMessage]:
 
 
 def _read_message(fields: dict[str, Any]) -> CitedMessage:
+    """Read a cited message from its JSON fields in a result of `session_search`."""
     text = fields.get("text") or fields.get("snippet") or ""
     return CitedMessage(
         message_id=int(fields["message_id"]),

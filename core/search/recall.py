@@ -261,7 +261,9 @@ class Recall:
             try:
                 search = _IndexSearch(connection, query, lists, limits)
                 answer = _search(search, connection, query, needs_fresh_index=needs_fresh_index)
-                return answer and _add_files(answer, connection, query)
+                if answer is None:
+                    return None
+                return _add_files(answer, connection, query)
             finally:
                 duration_s = time.perf_counter() - started_s
                 # An exponential moving average.
@@ -582,6 +584,7 @@ class HistoryProvider(MemoryProvider):
         return await self._find_lines(self._deep_recall, query)
 
     def _build_query(self, text: str, context: ToolContext) -> SearchQuery:
+        """Return a search for the messages of other conversations that fit a new message."""
         return SearchQuery(
             text=text[:QUERY_CHARS],
             kind=TextKind.TURN,

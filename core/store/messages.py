@@ -590,6 +590,7 @@ def _load_whole_history(
     scopes: frozenset[Scope],
     parts: list[tuple[Any, ...]],
 ) -> _History:
+    """Load the history of a session with all parts, for the cache."""
     visible_keys = {scope.key for scope in scopes}
     messages: list[Message] = []
     last_row = None

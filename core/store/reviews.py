@@ -161,6 +161,7 @@ class MemoryReviews:
         """
 
         def write(connection: Connection) -> list[PendingNote]:
+            """Store the notes that weren't rejected, and return those that didn't wait already."""
             rejections = _load_rejections(connection, scopes)
             statement = "SELECT COALESCE(MAX(id), 0) AS id FROM pending_notes"
             last_id = connection.execute(statement).fetchone()["id"]

@@ -370,24 +370,17 @@ class SyncQueue:
         values = {"message_ids": encode_list(message_ids), "note_ids": encode_list(note_ids)}
         synced_rows = connection.execute(_SELECT_SYNCED_ROWS, values).fetchall()
         tasks: list[SyncTask] = []
-        group_key = itemgetter("provider", "session_id", "scope")
-        for (provider, session, scope_key), group in groupby(synced_rows, key=group_key):
+        for (provider, session, _), group in groupby(
+            synced_rows, key=itemgetter("provider", "session_id", "scope")
+        ):
             if among and provider not in among:
                 continue
-            group_rows = list(group)
-            ids = tuple(row["id"] for row in group_rows)
-            # E.g. "3f09a2c1". The same ids and stamp result in the same task keys.
-            mark = f"{zlib.crc32(json.dumps([*ids, stamp]).encode()):08x}"
-            task = replace(
-                _build_task(group_rows[0], f"forgotten.{mark}", "on_forget"),
-                scope=Scope(key=scope_key),
-                ids=ids,
-            )
+            task, mark = _build_forget_task(list(group), stamp)
             tasks.append(task)
             if session == NOTES:
                 continue
-            for turn in split_turns(_list_messages(connection, session, erased=ids)):
-                if any(message.id in ids for message in turn):
+            for turn in split_turns(_list_messages(connection, session, erased=task.ids)):
+                if any(message.id in task.ids for message in turn):
                     tasks.append(replace(task, turn=f"{turn[0].id}.{mark}", hook="sync_turn"))
         self._insert_tasks(connection, tasks)
         return list(dict.fromkeys(task.provider for task in tasks))
@@ -566,6 +559,18 @@ def _progress_values(task: SyncTask) -> Mapping[str, object]:
         "last_id": task.last_id,
         "first": task.turn.partition("-")[0],
     }
+
+
+def _build_forget_task(synced_rows: Sequence[Row], stamp: str) -> tuple[SyncTask, str]:
+    """Build the task that asks a service to erase these rows of a session.
+
+    Return the task with its mark, e.g. "3f09a2c1". The same ids and stamp result in the same mark
+    and so in the same task keys.
+    """
+    ids = tuple(row["id"] for row in synced_rows)
+    mark = f"{zlib.crc32(json.dumps([*ids, stamp]).encode()):08x}"
+    task = _build_task(synced_rows[0], f"forgotten.{mark}", "on_forget")
+    return replace(task, scope=Scope(key=synced_rows[0]["scope"]), ids=ids), mark
 
 
 def _build_task(row: Row, turn: str, hook: Hook, last_id: int = 0) -> SyncTask:

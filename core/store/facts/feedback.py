@@ -85,18 +85,20 @@ class AnswerFeedback:
         }
 
         def write(connection: Connection) -> Sequence[Fact] | None:
-            row = connection.execute(messages.SELECT_QUOTED, values).fetchone()
-            if row is None or row["role"] != "assistant":
+            """Store the thumb, and return the repeated facts that no earlier thumb has judged."""
+            answer = connection.execute(messages.SELECT_QUOTED, values).fetchone()
+            if answer is None or answer["role"] != "assistant":
                 return None
-            bound = {**values, "id": row["id"], "session_id": row["session_id"]}
-            earlier = connection.execute(_SELECT_JUDGED, bound).fetchone()
-            judged = set(json.loads(earlier["facts"])) if earlier is not None else set()
+            thumb_values = {**values, "id": answer["id"], "session_id": answer["session_id"]}
+            earlier_thumb = connection.execute(_SELECT_JUDGED, thumb_values).fetchone()
+            judged_ids = set() if earlier_thumb is None else set(json.loads(earlier_thumb["facts"]))
             new_facts: list[Fact] = []
             if thumb:
-                repeated = _find_repeated(connection, row["text"], bound)
-                new_facts = [fact for fact in repeated if fact.id not in judged]
-            judged.update(fact.id for fact in new_facts)
-            connection.execute(_PUT_THUMB, {**bound, "facts": encode_list(sorted(judged))})
+                repeated = _find_repeated(connection, answer["text"], thumb_values)
+                new_facts = [fact for fact in repeated if fact.id not in judged_ids]
+            judged_ids.update(fact.id for fact in new_facts)
+            thumb_values["facts"] = encode_list(sorted(judged_ids))
+            connection.execute(_PUT_THUMB, thumb_values)
             return new_facts
 
         return await self._database.write(write)

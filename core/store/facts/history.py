@@ -110,6 +110,7 @@ async def list_facts_before(
 async def _list_around(
     database: Database, statement: str, scopes: Scopes, fact_id: int, limit: int
 ) -> list[Fact]:
+    """List the facts before or after a fact with a statement bounded by its id."""
     values = {
         "scopes": scope_parameter(scopes),
         "bound": rows.int64_or_zero(fact_id),

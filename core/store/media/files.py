@@ -221,6 +221,7 @@ class Files:
         """
 
         def write(connection: Connection) -> AttachedFile:
+            """Store the content and the file, unless the message was erased."""
             content = file.content
             if content is not None:
                 _store_content(connection, content, parts)
@@ -254,6 +255,7 @@ class Files:
         """
 
         def write(connection: Connection) -> None:
+            """Add the description as a part of the content, unless it must not be stored."""
             values = {"hash": content_hash}
             row = connection.execute(_SELECT_CONTENT, values).fetchone()
             scopes = connection.execute(_COUNT_SCOPES, values).fetchone()[0]
@@ -497,6 +499,7 @@ def _drop_shared_description(connection: Connection, content_hash: str) -> None:
 
 
 def _file_values(connection: Connection, file: AttachedFile) -> dict[str, object]:
+    """Return the columns of a file."""
     return {
         "scope_id": rows.ensure_scope(connection, file.scope),
         "address_id": rows.ensure_address(connection, file.address),
@@ -521,6 +524,7 @@ def _load_of_message(
     external_ids: Sequence[str],
     position: int | None = None,
 ) -> list[AttachedFile]:
+    """Return the files of these messages, or only the one at `position`."""
     statement = f"""
         {_SELECT_FILES} WHERE {_IS_OF_ADDRESS} AND {in_list("message_files.external_id", "ids")}
             AND (:position IS NULL OR position = :position)
@@ -593,6 +597,7 @@ def _list_by_name(
 
 
 def _filter_values(scopes: frozenset[Scope], file_filter: FileFilter) -> dict[str, object]:
+    """Return the parameters of a search for files."""
     kinds = None
     if file_filter.has is not None:
         kinds = encode_list(FILE_KINDS.get(file_filter.has, (file_filter.has,)))
@@ -607,6 +612,7 @@ def _filter_values(scopes: frozenset[Scope], file_filter: FileFilter) -> dict[st
 
 
 def _read_file(row: Row) -> AttachedFile:
+    """Convert a row of `_SELECT_FILES` to a file."""
     content = None
     if row["hash"] is not None and row["type"] is not None:
         content = _read_content(row)
@@ -630,6 +636,7 @@ def _read_file(row: Row) -> AttachedFile:
 
 
 def _read_content(row: Row) -> FileContent:
+    """Convert a row to the content of a file."""
     return FileContent(
         hash=row["hash"],
         type=row["type"],

@@ -82,6 +82,12 @@ _MIGRATE_GROUP = (
 If the replaced scope was the owner's own group, the remaining scope becomes the owner's own, and
 the owner still sees the messages in the replaced scope.
 """
+_MOVE_TO_ADDRESS = (
+    "UPDATE jobs SET address_id = :new WHERE address_id = :old",
+    "DELETE FROM incognito_addresses WHERE address_id = :new "
+    "AND EXISTS (SELECT 1 FROM incognito_addresses WHERE address_id = :old)",
+    "UPDATE incognito_addresses SET address_id = :new WHERE address_id = :old",
+)
 _SELECT_PRIVATE_CHATS = f"""
 SELECT addresses.platform, addresses.chat_id, addresses.thread_id, scopes.key, sessions.scope_id,
     sessions.address_id
@@ -524,12 +530,7 @@ class People:
                 "new": rows.ensure_address(connection, new_address),
                 "old": rows.find_address(connection, old_address),
             }
-            for statement in (
-                "UPDATE jobs SET address_id = :new WHERE address_id = :old",
-                "DELETE FROM incognito_addresses WHERE address_id = :new "
-                "AND EXISTS (SELECT 1 FROM incognito_addresses WHERE address_id = :old)",
-                "UPDATE incognito_addresses SET address_id = :new WHERE address_id = :old",
-            ):
+            for statement in _MOVE_TO_ADDRESS:
                 connection.execute(statement, ids)
 
         if self._incognito is not None:

@@ -124,6 +124,7 @@ class Database:
         """
 
         def checked_work(connection: StoreConnection) -> T:
+            """Check the epoch, run `work`, and index and count its changes."""
             check_epoch(connection, epoch)
             changes = connection.total_changes
             result = work(connection)

@@ -110,6 +110,7 @@ def _insert_vectors(
     keys: Sequence[tuple[int, int]],
     vectors: Sequence[Vector],
 ) -> None:
+    """Insert vectors with one statement. `keys` are their scope ids and row ids."""
     if not keys:
         return
     values = {

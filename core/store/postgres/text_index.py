@@ -248,22 +248,24 @@ class PostgresIndex:
     ) -> dict[str, object]:
         """Return the parameters of `_RANK_CHUNKS`: one row for each indexed term and mark."""
         is_leading = dict.fromkeys(lending, False) | dict.fromkeys(leading, True)
-        terms = [term + mark for term in is_leading for mark, _, _ in _LEVELS]
-        counts = {row[0]: row[1] for row in self.count_chunks(connection, terms)}
+        marked_terms = [term + mark for term in is_leading for mark, _, _ in _LEVELS]
+        counts = {row[0]: row[1] for row in self.count_chunks(connection, marked_terms)}
         scope_ids = sorted(set(map(split_scope, is_leading)))
         totals = connection.execute(_CHUNK_TOTALS, {"scope_ids": scope_ids}).fetchone()
-        chunk_count, length = totals[0], totals[1]
-        rows: list[tuple[int, str, float, float, float, bool]] = []
+        chunk_count, total_length = totals[0], totals[1]
+        # The columns of the rows, in the order of the row below.
+        names = ("scope_ids", "queries", "weights", "lows", "highs", "leading")
+        columns: dict[str, list[object]] = {name: [] for name in names}
         for term, leads in is_leading.items():
             weight = _idf(counts.get(term, 0), chunk_count)
             for mark, low, high in _LEVELS:
                 if term + mark in counts:
                     query = quote_term(term + mark)
-                    rows.append((split_scope(term), query, weight, low, high, leads))
-        columns = [list(column) for column in zip(*rows, strict=True)] or [[]] * 6
-        names = ("scope_ids", "queries", "weights", "lows", "highs", "leading")
-        average = max(1.0, length / max(1, chunk_count))
-        return dict(zip(names, columns, strict=True)) | {"k1": K1, "b": B, "average": average}
+                    row = (split_scope(term), query, weight, low, high, leads)
+                    for name, value in zip(names, row, strict=True):
+                        columns[name].append(value)
+        average = max(1.0, total_length / max(1, chunk_count))
+        return {**columns, "k1": K1, "b": B, "average": average}
 
     def score_facts(
         self, connection: Connection, terms: Sequence[str], scope_ids: Sequence[int], limit: int

@@ -120,6 +120,7 @@ def scoped_query(plan: SearchPlan, scope_ids: Iterable[int]) -> str:
 
 
 def _write_alternative(scope_id: int, clauses: Sequence[Clause]) -> str:
+    """Return the query for the clauses of one alternative, or "" if a phrase has no words."""
     required: list[str] = []
     excluded: list[str] = []
     for clause in clauses:

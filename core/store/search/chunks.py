@@ -139,18 +139,14 @@ def _append_to_chunks(
     """
     last = connection.execute(_LAST_CHUNK, {"session": session_id}).fetchone()
     position = 0
-    if last is not None:
-        is_full = (
-            last["message_count"] > 2 * CHUNK_MESSAGES
-            or last["last_message_chars"] > LONG_MESSAGE_CHARS
-            or messages[0].is_long
-        )
-        position = last["position"] + 1 if is_full else last["position"]
-        if not is_full:
-            values = {"session": session_id, "first": last["first_id"], "last": last["last_id"]}
-            rows = connection.execute(_SHOWN_MESSAGES, values)
-            messages = [*starmap(_ChunkMessage, rows), *messages]
-            _delete_chunk(connection, last["id"])
+    if last is not None and _is_full(last, messages[0]):
+        position = last["position"] + 1
+    elif last is not None:
+        position = last["position"]
+        values = {"session": session_id, "first": last["first_id"], "last": last["last_id"]}
+        rows = connection.execute(_SHOWN_MESSAGES, values)
+        messages = [*starmap(_ChunkMessage, rows), *messages]
+        _delete_chunk(connection, last["id"])
     chunk_ids: list[int] = []
     for part in _divide(messages):
         values = {
@@ -165,6 +161,15 @@ def _append_to_chunks(
         chunk_ids.append(row["id"])
         position += 1
     return chunk_ids
+
+
+def _is_full(chunk: Row, next_message: _ChunkMessage) -> bool:
+    """Return whether a chunk can't take the next message of its session."""
+    return (
+        chunk["message_count"] > 2 * CHUNK_MESSAGES
+        or chunk["last_message_chars"] > LONG_MESSAGE_CHARS
+        or next_message.is_long
+    )
 
 
 def _divide(messages: Sequence[_ChunkMessage]) -> Iterator[Sequence[_ChunkMessage]]:

@@ -251,6 +251,7 @@ class TextSearch:
 
     @cached_property
     def _sizes(self) -> _ScopeSizes:
+        """The numbers of chunks in the scopes of the query."""
         values = {"scopes": self._parameters["scopes"]}
         rows = self._connection.execute(_SCOPE_SIZES, values).fetchall()
         return _ScopeSizes(

@@ -153,6 +153,7 @@ def list_tables(connection: Connection) -> list[CopiedTable]:
 
 
 def _describe_table(connection: Connection, name: str) -> CopiedTable:
+    """Read the columns, the primary key and the references of a table."""
     columns = connection.execute(_COLUMNS, {"table": name}).fetchall()
     references = connection.execute(_REFERENCES, {"table": name}).fetchall()
     key = sorted((row["pk"], row["name"]) for row in columns if row["pk"])
