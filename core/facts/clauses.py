@@ -288,9 +288,9 @@ def _common_words(language: str) -> frozenset[str]:
 
 @cache
 def marker_pattern(language: str, name: str) -> re.Pattern[str]:
-    """Compile the list `name` of a language's phrases.
+    """Compile a language's list of phrases.
 
-    A star stands for any ending or beginning.
+    A star in a phrase stands for any ending or beginning.
     """
     phrases = [_plain(phrase) for phrase in _data()[language][name].split(",")]
     alternatives = [

@@ -294,10 +294,7 @@ def _is_mostly_typed(alignment: Alignment) -> bool:
 
 
 def _is_rejected(sentence: SplitSentence, used: Sequence[Clause]) -> bool:
-    """Return whether a used clause, or the one before it, denies or refuses: "I deny that …".
-
-    The clause after it may do so, too: "…, that's a lie".
-    """
+    """Return whether the sentence rejects a used clause: "I deny that …" or "…, that's a lie"."""
     if Marker.REJECTION in markers_of(used):
         return True
     if Marker.UNTRUE in markers_of(_with_neighbours(sentence, used)):
@@ -358,7 +355,7 @@ def _changes_denial(alignment: Alignment, *, is_strict: bool = False) -> bool:
 
 
 def _changes_person(alignment: Alignment) -> bool:
-    """Return whether the note says about one person what was typed about another."""
+    """Return whether the note ascribes a typed statement to another person."""
     note = alignment.note
     begins_with_user = evidence_pattern("user").match(note.text) is not None
     if begins_with_user and len(alignment.sources) == 1:

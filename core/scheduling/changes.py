@@ -218,7 +218,7 @@ class JobChanges:
     async def _snooze_copy(
         self, job: Job, until: datetime, requester: Requester, origin: str | None
     ) -> Job:
-        """Create a reminder for the one time of a recurring job that is snoozed."""
+        """Create a reminder for the snoozed time of a recurring job."""
         schedule = Schedule(zone=job.schedule.zone, at=until)
         reading = ParsedSchedule(schedule=schedule, text=job.text, is_certain=True)
         return await self.appointments.add_job(

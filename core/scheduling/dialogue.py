@@ -108,7 +108,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """Everything besides the text that decides what a message means."""
+    """Everything that decides what a message means, besides its text."""
 
     now: datetime
     zone: ZoneInfo
@@ -376,7 +376,7 @@ def _revise(previous: ReminderReading, text: str, situation: Situation) -> Remin
 
 
 def _is_loose(words: str) -> bool:
-    """Return whether the words of an answer besides its time are few, or only say "better"."""
+    """Return whether the words besides an answer's time are few, or only a preference."""
     return len(plain_words(words)) <= MAX_REST_CHARS or not drop_phrases("preference", words)
 
 
@@ -420,7 +420,10 @@ def _read_other_length(previous: ReminderReading, text: str) -> str | None:
 
 
 def _with_preposition(text: str) -> str:
-    """Return "at 10:00" for "10:00", so that the text has a language."""
+    """Return "at 10:00" for "10:00".
+
+    Digits alone have no language in which they could be read.
+    """
     return text if any(map(str.isalpha, text)) else f"at {text.strip()}"
 
 

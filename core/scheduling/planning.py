@@ -203,7 +203,7 @@ def _read_typed(task: str, typed: str, now: datetime, zone: ZoneInfo) -> Reminde
 
 
 def _agree(reading: ReminderReading, typed: Schedule, planned: Schedule, now: datetime) -> bool:
-    """Return whether two schedules are due at the same times, as far as the words say it."""
+    """Return whether two schedules agree in everything that the typed words say."""
     if (typed.at is None) != (planned.at is None):
         return False
     if typed.at is not None and planned.at is not None:

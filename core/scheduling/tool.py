@@ -307,8 +307,8 @@ class _ReminderTool:
     async def _put_aside(self, reading: ParsedSchedule, context: ToolContext, reason: str) -> str:
         """Store a job that waits for approval, and return the result for the model.
 
-        The person approves it, or in a group the owner. `reason` is a clause that says why the job
-        isn't created at once. Raises Refused if too many changes wait.
+        In a group, the owner approves it. `reason` is a clause that says why the job isn't created
+        at once. Raises Refused if too many changes wait.
         """
         author = _author_of(context)
         zone = await self.appointments.zone_of(author.account)

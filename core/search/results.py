@@ -188,8 +188,8 @@ def _build_hit(row: MatchRow, score: float, highlighter: Highlighter) -> Hit:
 def load_without_search(excerpts: SessionExcerpts, query: SearchQuery) -> SearchResults:
     """Return the results of a query without words.
 
-    These are the messages around `query.around`, the first and last messages of one session, or the
-    latest sessions.
+    The results are the messages around `query.around`, the first and last messages of one session,
+    or the latest sessions.
     """
     if query.around is not None:
         session = excerpts.find_session(query.around, is_of_message=True)

@@ -357,7 +357,7 @@ class Jobs:
     async def list_deliveries(
         self, job: Job, scopes: frozenset[Scope], limit: int
     ) -> list[Delivery]:
-        """List what a job has delivered in its chat, latest first."""
+        """List the messages that a job has delivered in its chat, latest first."""
         values = rows.address_values(job.target) | {
             "first": f"job:{job.id}@",
             # The character after "@".
@@ -540,7 +540,7 @@ def _find_scope(connection: Connection, target: Address) -> Scope | None:
 
 
 def _schedule_values(schedule: Schedule) -> dict[str, object]:
-    """Return the columns of a schedule. Recurrences are a list in JSON."""
+    """Return the columns of a schedule, with recurrences as a JSON list."""
     return {**rows.field_values(schedule), "recurrences": rows.dump_json(schedule.recurrences)}
 
 

@@ -543,7 +543,7 @@ class Outbox:
     ) -> list[OutboxItem]:
         """List the items that are due, oldest first, for the given platforms or for all.
 
-        Each address contributes at most one item, besides any number of notices.
+        For each address, the list has at most one item, plus any number of notices.
         """
         values = {"now": now, "platforms": rows.dump_json(platforms), "limit": limit}
         return [_read_item(row) for row in await self.database.fetch_all(_SELECT_DUE, values)]

@@ -52,7 +52,7 @@ def _weekday(match: Match, context: Context) -> TimeParts | None:
 def _next_weekday(match: Match, context: Context) -> TimeParts | None:
     """Read "next Friday" as the first Friday after today.
 
-    Until this week's Friday has passed, it may also mean the one of next week.
+    Before this week's Friday, it may also mean the Friday of next week.
     """
     weekday = match.number("weekday")
     days = (weekday - context.today.weekday()) % 7 or 7

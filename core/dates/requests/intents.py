@@ -18,7 +18,7 @@ MAYBE_PAST = 3
 
 
 class Intent(Enum):
-    """What a message about reminders is meant to do."""
+    """What the person wants with a message about reminders."""
 
     SET = "set"
     QUESTION_ABOUT_REMINDERS = "question about reminders"

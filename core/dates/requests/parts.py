@@ -120,7 +120,7 @@ class TimeParts:
     assumptions: frozenset[Assumption] = frozenset()
 
     def merge(self, other: TimeParts) -> TimeParts:
-        """Return these parts, replaced by those of `other` where both name one."""
+        """Return these parts with those of `other`, which win if both name the same part."""
         changes = {name: getattr(other, name) for name in other.names()}
         changes["assumptions"] = self.assumptions | other.assumptions
         return replace(self, **changes)

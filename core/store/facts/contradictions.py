@@ -157,10 +157,10 @@ def learn_fact(
 
 
 def _end_before_next(fact: Fact, other_values: Sequence[Fact], now: datetime) -> Fact:
-    """Return the fact, ended when the first later value of its attribute began to hold.
+    """Return the fact with an end: when the first later value of its attribute began to hold.
 
-    The fact is true but no longer holds, as in "I moved to Lisbon in 2019" said after "I moved to
-    Porto in 2024".
+    Such a fact is true but no longer holds, as in "I moved to Lisbon in 2019" said after "I moved
+    to Porto in 2024".
     """
     later_facts = [other for other in other_values if _holds_before(fact, other)]
     next_fact = min(later_facts, key=lambda other: other.starts_at)
@@ -236,7 +236,7 @@ def has_lost_source(connection: Connection, fact: Fact, source_text: str | None)
 
 
 def _count_repetition(connection: Connection, known: Fact, fact: Fact) -> Fact:
-    """Record that the fact `known` was said again, unless `fact` comes from the same message.
+    """Record that the person said the fact `known` again, unless in the same message.
 
     If `known` has no start time, it gets that of `fact`. Return the updated fact.
     """

@@ -181,7 +181,7 @@ def _add_values(values: Mapping[str, Any], translated: Translated) -> dict[str, 
 
 
 class _TextDumper(StrDumperUnknown):
-    """Sends texts. PostgreSQL stores neither lone surrogates nor NUL, so both are replaced."""
+    """Sends texts to the server, without lone surrogates and NUL, which PostgreSQL can't store."""
 
     def dump(self, obj: str) -> Buffer | None:
         if "\0" in obj:
@@ -190,14 +190,14 @@ class _TextDumper(StrDumperUnknown):
 
 
 class _KeyDumper(Dumper):
-    """Sends a scope, an account or an address as its key."""
+    """Sends a scope, an account or an address to the server as its key."""
 
     def dump(self, obj: Any) -> Buffer | None:
         return rows.clean(obj.key).encode()
 
 
 class _TimeDumper(Dumper):
-    """Sends a time as seconds since 1970."""
+    """Sends a time to the server as seconds since 1970."""
 
     oid = psycopg.adapters.types["float8"].oid
 

@@ -106,7 +106,7 @@ def index_pending(connection: Connection, count: int = STEP_MESSAGES) -> int:
 
 
 def _take_step(rows: Iterable[Row]) -> list[Row]:
-    """Return the first rows, up to the one with which their `chars` reach `STEP_CHARS`."""
+    """Return the first rows whose `chars` together reach `STEP_CHARS`, or all rows."""
     step: list[Row] = []
     chars = 0
     for row in rows:
