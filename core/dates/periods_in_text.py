@@ -508,12 +508,14 @@ def _read_feast(tokens: Sequence[Token], today: date) -> list[Period]:
 
     years = _numbers(tokens, Kind.YEAR) or [today.year, today.year - 1, today.year + 1]
     feast = next(token for token in tokens if token.kind is Kind.FEAST)
-    days = [day for year in years if (day := feast_in_year(feast, year)) is not None]
+    days = list(filter(None, (feast_in_year(feast, year) for year in years)))
+    future_days = sorted(day for day in days if day > today)
+    past_days = [day for day in days if day <= today]
     if any(token.kind is Kind.NEXT for token in tokens):
-        days = sorted(day for day in days if day > today)
+        candidates = future_days
     else:
-        days = [day for day in days if day <= today] or days
-    return [Period(days[0], days[0])] if days else []
+        candidates = past_days or days
+    return [Period(candidates[0], candidates[0])] if candidates else []
 
 
 def _read_relative(tokens: Sequence[Token], today: date) -> list[Period]:

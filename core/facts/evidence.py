@@ -271,24 +271,26 @@ class Evidence:
         }
         if not missing_names and not missing_figures:
             return True
-
-        # Look for the missing parts in earlier messages of the same person.
-        sender = self.messages[index].sender
-        earlier = [
-            earlier_index
-            for earlier_index in self._typed_indexes
-            if earlier_index < index and self.messages[earlier_index].sender == sender
-        ]
-        earlier_parts = [
-            statement.parts_in(self._own_words(earlier_index))
-            for earlier_index in earlier[-NAME_LOOKBACK_MESSAGES:]
-        ]
+        earlier_parts = self._list_earlier_parts(statement, index)
         if not missing_figures <= set().union(*earlier_parts[-FIGURE_LOOKBACK_MESSAGES:]):
             return False
         if not missing_names:
             return True
         names_others = any(not statement.text.has_name(name) for name in names_in(comparison.text))
         return not names_others and missing_names <= set().union(*earlier_parts)
+
+    def _list_earlier_parts(self, statement: Statement, index: int) -> list[set[str]]:
+        """Return the statement's parts in each of the sender's last messages before this one."""
+        sender = self.messages[index].sender
+        earlier_indexes = [
+            earlier_index
+            for earlier_index in self._typed_indexes
+            if earlier_index < index and self.messages[earlier_index].sender == sender
+        ]
+        return [
+            statement.parts_in(self._own_words(earlier_index))
+            for earlier_index in earlier_indexes[-NAME_LOOKBACK_MESSAGES:]
+        ]
 
     def _own_words(self, index: int) -> AnalyzedText:
         return self._analyze(

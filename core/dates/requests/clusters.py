@@ -238,16 +238,14 @@ class ClusterReader:
         """Return the rank of a time. The lower it is, the likelier it belongs to the request."""
         if _has_day_lead(cluster.parts) and cluster.parts.clocks:
             return -1
+        is_vague = cluster.parts.problem is Problem.VAGUE
         if not cluster.parts.is_time and cluster.parts.lead is None:
             return 5
-        if self._is_attribute(cluster):
+        if self._is_attribute(cluster) or is_vague:
             return 4
-        if cluster.parts.problem is Problem.VAGUE:
-            return 4
-        before, after = (
-            self._sentence.neighbour(cluster.start, -1),
-            self._sentence.neighbour(cluster.end, 1),
-        )
+        before = self._sentence.neighbour(cluster.start, -1)
+        after = self._sentence.neighbour(cluster.end, 1)
+        # A time next to the request is the likeliest, then one at the beginning or the end.
         if before in ASKING or after in ASKING:
             return 0
         if before is None:
