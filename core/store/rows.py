@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import is_dataclass
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
@@ -138,9 +138,11 @@ def dump_json(value: object) -> str:
 def _convert_for_json(value: object) -> Any:
     """Convert a value that `json` can't encode.
 
-    A mapping becomes a dict, bytes become base64, and a datetime becomes an ISO 8601 string in UTC.
-    Raises TypeError for any other type.
+    A dataclass and a mapping become a dict, bytes become base64, and a datetime becomes an ISO 8601
+    string in UTC. Raises TypeError for any other type.
     """
+    if is_dataclass(value) and not isinstance(value, type):
+        return field_values(value)
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, bytes):
@@ -169,11 +171,13 @@ def dump_inbound(inbound: Inbound) -> str:
 
     The keys `quoted` and `is_nobody` keep their older names, because SQL statements read them.
     """
-    values = asdict(inbound)
+    values = field_values(inbound)
     del values["epoch"]
     values["scope"] = inbound.scope.key
     values["quoted"] = values.pop("quote")
-    values["sender"]["is_nobody"] = values["sender"].pop("is_anonymous")
+    sender = field_values(inbound.sender)
+    sender["is_nobody"] = sender.pop("is_anonymous")
+    values["sender"] = sender
     return dump_json(values)
 
 
@@ -193,7 +197,7 @@ def dump_answer(answer: Answer | None) -> str | None:
     """Encode an answer as it is delivered, with files in base64. None stays None."""
     if answer is None:
         return None
-    values = asdict(answer)
+    values = field_values(answer)
     return dump_json({key: values[key] for key in ("text", "buttons", "files", "is_private")})
 
 

@@ -465,9 +465,11 @@ class CommandRegistry:
     async def run(self, command: Command, context: CommandContext) -> Answer:
         """Run a command and return its answer. Raise Refused if it can't be run."""
         texts = context.texts
-        if command.name in ("help", "start"):
-            is_start = command.name == "start"
-            return self._answer_help(command.arguments, context, is_start=is_start)
+        if command.name == "start":
+            # What follows is the payload of the link that was opened, such as t.me/bot?start=x.
+            return self._answer_help("", context, is_start=True)
+        if command.name == "help":
+            return self._answer_help(command.arguments, context)
         if command.name == "ask":
             raise Refused(texts.ASK_USAGE)
         if command == YES_COMMAND:

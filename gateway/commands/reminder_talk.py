@@ -79,11 +79,17 @@ class ReminderTalk:
         # See `gateway.commands.registry.ReminderTalk`.
         self.triggers: re.Pattern[str] | None = None
         self.open_dialogues: set[tuple[Address, Account]] = set()
+        # Held while the triggers are loaded. The first messages of several chats wait for that.
+        self._load_lock = asyncio.Lock()
 
     async def load(self) -> None:
         """Load the patterns of reminder messages and the open dialogues."""
-        self.open_dialogues |= await self._services.actions.list_open_questions(("remind", "cron"))
-        self.triggers = await asyncio.to_thread(_load_triggers)
+        async with self._load_lock:
+            if self.triggers is not None:
+                return
+            questions = await self._services.actions.list_open_questions(("remind", "cron"))
+            self.open_dialogues |= questions
+            self.triggers = await asyncio.to_thread(_load_triggers)
 
     async def answer(self, context: CommandContext) -> TalkAnswer | None:
         """Answer a message, or return None if it doesn't concern reminders."""

@@ -20,7 +20,7 @@ TERMINAL = {
 }
 
 
-@pytest.mark.parametrize("command", ["/help", "/start"])
+@pytest.mark.parametrize("command", ["/help", "/start", "/start payload_of-a-link"])
 async def test_help_shows_six_lines_and_a_button_for_the_rest(home: Path, command: str) -> None:
     async with open_gateway(home) as harness:
         reply = await harness.say(command)
@@ -28,7 +28,7 @@ async def test_help_shows_six_lines_and_a_button_for_the_rest(home: Path, comman
         assert reply.text.count("\n- ") == 6
         assert reply.answer is not None
         *steps, button = reply.answer.buttons
-        assert len(steps) == (3 if command == "/start" else 0)
+        assert len(steps) == (0 if command == "/help" else 3)
         assert button.label == "All commands"
         every = (await harness.say(button.id, kind="action")).text
         assert "`/recall [query]`: Find earlier messages" in every

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 from pathlib import Path
 
 import pytest
 
 from core.agent.offline import OfflineModel
 from core.types import Address, Button, Scope
+from gateway.commands import reminder_talk
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, says
 
@@ -36,6 +39,27 @@ async def test_missing_time_is_asked_and_the_next_message_answers_it(home: Path)
         assert answer.text.startswith("Reminder 1 is set for ")
         assert "at 07:15 (Europe/Lisbon): “water the lawn”" in answer.text
         assert await texts_of_jobs(harness) == ["water the lawn"]
+
+
+async def test_first_messages_of_several_chats_load_the_words_for_reminders_once(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loads: list[re.Pattern[str]] = []
+    load_triggers = reminder_talk._load_triggers
+
+    def count_loads() -> re.Pattern[str]:
+        loads.append(load_triggers())
+        return loads[-1]
+
+    monkeypatch.setattr(reminder_talk, "_load_triggers", count_loads)
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        replies = await asyncio.gather(
+            *(harness.say("remind me to water the lawn", who) for who in ("42", "7"))
+        )
+        assert len(loads) == 1
+        assert {reply.text for reply in replies} == {
+            "When should I remind you about “water the lawn”?"
+        }
 
 
 async def test_button_answers_the_question_for_a_time(home: Path) -> None:
