@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 TEXT_CHARS = 2000
 # On a busy machine, "in 5 seconds" may be over when the job is created. It is then due at once.
 _GRACE = timedelta(seconds=30)
-# Lists and refusals show this many characters of a text.
+# Lists and refusals show at most this many characters of a text.
 _PREVIEW_CHARS = 160
 
 Action = Literal["pause", "resume", "run", "remove", "restore"]
@@ -338,7 +338,7 @@ class Appointments:
         schedule = to_recurrences(planned.schedule, now)
         zone = load_zone(schedule.zone)
         if schedule.at is not None:
-            # The next minutes are shown with their seconds.
+            # Times within the next minutes are shown with seconds.
             is_soon = abs(schedule.at - now) < timedelta(minutes=5)
             text = words.format_moment(schedule.at.astimezone(zone), has_seconds=is_soon)
             return f"{text} ({schedule.zone})" if is_full else text
@@ -422,7 +422,7 @@ class Appointments:
         is_once = reading.schedule.at is not None
         next_at = next_due(reading.schedule, now - _GRACE if is_once else now)
         if next_at is None:
-            # Only a single time has no next one.
+            # Only a schedule with a single time has no next one.
             moment = reading.schedule.at or now
             local = moment.astimezone(load_zone(reading.schedule.zone))
             raise Refused("next_time_is_past", time=local)
@@ -435,7 +435,7 @@ class Appointments:
         min_interval_s = await self.question_interval_s(account)
         if min_interval_s is None:
             raise Refused("questions_need_approval")
-        # If a schedule has two times within an hour, they are neighbours among its first three.
+        # If a schedule has two times within an hour, they are among its first three.
         due_times: list[datetime] = []
         next_at = next_due(schedule, now)
         while next_at is not None and len(due_times) < 3:
@@ -487,7 +487,7 @@ class Appointments:
 
 def _parse(line: str, now: datetime, zone: str) -> ParsedSchedule:
     """Parse a line as `parse_schedule` does."""
-    # Imported here because the rules of ten languages take a while to load.
+    # Imported here because loading the rules of ten languages takes a while.
     from core.dates.parsing import parse_schedule
 
     return parse_schedule(line, now, zone)

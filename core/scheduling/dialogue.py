@@ -89,7 +89,7 @@ class Dialogue:
 
     lines: tuple[str, ...] = ()
     asked_at: datetime
-    # The reminder that was set, changed or delivered last; None while a question is open.
+    # The reminder that was last created, changed or delivered. None while a question is open.
     job: Job | None = None
 
 
@@ -535,7 +535,7 @@ def _decide_shift(text: str, situation: Situation) -> Step | None:
     step = _find_named(shift.name or "it", situation, Move.CHANGE, is_sure=False)
     dialogue = situation.dialogue
     if step.job is None and dialogue is not None and len(shift.name.split()) <= MAX_OTHER_WORDS:
-        # "An hour later is fine" isn't about a reminder of that name.
+        # "An hour later is fine" isn't about a reminder that is named "fine".
         step = replace(step, job=dialogue.job)
     if step.job is None:
         return None if step.move is Move.NONE else step

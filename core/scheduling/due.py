@@ -46,7 +46,7 @@ def _anchor_near(text: str, after: datetime) -> str:
     interval = int(match["interval"] or 1)
     step = _STEPS[match["unit"]] * interval
     start = datetime.strptime(match["start"], _START_FORMAT)  # noqa: DTZ007
-    # Two days are longer than the difference between any two clocks.
+    # The clocks of two zones never differ by two days.
     distance = after.astimezone(UTC).replace(tzinfo=None) - timedelta(days=2) - start
     if distance <= step:
         return text
@@ -64,8 +64,8 @@ def latest_due(schedule: Schedule, first: datetime, now: datetime) -> datetime:
     following = next_due(schedule, first)
     if following is None or following > now:
         return first
-    # The search begins an hour before `now` and goes further back only if nothing was due. A
-    # schedule of every minute may have missed a whole year.
+    # Search from an hour before `now`, and from earlier times only if nothing was due. A schedule
+    # for every minute may have missed a whole year.
     for days in (1 / 24, 1, 32, 367, 367 * 9):
         candidate = next_due(schedule, max(now - timedelta(days=days), first))
         while candidate is not None and candidate <= now:

@@ -176,7 +176,7 @@ def find_typed_alternative(
     if not has_hour:
         if not reading.parts.has_day:
             return None
-        # The words name a day, so the model chose the hour.
+        # The words name a day but no hour, so the model chose the hour.
         whole_reading = revise_reading(reading, f"at {local:%H:%M}", now, zone)
         if whole_reading is None:
             return None

@@ -29,7 +29,7 @@ _UNITS = {
     "YEARLY": "year",
 }
 _DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
-# The rows of the table with the weekdays of a month: the second Tuesday, the last Friday.
+# The keys in the table of words for a month's weekdays: the second Tuesday, the last Friday.
 _NTH = {1: "first", 2: "second", 3: "third", 4: "fourth", 5: "fifth", -1: "last"}
 # At most this many clock times are listed one by one.
 _MAX_LISTED_TIMES = 6

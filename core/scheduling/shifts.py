@@ -26,7 +26,7 @@ class Shift(NamedTuple):
 
     span: Span
     is_earlier: bool
-    # The words that name the reminder, in plain form; "" means the last one.
+    # The words that name the reminder, in plain form. "" means the last reminder.
     name: str
     # Whether the message says "later" or "earlier", not only "move".
     has_direction: bool = True

@@ -46,7 +46,7 @@ _CHOICE_END = "Tell the person to choose. Set nothing before they have answered.
 _CHOICE = re.compile(r"^- (remind|cron) (.+)$", re.MULTILINE)
 # The beginning of a question to which Mneme sends an answer only if something is new (a watch).
 _WATCH_LEAD = "Tell me only if something is new"
-# Servers that turn patterns into a grammar know no escapes such as \d.
+# Servers that convert patterns to a grammar don't support escapes such as \d.
 _MOMENT_PATTERN = r"^([0-9]{4}(-[0-9]{2}){2}T[0-9]{2}(:[0-9]{2}){1,2})?$"
 _RECURRENCE_PATTERN = (
     r"^(FREQ=(MINUTELY|HOURLY|DAILY|WEEKLY|MONTHLY|YEARLY)(;[A-Z]+=[A-Z0-9,+-]+)*)?$"
@@ -189,7 +189,7 @@ class _ReminderTool:
             )
         reading = await self._interpret(arguments, _account_of(context))
         transcript = await self.transcripts.load(context)
-        # None if the person typed the text of the job; otherwise a clause that explains the doubt.
+        # A clause about why the text may not be the person's, or None if they typed it.
         reason = await self._explain_text(reading, transcript, context)
         waits = context.hold_reason or await self._explain_schedule(reading, transcript, context)
         if waits or (reason and transcript.foreign):

@@ -34,7 +34,7 @@ class Vocabulary(NamedTuple):
     """The phrases of one language, each with its role."""
 
     language: str
-    # By their first character, the longest phrases first.
+    # The phrases by their first character, longest first.
     entries: Mapping[str, Sequence[_Entry]]
 
     @property
@@ -81,7 +81,7 @@ class Vocabulary(NamedTuple):
             if longest_match is not None:
                 position, role = longest_match
                 roles.add(role)
-                # The words before and after a phrase stay apart.
+                # Keep the words before and after a phrase apart.
                 other_words.append(" ")
             else:
                 end = max(self._end_of_word(words, position), position + 1)

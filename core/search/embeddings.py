@@ -90,7 +90,7 @@ class EmbeddingRetriever:
                 lambda connection: _find_nearest(connection, query, self.model, vector)
             )
         except Refused:
-            # The service may refuse only this question. If it refuses everything, `tend` notices.
+            # The service may refuse only this question. `tend` notices if it refuses everything.
             return ()
         except MnemeError as error:
             self._pause(error)

@@ -119,7 +119,7 @@ class _ModelLists:
     # When the model was asked.
     at: datetime
     lists: list[RankedList] = field(default_factory=list)
-    # Sentences for the person that describe the model's help, or say why it failed.
+    # Notes for the person about the model's help, or about why it failed.
     notes: Notes = ()
 
 
@@ -178,7 +178,7 @@ class ExpandedRecall:
         if query.help.is_summarized and answer.sessions:
             answer = await self._add_summaries(answer, plain, budget_chars)
         if budget_chars is not None:
-            # The messages get at least a sixth of the budget, however long the summaries are.
+            # Even after long summaries, the messages get at least a sixth of the budget.
             summary_chars = sum(len(session.summary or "") for session in answer.sessions)
             remaining_chars = max(budget_chars // 6, budget_chars - summary_chars)
             answer = shorten_to_budget(answer, remaining_chars)
@@ -204,7 +204,7 @@ class ExpandedRecall:
         if not has_words or not (query.help.is_expanded or query.help.is_reranked):
             return _ModelLists(now)
         is_deep = query.help.is_expanded and query.help.is_reranked
-        # A deep search doesn't depend on who pays for it.
+        # The cached lists of a deep search don't depend on who pays for it.
         model_help = replace(query.help, billing=UNBILLED) if is_deep else query.help
         first_page = replace(
             query, limits=replace(query.limits, page=1), hidden=(), help=model_help

@@ -112,7 +112,7 @@ def plan_typed(text: str) -> SearchPlan:
             Clause((signed_letter,), is_excluded=True),
         ]
         alternatives.insert(0, letter_alone)
-    # An alternative needs at least one clause that isn't excluded.
+    # An alternative must contain a clause that isn't excluded.
     return _plan(
         clauses for clauses in alternatives if not all(clause.is_excluded for clause in clauses)
     )
@@ -332,7 +332,7 @@ def _first_words(phrase: str) -> str:
 MAX_FILTER_TEXT_CHARS = 10_000
 """Filters are recognized only in this many characters at the beginning of a query."""
 MAX_VALUE_CHARS = 200
-# The filters with a sentence of their own for an invalid value. The other filters take dates.
+# The sentence about an invalid value, for the filters that don't take dates.
 _INVALID_VALUES: Mapping[str, str] = {
     "role": "filter_role",
     "platform": "filter_platform",
@@ -543,7 +543,7 @@ def _apply_filter(
     if key == "in":
         may_be_time = _parse_number(value) is None
     if may_be_time:
-        # Times may have several words: of "since:3 May I", the longest time is "3 May".
+        # Times may have several words. In "since:3 May I", the longest time is "3 May".
         for words, end in reversed(list(_extend_value(match, value))):
             narrow_query = filter_by_time(query, key, words, now, zone)
             if narrow_query is not None:

@@ -42,7 +42,7 @@ class RankedMatches(NamedTuple):
     matches: list[MessageMatch]
     # The text of the query, with the terms that were added to it.
     text: str
-    # Typed words that no message contains, with the words that were searched instead.
+    # The words that were searched instead of typed words that no message contains.
     corrections: Mapping[str, str]
 
 
@@ -186,7 +186,7 @@ def build_passages(lineages: Mapping[int, Sequence[CandidateMessage]]) -> Passag
     messages = list(chain.from_iterable(lineages.values()))
     passages = [_split_passages(message.terms) for message in messages]
     terms = list(chain.from_iterable(passages))
-    # The message of each passage.
+    # The candidate message of each passage.
     rows = list(chain.from_iterable(map(repeat, messages, map(len, passages))))
     session = np.array([message.session_id for message in rows])
     chunk = np.array([message.chunk for message in rows])
@@ -249,7 +249,7 @@ def rank(
     if not lineages or not idf:
         return {}, []
     passages = build_passages(lineages)
-    # The names of speakers that the query mentions.
+    # The speakers whose names the query mentions.
     speakers = {name for name in set(passages.name_terms) if not idf.keys().isdisjoint(name)}
     weights = _weigh_speaker_names(idf, speakers)
 
@@ -260,7 +260,7 @@ def rank(
     day_counts = _count_label_terms(passages.day_terms, idf)
     counts = text_counts + _count_label_terms(passages.name_terms, idf)
 
-    # Passages that ask the same question as the query, and those of them that are answered.
+    # Find the passages that ask the same question as the query, and the answered ones among them.
     is_repeated = passages.is_question & _is_same_question(text_counts, passages.terms)
     is_answered = is_repeated & _is_followed_by_other_speaker(passages.name_terms)
 

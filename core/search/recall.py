@@ -130,7 +130,7 @@ class Recall:
         self._database = database
         self._clock = clock
         self._zone = ZoneInfo(zone)
-        # The newest message when the indexes were last merged completely.
+        # The id of the newest message when the indexes were last merged completely.
         self._merged_until = -1
         # Moving average of the time that a search takes.
         self._search_s = 0.0
@@ -200,7 +200,7 @@ class Recall:
         has_more_without_filters = False
         if has_filters:
             limits = replace(plain_query.limits, sessions=1)
-            # An incognito query skips the retriever, which would always find something similar.
+            # Setting `is_incognito` skips the retriever, which would always find something similar.
             # The note is only about words.
             by_words = replace(plain_query, limits=limits, is_incognito=True)
             has_more_without_filters = bool((await self._answer(by_words)).sessions)

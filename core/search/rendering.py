@@ -27,7 +27,7 @@ from core.text.normalize import isolate_title
 TITLE_CHARS = 80
 MAX_CARD_MATCHES = 2
 """A card shows at most this many matches of its session."""
-# Files whose name on the platform says nothing.
+# Kinds of files whose names on the platform are meaningless.
 _NAMELESS_KINDS = frozenset({"voice", "video", "video_note"})
 _BLANKS = re.compile(r"\s+")
 _OMITTED_VALUES: dict[str, Any] = {

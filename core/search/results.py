@@ -241,7 +241,7 @@ def shorten_to_budget(results: SearchResults, budget_chars: int) -> SearchResult
             total_chars += min(len(message.text), _max_chars(message, length_chars))
         return total_chars > budget_chars
 
-    # A binary search for the shortest length that exceeds the budget. One character less doesn't.
+    # Find the shortest length that exceeds the budget, by binary search. One character less fits.
     length_chars = bisect_left(range(budget_chars), True, key=exceeds_budget) - 1
     length_chars = max(MIN_MESSAGE_CHARS, length_chars)
     return replace(

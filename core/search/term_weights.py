@@ -276,7 +276,7 @@ def _correct_word(index: TextSearch, word: str) -> list[Correction]:
     )
     scores: dict[tuple[str, ...], float] = {}
     for terms, intended_text in intended_texts.items():
-        # A text of several terms is as frequent as its rarest term.
+        # A text with several terms is as frequent as its rarest term.
         counts = [frequencies[term] + index.unchunked_term_counts[term] for term in terms]
         scores[terms] = intended_text.probability * math.log1p(min(counts))
     best = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:MAX_CORRECTIONS]
