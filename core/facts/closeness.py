@@ -356,19 +356,18 @@ def _changes_denial(alignment: Alignment, *, is_strict: bool = False) -> bool:
 
 def _changes_person(alignment: Alignment) -> bool:
     """Return whether the note ascribes a typed statement to another person."""
-    note = alignment.note
-    begins_with_user = evidence_pattern("user").match(note.text) is not None
+    begins_with_user = evidence_pattern("user").match(alignment.note.text) is not None
     if begins_with_user and len(alignment.sources) == 1:
-        own = markers_of(alignment.all_used_clauses())
-        if Marker.THIRD_PERSON in own and Marker.FIRST_PERSON not in own:
+        markers = markers_of(alignment.all_used_clauses())
+        if Marker.THIRD_PERSON in markers and Marker.FIRST_PERSON not in markers:
             return True
         if _describes_other_as_user(alignment):
             return True
     for number, source in enumerate(alignment.sources):
         for clause in alignment.used_clauses(number):
-            if not _names_people_of(alignment, clause) or _reassigns_own_clause(
-                alignment, source, clause
-            ):
+            if not _names_people_of(alignment, clause):
+                return True
+            if _reassigns_own_clause(alignment, source, clause):
                 return True
     return False
 

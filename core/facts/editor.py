@@ -35,16 +35,14 @@ class FactEditor:
         text = self._check(message.text)
         claims = extract_claims(text, message.created_at, self.zone, is_request=True)
         if not claims:
-            whole = " ".join(text.split())
-            claims = [
-                Claim(content=whole, kind="identity", entities=names_in(whole), is_requested=True)
-            ]
-        return [
-            await self.facts.learn(
-                fact_from_claim(claim, "person", scope, platform, message), epoch=epoch
-            )
-            for claim in claims
-        ]
+            content = " ".join(text.split())
+            names = names_in(content)
+            claims = [Claim(content=content, kind="identity", entities=names, is_requested=True)]
+        facts = []
+        for claim in claims:
+            fact = fact_from_claim(claim, "person", scope, platform, message)
+            facts.append(await self.facts.learn(fact, epoch=epoch))
+        return facts
 
     async def correct(
         self, fact: Fact, text: str, scopes: frozenset[Scope], by: Author, at: datetime

@@ -349,7 +349,9 @@ def _find_missing_words(
     ]
 
 
-def _is_derived(figure: str, statement: Statement, message: Message, own: AnalyzedText) -> bool:
+def _is_derived(
+    figure: str, statement: Statement, message: Message, own_words: AnalyzedText
+) -> bool:
     """Return whether a number follows from the date of the message.
 
     It may be part of the date that "yesterday" or "two years ago" means, or the year of a date that
@@ -357,10 +359,11 @@ def _is_derived(figure: str, statement: Statement, message: Message, own: Analyz
     """
     number = int(figure)
     year = message.created_at.year
-    is_relative = evidence_pattern("relative_time").search(own.plain) is not None
+    is_relative = evidence_pattern("relative_time").search(own_words.plain) is not None
     if abs(number - year) <= 1:
-        return is_relative or any(int(other) in own.numbers for other in statement.figures)
-    return is_relative and (number <= 31 or year - number in own.numbers)
+        has_figure = any(int(other) in own_words.numbers for other in statement.figures)
+        return is_relative or has_figure
+    return is_relative and (number <= 31 or year - number in own_words.numbers)
 
 
 @dataclass

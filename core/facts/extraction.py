@@ -20,7 +20,7 @@ import structlog
 
 from core.errors import ModelError, Refused
 from core.facts.claims import extract_claims, fact_from_claim, is_alias, mentions_change
-from core.facts.reading.operations import OperationReader, is_by_sender, load_held_facts
+from core.facts.reading.operations import OperationReader, is_by_sender, load_known_facts
 from core.facts.reading.reports import Candidate
 from core.facts.wording import extract_own_words
 from core.guard.guard import find_suspicion
@@ -141,8 +141,8 @@ class FactReader:
     async def _read_batch(self, session: Session, messages: Sequence[Message]) -> list[Candidate]:
         """Return the claims in these unread messages, found by the model or by rules."""
         if self.model is not None:
-            held = await load_held_facts(self.facts, session, messages)
-            return await self.find_candidates(messages, held)
+            known_facts = await load_known_facts(self.facts, session, messages)
+            return await self.find_candidates(messages, known_facts)
         candidates = await self.find_candidates(messages)
         return candidates + await self._find_successors(session, messages, candidates)
 
@@ -196,11 +196,11 @@ class FactReader:
             )
 
     async def find_candidates(
-        self, messages: Sequence[Message], held: Sequence[Fact] = ()
+        self, messages: Sequence[Message], known_facts: Sequence[Fact] = ()
     ) -> list[Candidate]:
         """Return the claims in typed messages. Raises ModelError if the model can't be reached.
 
-        The model also gets the facts `held`, which it may replace or end.
+        The model also gets the facts `known_facts`, which it may replace or end.
         """
         typed_messages = [message for message in messages if typed_text(message)]
         if self.model is None:
@@ -214,7 +214,7 @@ class FactReader:
         if not typed_messages:
             return []
         reader = OperationReader(self.model, self.model_name, self.zone)
-        candidates, missing = await reader.read(typed_messages, held)
+        candidates, missing = await reader.read(typed_messages, known_facts)
         if missing:
             return candidates + await self._read_by_rules(missing)
         # The model isn't asked for aliases such as "my sister is Ana". Aliases come first, because

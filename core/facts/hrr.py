@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import TypeAlias
 
 import numpy as np
@@ -84,14 +85,14 @@ def compute_similarities(
     `keys` are the comparison forms of the names in the question. Names that no fact contains are
     ignored.
     """
-    names = {fact.id: [entity_key(name) for name in fact.entities] for fact in facts}
-    known_names = {name for fact_names in names.values() for name in fact_names}
-    question = encode(terms, sorted(known_names.intersection(keys)))
+    names_by_id = {fact.id: [entity_key(name) for name in fact.entities] for fact in facts}
+    all_names = set(chain.from_iterable(names_by_id.values()))
+    question = encode(terms, sorted(all_names.intersection(keys)))
     if question is None:
         return {}
     similarities: dict[int, float] = {}
     for fact in facts:
-        vector = encode(terms_of(fact.content), names[fact.id])
+        vector = encode(terms_of(fact.content), names_by_id[fact.id])
         if vector is not None:
             similarities[fact.id] = max(0.0, similarity(question, vector))
     return similarities

@@ -379,8 +379,10 @@ class Conversations:
 
     async def has_erased(self, session: Session, ids: Collection[int]) -> bool:
         """Return whether a message that answers may repeat was erased in one of these sessions."""
-        own = self._incognito.find_by_session(session.id)
-        return own.has_erased() if own else await messages.has_erased(self._database, ids)
+        conversation = self._incognito.find_by_session(session.id)
+        if conversation is not None:
+            return conversation.has_erased()
+        return await messages.has_erased(self._database, ids)
 
     async def load_messages(self, ids: Collection[int], scopes: frozenset[Scope]) -> list[Message]:
         """Load the messages with these ids that are visible in these scopes."""
@@ -637,12 +639,12 @@ class Conversations:
 
 def _answered_calls(messages: Sequence[Message]) -> list[ToolCallKey]:
     """Return the tool calls that have a result among the messages."""
-    return [
-        ToolCallKey(message.session_id, block["tool_use_id"])
-        for message in messages
-        if message.role == "tool"
-        for block in message.blocks or ()
-    ]
+    calls: list[ToolCallKey] = []
+    for message in messages:
+        if message.role == "tool":
+            ids = [block["tool_use_id"] for block in message.blocks or ()]
+            calls += [ToolCallKey(message.session_id, id_) for id_ in ids]
+    return calls
 
 
 def ensure_session(connection: Connection, session: Session) -> Session:

@@ -1,7 +1,7 @@
-"""Let a model find facts in messages, given the facts that are already stored ("held").
+"""Let a model find facts in messages, given the facts that are already known.
 
-The model answers with operations: `add` a fact, `replace` or `end` a held one, or `same` if a
-message repeats a held one. Each operation is checked against the messages. If no message supports
+The model answers with operations: `add` a fact, `replace` or `end` a known one, or `same` if a
+message repeats a known one. Each operation is checked against the messages. If no message supports
 it, it is dropped, or it needs approval if the model quotes a message.
 """
 
@@ -34,10 +34,10 @@ from core.types import BillingScope, Message, Session
 
 MAX_ANSWER_TOKENS = 2_000
 MAX_OPERATIONS = 24
-MAX_HELD = 40
-"""The model gets at most this many held facts."""
+MAX_KNOWN_FACTS = 40
+"""The model gets at most this many known facts."""
 MAX_MATCHING = 30
-"""At most this many held facts are chosen by their words or names. The others are the latest."""
+"""At most this many known facts are chosen by their words or names. The others are the latest."""
 MAX_LISTED = 200
 CONTEXT_MESSAGES = 2
 """A correction may get its words from this many messages before it."""
@@ -73,7 +73,7 @@ class OperationReader:
     zone: ZoneInfo
 
     async def read(
-        self, messages: Sequence[Message], held: Sequence[Fact]
+        self, messages: Sequence[Message], known_facts: Sequence[Fact]
     ) -> tuple[list[Candidate], list[Message]]:
         """Return the claims that the model finds, and the messages that its answer doesn't cover.
 
@@ -81,8 +81,8 @@ class OperationReader:
         covered. If the service rejects the messages, or if a spending limit is reached, no message
         is covered. Raises ModelError if the model can't be reached.
         """
-        operations, is_complete = await self._ask(messages, held)
-        candidates = self._check(operations, messages, {fact.id: fact for fact in held})
+        operations, is_complete = await self._ask(messages, known_facts)
+        candidates = self._check(operations, messages, {fact.id: fact for fact in known_facts})
         if is_complete:
             return candidates, []
         _log.info("a part of an answer cannot be read", read=len(operations))
@@ -93,13 +93,13 @@ class OperationReader:
         return candidates, missing
 
     async def _ask(
-        self, messages: Sequence[Message], held: Sequence[Fact]
+        self, messages: Sequence[Message], known_facts: Sequence[Fact]
     ) -> tuple[list[ReportedOperation], bool]:
         """Return the model's operations, and whether its answer was complete."""
         lines = [self._render_message(number, row) for number, row in enumerate(messages, 1)]
         texts = ["\n".join(lines)]
-        if held:
-            texts.insert(0, "\n".join(map(self._render_fact, held)))
+        if known_facts:
+            texts.insert(0, "\n".join(map(self._render_fact, known_facts)))
         sender = messages[-1].sender
         billing = BillingScope(
             session_id=messages[0].session_id, user_id=sender.id if sender else ""
@@ -132,7 +132,7 @@ class OperationReader:
         return json.dumps(fields, ensure_ascii=False)
 
     def _render_fact(self, fact: Fact) -> str:
-        """Return a held fact as the JSON object that the model gets."""
+        """Return a known fact as the JSON object that the model gets."""
         subject, _, attribute = (fact.attribute or "").partition("|")
         fields: dict[str, object] = {"fact": fact.id, "content": fact.content}
         if fact.scope.is_group and fact.speaker:
@@ -146,7 +146,7 @@ class OperationReader:
         self,
         operations: Sequence[ReportedOperation],
         messages: Sequence[Message],
-        held: Mapping[int, Fact],
+        facts_by_id: Mapping[int, Fact],
     ) -> list[Candidate]:
         """Return a candidate for each operation that a message supports or the model quotes."""
         evidence = Evidence(messages)
@@ -155,7 +155,7 @@ class OperationReader:
             candidate = None
             if 1 <= operation.message <= len(messages):
                 message = messages[operation.message - 1]
-                fact = held.get(operation.fact or 0)
+                fact = facts_by_id.get(operation.fact or 0)
                 if fact is not None and not _may_change(operation, fact, message):
                     fact = None
                 candidate = self._check_one(operation, fact, message, evidence)
@@ -174,7 +174,7 @@ class OperationReader:
     ) -> Candidate | None:
         """Return the candidate for an operation, or None if it must be dropped.
 
-        `fact` is the held fact that the operation changes. Without one, the operation can only add
+        `fact` is the known fact that the operation changes. Without one, the operation can only add
         a fact.
         """
         support = operation.find_support(evidence, message)
@@ -213,7 +213,7 @@ def _find_doubt(
 
 
 def _may_change(operation: ReportedOperation, fact: Fact, message: Message) -> bool:
-    """Return whether a message may change a held fact.
+    """Return whether a message may change a known fact.
 
     It must have the same speaker and be about the same subject.
     """
@@ -240,7 +240,7 @@ def _earlier_words(messages: Sequence[Message], message: Message) -> str:
 
 
 def _repeat(fact: Fact, message: Message) -> Candidate:
-    """Return a candidate for a held fact that a message repeats, in the words of the fact."""
+    """Return a candidate for a known fact that a message repeats, in the words of the fact."""
     claim = Claim(
         content=fact.content,
         kind=fact.kind,
@@ -268,7 +268,7 @@ def is_by_sender(fact: Fact, message: Message) -> bool:
     return fact.account.user_id == message.sender.id
 
 
-async def load_held_facts(
+async def load_known_facts(
     facts: Facts, session: Session, messages: Sequence[Message]
 ) -> list[Fact]:
     """Load open facts that the messages may be about: those that match, then the latest.
@@ -282,12 +282,12 @@ async def load_held_facts(
     matches = sorted(matches, key=lambda item: (-item.name_count, -item.text_score))
     best = [match.fact for match in matches][:MAX_MATCHING]
     latest = await facts.list_page(scopes, MAX_LISTED)
-    held: dict[int, Fact] = {}
+    known_facts: dict[int, Fact] = {}
     for fact in (*best, *latest):
         is_of_writer = any(is_by_sender(fact, message) for message in messages)
         if fact.is_open and (is_of_writer or not session.scope.is_group):
-            held.setdefault(fact.id, fact)
-    return sorted(list(held.values())[:MAX_HELD], key=lambda fact: fact.id)
+            known_facts.setdefault(fact.id, fact)
+    return sorted(list(known_facts.values())[:MAX_KNOWN_FACTS], key=lambda fact: fact.id)
 
 
 def parse_items(answer: str, kind: type[T]) -> tuple[list[T], bool]:

@@ -131,7 +131,7 @@ class ReportedOperation(ReportedFact):
     model_config = ConfigDict(extra="ignore", strict=True)
 
     op: Literal["add", "replace", "end", "same"] = "add"
-    # The number of the held fact that is replaced, ended or said again. None with `add`.
+    # The number of the known fact that is replaced, ended or said again. None with `add`.
     fact: int | None = None
     # The number of the message, beginning with 1.
     message: int
@@ -161,7 +161,7 @@ class Candidate:
     claim: Claim
     # Whether a model or a rule found the claim.
     origin: FactOrigin
-    # The held fact that the claim replaces or ends.
+    # The known fact that the claim replaces or ends.
     replaces: Fact | None = None
     # The reason why the claim needs approval, as a clause. Empty if it needs none.
     approval_reason: str = ""
