@@ -1,7 +1,8 @@
 -- The SQL functions that statements written for both engines call. Each connection that creates or upgrades the schema
 -- runs this script, so a changed function needs no step in upgrades.sql.
 
--- A document may have the escape \u0000 for the character NUL, which jsonb refuses. It's read as the replacement character.
+-- A document may have the escape \u0000 for the character NUL, which jsonb refuses. It is read as the replacement
+-- character.
 CREATE OR REPLACE FUNCTION read_json(document text) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE WHEN strpos(document, '\u0000') = 0 THEN document::jsonb
         ELSE regexp_replace(document, '(?<!\\)((?:\\\\)*)\\u0000', '\1\\ufffd', 'g')::jsonb END

@@ -2,7 +2,7 @@
 -- of its own. Times are seconds since 1970 UTC. Texts compare by code point, as in SQLite. core/store/postgres/schema.py
 -- runs this script in an empty schema, and adds the rows of state_meta.
 
--- The operators and aggregates of functions.sql, which runs before this script.
+-- Operators and aggregates that use the functions of functions.sql, which runs before this script.
 
 CREATE OPERATOR ->> (LEFTARG = text, RIGHTARG = text, FUNCTION = json_field);
 CREATE AGGREGATE json_group_array(text) (
@@ -15,7 +15,7 @@ CREATE AGGREGATE total(double precision) (SFUNC = add_to_total, STYPE = double p
 CREATE TABLE schema_version (
     version bigint NOT NULL
 );
--- Each write transaction that changes something takes a number, which shows other processes that there is something new.
+-- Each write transaction that changes something takes a number, so other processes notice the change.
 CREATE SEQUENCE write_numbers;
 
 -- Visibility: scopes, groups with a new id, people with their accounts, pairing codes, links between accounts.
@@ -30,7 +30,7 @@ CREATE TABLE scopes (
     key text COLLATE "C" NOT NULL UNIQUE
 );
 
--- The present scope of a group whose chat id has changed, or that the owner has given up.
+-- The current scope of a group whose chat id has changed, or that is no longer the owner's own.
 CREATE TABLE group_scopes (
     key text COLLATE "C" PRIMARY KEY,
     scope_key text COLLATE "C" NOT NULL
@@ -45,7 +45,7 @@ CREATE TABLE accounts (
     platform text COLLATE "C" NOT NULL,
     user_id text COLLATE "C" NOT NULL,
     person_id bigint NOT NULL REFERENCES people (id),
-    -- Where it was said that the account is the owner's: "settings" or "cli"; "revoked" if it no longer is.
+    -- Why the account is the owner's: "settings" or "cli". "revoked" if it no longer is.
     owner_source text COLLATE "C",
     name text COLLATE "C" NOT NULL DEFAULT '',
     admitted_at double precision,
@@ -56,7 +56,8 @@ CREATE TABLE accounts (
 );
 CREATE INDEX accounts_by_person ON accounts (person_id);
 
--- Groups that belong to the owner alone. With is_past, the group used to: its messages of that time stay the owner's.
+-- Groups that are the owner's own. With is_past, the group was in the past, and its messages of that time stay the
+-- owner's.
 CREATE TABLE owner_groups (
     scope_key text COLLATE "C" PRIMARY KEY,
     is_past boolean NOT NULL DEFAULT FALSE
@@ -70,7 +71,7 @@ CREATE TABLE pairings (
     created_at double precision NOT NULL,
     expires_at double precision NOT NULL,
     used_at double precision,
-    -- The message that a stranger sent, which is answered once they are approved.
+    -- A stranger's message, which is answered after their approval.
     inbound text COLLATE "C"
 );
 
@@ -94,7 +95,7 @@ CREATE TABLE links (
 );
 CREATE INDEX links_by_expiry ON links (expires_at);
 
--- Scopes that were visible together until an account was unlinked, with the erasure epoch of that moment.
+-- Scopes that were visible together until an account was unlinked, and the erasure epoch at that time.
 CREATE TABLE scope_detachments (
     epoch bigint PRIMARY KEY,
     scopes text COLLATE "C" NOT NULL
@@ -122,7 +123,7 @@ CREATE TABLE chat_settings (
     roles text COLLATE "C" NOT NULL DEFAULT '[]',
     retention_days bigint,
     server text COLLATE "C",
-    -- When the group was told what is kept, and its strangers that they aren't answered.
+    -- When Mneme told the group what it stores, and told strangers that it doesn't answer them.
     introduced_at double precision,
     refused_at double precision
 );
@@ -150,13 +151,13 @@ CREATE TABLE sessions (
     external_id text COLLATE "C",
     parent_id bigint REFERENCES sessions (id),
     root_id bigint,
-    -- The messages of the parent that this session sends, too: from the first id on, and before the second one.
+    -- The messages of the parent that this session also sends: from the first id until before the second one.
     parent_from bigint,
     parent_until bigint NOT NULL DEFAULT 0,
     title text COLLATE "C",
     model text COLLATE "C" NOT NULL DEFAULT '',
     system_prompt text COLLATE "C" NOT NULL DEFAULT '',
-    -- The keys of the scopes from which the system prompt was written.
+    -- The keys of the scopes whose contents the system prompt may contain.
     visible_scopes text COLLATE "C" NOT NULL DEFAULT '[]',
     started_at double precision NOT NULL,
     last_at double precision NOT NULL,
@@ -164,7 +165,7 @@ CREATE TABLE sessions (
     end_reason text COLLATE "C",
     message_count bigint NOT NULL DEFAULT 0,
     is_delegated boolean NOT NULL DEFAULT FALSE,
-    -- The first and last message of the first exchange, which compression doesn't remove.
+    -- The first and last message of the first exchange, which a compression keeps.
     head_from bigint,
     head_until bigint
 );
@@ -183,12 +184,12 @@ CREATE TABLE messages (
     kind text COLLATE "C" NOT NULL DEFAULT 'chat',
     text text COLLATE "C" NOT NULL,
     blocks text COLLATE "C",
-    -- The sent form: the exact blocks that were sent to the model.
+    -- The sent form: the content blocks exactly as the model got them.
     sent text COLLATE "C",
     tools text COLLATE "C",
     tool_name text COLLATE "C",
     external_id text COLLATE "C",
-    -- The platform's id of the answer as it was posted.
+    -- The platform's id of the posted answer.
     posted_id text COLLATE "C",
     sender_id text COLLATE "C",
     sender_name text COLLATE "C",
@@ -198,7 +199,7 @@ CREATE TABLE messages (
     origin text COLLATE "C" NOT NULL DEFAULT 'typed',
     quoted text COLLATE "C"
 );
--- Its order also serves lists of the messages that are shown, so there is no index for those.
+-- This index also serves lists of shown messages, so they need no index of their own.
 CREATE INDEX messages_by_session ON messages (session_id, id);
 CREATE UNIQUE INDEX messages_external ON messages (address_id, external_id) WHERE external_id IS NOT NULL;
 CREATE INDEX messages_posted ON messages (address_id, posted_id) WHERE posted_id IS NOT NULL;
@@ -216,7 +217,7 @@ CREATE INDEX undone_messages_by_session ON undone_messages (session_id, at);
 CREATE INDEX undone_messages_by_origin ON undone_messages (origin);
 CREATE INDEX undone_messages_by_redo ON undone_messages (redone_by) WHERE redone_by IS NOT NULL;
 
--- How often messages of a session were changed or deleted. See `HistoryCache` in core/store/messages.py.
+-- How often a session's messages were changed or deleted. See `HistoryCache` in core/store/messages.py.
 CREATE TABLE history_changes (
     session_id bigint PRIMARY KEY REFERENCES sessions (id) ON DELETE CASCADE,
     changes bigint NOT NULL
@@ -252,9 +253,9 @@ CREATE TABLE tool_calls (
 CREATE TABLE thumbs (
     message_id bigint NOT NULL,
     account text COLLATE "C" NOT NULL,
-    -- 1: up, -1: down, 0: removed.
+    -- 1 is up, -1 is down, and 0 is removed.
     verdict bigint NOT NULL,
-    -- The ids of the facts that the person has judged with it.
+    -- The ids of the facts that the person has judged with this thumb.
     facts text COLLATE "C" NOT NULL DEFAULT '[]',
     at double precision NOT NULL,
     PRIMARY KEY (message_id, account)
@@ -274,7 +275,7 @@ END $$;
 CREATE TRIGGER thumb_deleted_with_message AFTER DELETE ON messages
 FOR EACH ROW EXECUTE FUNCTION thumb_deleted_with_message();
 
--- Inbox and outbox. `outbox.address` is the key of an address. Dead letters are updates that couldn't be handled.
+-- Inbox and outbox. `outbox.address` is the key of an address. Dead letters are updates that Mneme couldn't handle.
 
 CREATE TABLE raw_updates (
     platform text COLLATE "C" NOT NULL,
@@ -295,7 +296,7 @@ CREATE TABLE inbox (
     UNIQUE (address_id, external_id)
 );
 
--- Events that were answered, so that they aren't answered again if the platform repeats them.
+-- Answered events. If the platform repeats one, it isn't answered again.
 CREATE TABLE answered_events (
     address_id bigint NOT NULL REFERENCES addresses (id),
     external_id text COLLATE "C" NOT NULL,
@@ -319,13 +320,14 @@ CREATE TABLE outbox (
     done_at double precision,
     dead_at double precision,
     error text COLLATE "C",
-    -- Why the platform takes no message for the chat. See `core.errors.ChatRefused`.
+    -- Why the platform refuses messages to the chat. See `core.errors.ChatRefused`.
     cause text COLLATE "C" NOT NULL DEFAULT ''
 );
 CREATE INDEX outbox_open ON outbox (address, id) WHERE done_at IS NULL AND dead_at IS NULL AND payload IS NOT NULL;
 CREATE INDEX outbox_done ON outbox (done_at) WHERE done_at IS NOT NULL;
 
--- Buttons and questions. `outbox_key` names the outbox item that asks a question, `taker` what has answered it.
+-- Buttons and questions. `outbox_key` is the outbox item that asks a question, and `taker` is the message or press that
+-- answers it.
 CREATE TABLE actions (
     id text COLLATE "C" PRIMARY KEY,
     scope_id bigint NOT NULL REFERENCES scopes (id),
@@ -352,7 +354,7 @@ CREATE TABLE jobs (
     text text COLLATE "C" NOT NULL,
     is_prompt boolean NOT NULL DEFAULT FALSE,
     zone text COLLATE "C" NOT NULL,
-    -- A cron line that no recurrence of RFC 5545 expresses. Other schedules are in `recurrences` or `at`.
+    -- A cron line that no recurrence of RFC 5545 can express. Other schedules are in `recurrences` or `at`.
     cron text COLLATE "C",
     every_s bigint,
     start_at double precision,
@@ -371,7 +373,7 @@ CREATE INDEX jobs_by_scope ON jobs (scope_id) WHERE ended_at IS NULL;
 CREATE INDEX jobs_by_creation ON jobs (created_at);
 CREATE INDEX jobs_by_due ON jobs (next_at) WHERE ended_at IS NULL AND paused_at IS NULL;
 
--- Changes to curated notes and skills, and changes that wait for a confirmation.
+-- Changes to notes and skills, and changes that wait for a confirmation.
 
 CREATE TABLE note_changes (
     id bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
@@ -405,9 +407,9 @@ CREATE TABLE pending_notes (
     is_written boolean NOT NULL DEFAULT FALSE,
     began_at double precision NOT NULL,
     at double precision NOT NULL,
-    -- A draft of the curator.
+    -- Whether the change is a draft of the curator.
     is_draft boolean NOT NULL DEFAULT FALSE,
-    -- A note that the helper model hasn't compared yet with what was typed.
+    -- Whether the helper model must still compare the change with the typed text.
     is_proposed boolean NOT NULL DEFAULT FALSE
 );
 CREATE INDEX pending_notes_by_scope ON pending_notes (scope_id, id);
@@ -419,15 +421,15 @@ CREATE TABLE unfinished_changes (
     call_id text COLLATE "C"
 );
 
--- Up to which change the curator has reviewed the notes and facts of a scope, and until when it is paused.
+-- The last change of a scope that the curator has reviewed, and the time until which it is paused.
 CREATE TABLE note_reviews (
     scope_id bigint PRIMARY KEY REFERENCES scopes (id),
     watermark bigint,
     paused_until double precision NOT NULL DEFAULT 0
 );
 
--- When the memory of a private scope was last reviewed, and up to which message. `rejections` has digests of the changes
--- that the person has rejected, so no review proposes them again.
+-- When the memory of a private scope was last reviewed, and the last reviewed message. `rejections` has digests of the
+-- changes that the person rejected, so no review proposes them again.
 CREATE TABLE memory_reviews (
     scope_id bigint PRIMARY KEY REFERENCES scopes (id),
     message_id bigint NOT NULL,
@@ -460,7 +462,7 @@ CREATE TABLE erasures (
     list text COLLATE "C" NOT NULL
 );
 
--- Model calls with their cost, and what has changed the prefix of a session since its last call.
+-- Model calls with their tokens, and the reason why a session's prefix has changed since its last call.
 
 CREATE TABLE model_calls (
     id bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
@@ -480,7 +482,7 @@ CREATE TABLE model_calls (
     reply_id text COLLATE "C",
     account text COLLATE "C",
     turns bigint NOT NULL DEFAULT 0,
-    -- Made by the model's server, at a price of their own.
+    -- Searches by the model's server, which have a price of their own.
     web_searches bigint NOT NULL DEFAULT 0
 );
 CREATE INDEX model_calls_by_scope ON model_calls (scope_id, at);
@@ -502,8 +504,8 @@ CREATE TABLE sync_watermarks (
 
 -- The text indexes. Python computes their words and terms, the same as for SQLite.
 
--- A row for each shown message. `words` has its words with their positions, and each word once more as "7xword" with the
--- id of its scope. A word that occurs at least twice or four times is also "7xword+2" or "7xword+4".
+-- One row per shown message. `words` has its words with their positions, and each word again as "7xword" with the id of
+-- its scope. A word that occurs at least twice or four times is also stored as "7xword+2" or "7xword+4".
 CREATE TABLE message_index (
     scope_id bigint NOT NULL,
     message_id bigint NOT NULL,
@@ -514,7 +516,7 @@ CREATE TABLE message_index (
 DO $$
 BEGIN
     FOR number IN 0..15 LOOP
-        -- The column with the words is stored apart from the row, so a search reads fewer pages.
+        -- This column is stored apart from the row, so a search reads fewer pages.
         EXECUTE format(
             'CREATE TABLE message_index_%s PARTITION OF message_index FOR VALUES WITH (MODULUS 16, REMAINDER %s)'
             ' WITH (toast_tuple_target = 128)', number, number
@@ -555,8 +557,9 @@ BEGIN
 END $$;
 CREATE TRIGGER chunk_counted_after_delete AFTER DELETE ON chunks
 FOR EACH ROW EXECUTE FUNCTION chunk_counted_after_delete();
--- A row for each indexed chunk. `terms` has each term with the id of its scope, such as "7xferry". A term that occurs at
--- least twice or four times is also "7xferry+2" or "7xferry+4", so the index alone tells how often it occurs, roughly.
+-- One row per indexed chunk. `terms` has each term with the id of its scope, such as "7xferry". A term that occurs at
+-- least twice or four times is also stored as "7xferry+2" or "7xferry+4", so the index alone shows roughly how often it
+-- occurs.
 CREATE TABLE chunk_index (
     scope_id bigint NOT NULL,
     chunk_id bigint NOT NULL,
@@ -576,7 +579,7 @@ BEGIN
 END $$;
 CREATE INDEX chunk_index_by_term ON chunk_index USING gin (terms) WITH (fastupdate = off);
 
--- The number of chunks of a scope that contain a term, as it is indexed, also with its marks.
+-- The number of a scope's chunks that contain an indexed term, with or without a mark.
 CREATE TABLE chunk_vocabulary (
     scope_id bigint NOT NULL,
     term text COLLATE "C" NOT NULL,
@@ -624,8 +627,9 @@ END $$;
 CREATE TRIGGER chunk_terms_counted_after_delete AFTER DELETE ON chunk_index
 REFERENCING OLD TABLE AS removed FOR EACH STATEMENT EXECUTE FUNCTION chunk_terms_counted_after_delete();
 
--- Python computes the words of the index, so triggers only take rows out of it and note what must be indexed. The end of
--- the same transaction indexes it (`index_noted_messages` in text_index.py). While index_stale is set, they do nothing.
+-- Python computes the indexed words, so triggers only remove rows from the index and note the messages to index. The
+-- end of the same transaction indexes them (`index_noted_messages` in indexing.py). While index_stale is set, the
+-- triggers do nothing.
 CREATE TABLE messages_to_index (
     message_id bigint PRIMARY KEY
 );
@@ -692,8 +696,8 @@ CREATE TRIGGER vector_deleted_after_update AFTER UPDATE OF text, kind, sender_na
 FOR EACH ROW EXECUTE FUNCTION vector_deleted_after_update();
 
 -- Facts: statements about people and things, their history and their text index. When a message is edited or deleted,
--- the facts that were learned from it are deleted. A fact that was reworded since then stays, without the words of the
--- message.
+-- the facts that were learned from it are deleted. A fact that was reworded since then stays, but the words of the
+-- message are deleted from its history.
 
 CREATE TABLE facts (
     id bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
@@ -756,7 +760,7 @@ CREATE INDEX fact_changes_by_fact ON fact_changes (fact_id);
 CREATE INDEX fact_changes_by_scope ON fact_changes (scope_id, id);
 CREATE INDEX fact_changes_by_message ON fact_changes (message_id) WHERE message_id IS NOT NULL;
 
--- Up to which message of a session facts were extracted, and messages that must be read again.
+-- The last message of a session that was read for facts, and the messages that must be read again.
 CREATE TABLE fact_watermarks (
     session_id bigint PRIMARY KEY REFERENCES sessions (id) ON DELETE CASCADE,
     message_id bigint NOT NULL
@@ -764,8 +768,8 @@ CREATE TABLE fact_watermarks (
 CREATE TABLE fact_rereads (
     message_id bigint PRIMARY KEY
 );
--- A row for each term of a fact. `weight` is how often the fact contains it; hints count less. People have few facts, so
--- this is small.
+-- One row per term of a fact. `weight` is how often the fact contains it; hints count less. The table is small, because
+-- people have few facts.
 CREATE TABLE fact_terms (
     scope_id bigint NOT NULL,
     term text COLLATE "C" NOT NULL,
@@ -801,7 +805,7 @@ END $$;
 CREATE TRIGGER fact_parts_deleted_before_delete BEFORE DELETE ON facts
 FOR EACH ROW EXECUTE FUNCTION fact_parts_deleted_before_delete();
 
--- A fact that another one has closed is closed by that one's successor, or open again.
+-- If a fact that closed another one is deleted, the other one is closed by its successor, or becomes open again.
 CREATE FUNCTION fact_reopened_after_delete() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     closed_id bigint;
@@ -865,9 +869,9 @@ END $$;
 CREATE TRIGGER fact_deleted_with_undone_message AFTER UPDATE OF kind ON messages
 FOR EACH ROW WHEN ('undone' IN (OLD.kind, NEW.kind)) EXECUTE FUNCTION fact_deleted_with_undone_message();
 
--- The files that people send. `files` has one row for each content, by the SHA-256 of its bytes, which are in the home.
--- `message_files` has one row for each file of a message: several messages may have the same content.
--- `file_parts` has the text of a file in parts, such as pages, with an index. See core/store/media/files.py.
+-- The files that people send. `files` has one row per content, under the SHA-256 of its bytes, which are in the home.
+-- `message_files` has one row per file of a message. Several messages may have the same content. `file_parts` has the
+-- text of a file in parts, such as pages, with an index. See core/store/media/files.py.
 
 CREATE TABLE files (
     hash text COLLATE "C" PRIMARY KEY,
@@ -895,7 +899,7 @@ CREATE TABLE message_files (
     size bigint,
     reference text COLLATE "C",
     hash text COLLATE "C",
-    -- Why the file isn't kept, as a sentence.
+    -- Why the file isn't stored, as a sentence.
     problem text COLLATE "C" NOT NULL DEFAULT '',
     at double precision NOT NULL,
     UNIQUE (address_id, external_id, position)
@@ -919,7 +923,7 @@ CREATE TABLE file_index (
 );
 CREATE INDEX file_index_by_term ON file_index USING gin (terms) WITH (fastupdate = off);
 
--- Contents that no message has any more. Their bytes are deleted from the home.
+-- Contents that no message uses any more. Their bytes are then deleted from the home.
 CREATE TABLE file_removals (
     hash text COLLATE "C" PRIMARY KEY
 );

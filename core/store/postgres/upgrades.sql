@@ -1,5 +1,5 @@
--- The steps from each earlier version of the schema to the next one. A section begins with the version to which it leads.
--- schema.py runs the missing sections, then functions.sql, in one transaction.
+-- The steps from each earlier version of the schema to the next one. Each section begins with the version that it leads
+-- to. schema.py runs the missing sections, then functions.sql, in one transaction.
 
 -- version 2
 -- JSON with the escape \u0000: only functions.sql has changed.

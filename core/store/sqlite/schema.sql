@@ -1,7 +1,7 @@
--- The schema of state.db, drawn in one place. A new home gets it at once; upgrade.py brings homes of earlier versions to
--- it. After a change here, add a section to earlier.sql. Times are REAL seconds since 1970 UTC. An upgrade adds columns at
--- the end of a table, so they stand at the end here, too.
--- $$shown is the condition that people may see a message; $$scope begins the word that names a scope.
+-- The whole schema of state.db. A new home gets it at once, and upgrade.py upgrades homes of earlier versions to it.
+-- After a change here, add a section to earlier.sql. Times are REAL seconds since 1970 UTC. An upgrade adds columns at
+-- the end of a table, so add them at the end here, too. $$shown is the condition that people may see a message. $$scope
+-- is the beginning of the word that marks a scope.
 
 -- Visibility: scopes, groups with a new id, people with their accounts, pairing codes, links between accounts.
 
@@ -15,7 +15,7 @@ CREATE TABLE scopes (
     key TEXT NOT NULL UNIQUE
 );
 
--- The present scope of a group whose chat id has changed, or that the owner has given up.
+-- The current scope of a group whose chat id has changed, or that is no longer the owner's own.
 CREATE TABLE group_scopes (
     key TEXT PRIMARY KEY,
     scope_key TEXT NOT NULL
@@ -30,7 +30,7 @@ CREATE TABLE accounts (
     platform TEXT NOT NULL,
     user_id TEXT NOT NULL,
     person_id INTEGER NOT NULL REFERENCES people (id),
-    -- Where it was said that the account is the owner's: "settings" or "cli"; "revoked" if it no longer is.
+    -- Why the account is the owner's: "settings" or "cli". "revoked" if it no longer is.
     owner_source TEXT,
     name TEXT NOT NULL DEFAULT '',
     admitted_at REAL,
@@ -41,7 +41,8 @@ CREATE TABLE accounts (
 ) WITHOUT ROWID;
 CREATE INDEX accounts_by_person ON accounts (person_id);
 
--- Groups that belong to the owner alone. With is_past, the group used to: its messages of that time stay the owner's.
+-- Groups that are the owner's own. With is_past, the group was in the past, and its messages of that time stay the
+-- owner's.
 CREATE TABLE owner_groups (
     scope_key TEXT PRIMARY KEY,
     is_past INTEGER NOT NULL DEFAULT 0
@@ -55,7 +56,7 @@ CREATE TABLE pairings (
     created_at REAL NOT NULL,
     expires_at REAL NOT NULL,
     used_at REAL,
-    -- The message that a stranger sent, which is answered once they are approved.
+    -- A stranger's message, which is answered after their approval.
     inbound TEXT
 ) WITHOUT ROWID;
 
@@ -79,7 +80,7 @@ CREATE TABLE links (
 );
 CREATE INDEX links_by_expiry ON links (expires_at);
 
--- Scopes that were visible together until an account was unlinked, with the erasure epoch of that moment.
+-- Scopes that were visible together until an account was unlinked, and the erasure epoch at that time.
 CREATE TABLE scope_detachments (
     epoch INTEGER PRIMARY KEY,
     scopes TEXT NOT NULL
@@ -107,7 +108,7 @@ CREATE TABLE chat_settings (
     roles TEXT NOT NULL DEFAULT '[]',
     retention_days INTEGER,
     server TEXT,
-    -- When the group was told what is kept, and its strangers that they aren't answered.
+    -- When Mneme told the group what it stores, and told strangers that it doesn't answer them.
     introduced_at REAL,
     refused_at REAL
 ) WITHOUT ROWID;
@@ -135,13 +136,13 @@ CREATE TABLE sessions (
     external_id TEXT,
     parent_id INTEGER REFERENCES sessions (id),
     root_id INTEGER,
-    -- The messages of the parent that this session sends, too: from the first id on, and before the second one.
+    -- The messages of the parent that this session also sends: from the first id until before the second one.
     parent_from INTEGER,
     parent_until INTEGER NOT NULL DEFAULT 0,
     title TEXT,
     model TEXT NOT NULL DEFAULT '',
     system_prompt TEXT NOT NULL DEFAULT '',
-    -- The keys of the scopes from which the system prompt was written.
+    -- The keys of the scopes whose contents the system prompt may contain.
     visible_scopes TEXT NOT NULL DEFAULT '[]',
     started_at REAL NOT NULL,
     last_at REAL NOT NULL,
@@ -149,7 +150,7 @@ CREATE TABLE sessions (
     end_reason TEXT,
     message_count INTEGER NOT NULL DEFAULT 0,
     is_delegated INTEGER NOT NULL DEFAULT 0,
-    -- The first and last message of the first exchange, which compression doesn't remove.
+    -- The first and last message of the first exchange, which a compression keeps.
     head_from INTEGER,
     head_until INTEGER
 );
@@ -168,12 +169,12 @@ CREATE TABLE messages (
     kind TEXT NOT NULL DEFAULT 'chat',
     text TEXT NOT NULL,
     blocks TEXT,
-    -- The sent form: the exact blocks that were sent to the model.
+    -- The sent form: the content blocks exactly as the model got them.
     sent TEXT,
     tools TEXT,
     tool_name TEXT,
     external_id TEXT,
-    -- The platform's id of the answer as it was posted.
+    -- The platform's id of the posted answer.
     posted_id TEXT,
     sender_id TEXT,
     sender_name TEXT,
@@ -183,7 +184,7 @@ CREATE TABLE messages (
     origin TEXT NOT NULL DEFAULT 'typed',
     quoted TEXT
 );
--- Its order also serves lists of the messages that are shown, so there is no index for those.
+-- This index also serves lists of shown messages, so they need no index of their own.
 CREATE INDEX messages_by_session ON messages (session_id, id);
 CREATE UNIQUE INDEX messages_external ON messages (address_id, external_id) WHERE external_id IS NOT NULL;
 CREATE INDEX messages_posted ON messages (address_id, posted_id) WHERE posted_id IS NOT NULL;
@@ -201,7 +202,7 @@ CREATE INDEX undone_messages_by_session ON undone_messages (session_id, at);
 CREATE INDEX undone_messages_by_origin ON undone_messages (origin);
 CREATE INDEX undone_messages_by_redo ON undone_messages (redone_by) WHERE redone_by IS NOT NULL;
 
--- How often messages of a session were changed or deleted. See `HistoryCache` in core/store/messages.py.
+-- How often a session's messages were changed or deleted. See `HistoryCache` in core/store/messages.py.
 CREATE TABLE history_changes (
     session_id INTEGER PRIMARY KEY REFERENCES sessions (id) ON DELETE CASCADE,
     changes INTEGER NOT NULL
@@ -230,9 +231,9 @@ CREATE TABLE tool_calls (
 CREATE TABLE thumbs (
     message_id INTEGER NOT NULL,
     account TEXT NOT NULL,
-    -- 1: up, -1: down, 0: removed.
+    -- 1 is up, -1 is down, and 0 is removed.
     verdict INTEGER NOT NULL,
-    -- The ids of the facts that the person has judged with it.
+    -- The ids of the facts that the person has judged with this thumb.
     facts TEXT NOT NULL DEFAULT '[]',
     at REAL NOT NULL,
     PRIMARY KEY (message_id, account)
@@ -246,7 +247,7 @@ BEGIN
     DELETE FROM thumbs WHERE message_id = OLD.id;
 END;
 
--- Inbox and outbox. `outbox.address` is the key of an address. Dead letters are updates that couldn't be handled.
+-- Inbox and outbox. `outbox.address` is the key of an address. Dead letters are updates that Mneme couldn't handle.
 
 CREATE TABLE raw_updates (
     platform TEXT NOT NULL,
@@ -267,7 +268,7 @@ CREATE TABLE inbox (
     UNIQUE (address_id, external_id)
 );
 
--- Events that were answered, so that they aren't answered again if the platform repeats them.
+-- Answered events. If the platform repeats one, it isn't answered again.
 CREATE TABLE answered_events (
     address_id INTEGER NOT NULL REFERENCES addresses (id),
     external_id TEXT NOT NULL,
@@ -291,13 +292,14 @@ CREATE TABLE outbox (
     done_at REAL,
     dead_at REAL,
     error TEXT,
-    -- Why the platform takes no message for the chat. See `core.errors.ChatRefused`.
+    -- Why the platform refuses messages to the chat. See `core.errors.ChatRefused`.
     cause TEXT NOT NULL DEFAULT ''
 );
 CREATE INDEX outbox_open ON outbox (address, id) WHERE done_at IS NULL AND dead_at IS NULL AND payload IS NOT NULL;
 CREATE INDEX outbox_done ON outbox (done_at) WHERE done_at IS NOT NULL;
 
--- Buttons and questions. `outbox_key` names the outbox item that asks a question, `taker` what has answered it.
+-- Buttons and questions. `outbox_key` is the outbox item that asks a question, and `taker` is the message or press that
+-- answers it.
 CREATE TABLE actions (
     id TEXT PRIMARY KEY,
     scope_id INTEGER NOT NULL REFERENCES scopes (id),
@@ -324,7 +326,7 @@ CREATE TABLE jobs (
     text TEXT NOT NULL,
     is_prompt INTEGER NOT NULL DEFAULT 0,
     zone TEXT NOT NULL,
-    -- A cron line that no recurrence of RFC 5545 expresses. Other schedules are in `recurrences` or `at`.
+    -- A cron line that no recurrence of RFC 5545 can express. Other schedules are in `recurrences` or `at`.
     cron TEXT,
     every_s INTEGER,
     start_at REAL,
@@ -343,7 +345,7 @@ CREATE INDEX jobs_by_scope ON jobs (scope_id) WHERE ended_at IS NULL;
 CREATE INDEX jobs_by_creation ON jobs (created_at);
 CREATE INDEX jobs_by_due ON jobs (next_at) WHERE ended_at IS NULL AND paused_at IS NULL;
 
--- Changes to curated notes and skills, and changes that wait for a confirmation.
+-- Changes to notes and skills, and changes that wait for a confirmation.
 
 CREATE TABLE note_changes (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -377,9 +379,9 @@ CREATE TABLE pending_notes (
     is_written INTEGER NOT NULL DEFAULT 0,
     began_at REAL NOT NULL,
     at REAL NOT NULL,
-    -- A draft of the curator.
+    -- Whether the change is a draft of the curator.
     is_draft INTEGER NOT NULL DEFAULT 0,
-    -- A note that the helper model hasn't compared yet with what was typed.
+    -- Whether the helper model must still compare the change with the typed text.
     is_proposed INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX pending_notes_by_scope ON pending_notes (scope_id, id);
@@ -391,15 +393,15 @@ CREATE TABLE unfinished_changes (
     call_id TEXT
 );
 
--- Up to which change the curator has reviewed the notes and facts of a scope, and until when it is paused.
+-- The last change of a scope that the curator has reviewed, and the time until which it is paused.
 CREATE TABLE note_reviews (
     scope_id INTEGER PRIMARY KEY REFERENCES scopes (id),
     watermark INTEGER,
     paused_until REAL NOT NULL DEFAULT 0
 );
 
--- When the memory of a private scope was last reviewed, and up to which message. `rejections` has digests of the changes
--- that the person has rejected, so no review proposes them again.
+-- When the memory of a private scope was last reviewed, and the last reviewed message. `rejections` has digests of the
+-- changes that the person rejected, so no review proposes them again.
 CREATE TABLE memory_reviews (
     scope_id INTEGER PRIMARY KEY REFERENCES scopes (id),
     message_id INTEGER NOT NULL,
@@ -432,7 +434,7 @@ CREATE TABLE erasures (
     list TEXT NOT NULL
 ) WITHOUT ROWID;
 
--- Model calls with their cost, and what has changed the prefix of a session since its last call.
+-- Model calls with their tokens, and the reason why a session's prefix has changed since its last call.
 
 CREATE TABLE model_calls (
     id INTEGER PRIMARY KEY,
@@ -452,7 +454,7 @@ CREATE TABLE model_calls (
     reply_id TEXT,
     account TEXT,
     turns INTEGER NOT NULL DEFAULT 0,
-    -- Made by the model's server, at a price of their own.
+    -- Searches by the model's server, which have a price of their own.
     web_searches INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX model_calls_by_scope ON model_calls (scope_id, at);
@@ -472,8 +474,8 @@ CREATE TABLE sync_watermarks (
     PRIMARY KEY (provider, subject)
 ) WITHOUT ROWID;
 
--- The text indexes. They have external content: the views return exactly the indexed text, because FTS5 needs it to
--- delete a row.
+-- The text indexes. They have external content: to delete a row, FTS5 needs the indexed text, which the views return
+-- unchanged.
 
 CREATE VIEW messages_words AS
 SELECT messages.id AS id, indexed_words(messages.text) AS text, indexed_words(messages.tools) AS tools,
@@ -525,16 +527,16 @@ CREATE VIRTUAL TABLE chunks_fts USING fts5(
     tokenize = "unicode61 remove_diacritics 0 categories 'L* N* Co Mn Mc'"
 );
 CREATE VIRTUAL TABLE chunk_vocabulary USING fts5vocab('chunks_fts', 'row');
--- Writing a message merges no segments, unless there are 8. Maintenance merges them, two at a time, because a search
--- looks up each word in each segment, and for a person with 50 chats each word in each chat.
+-- Storing a message merges segments only if there are 8. Maintenance merges two at a time, because a search looks up
+-- each word in each segment and, for a person with 50 chats, in each chat.
 INSERT INTO messages_fts (messages_fts, rank) VALUES ('automerge', 0);
 INSERT INTO messages_fts (messages_fts, rank) VALUES ('usermerge', 2);
 INSERT INTO messages_fts (messages_fts, rank) VALUES ('crisismerge', 8);
 INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('automerge', 0);
 INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('usermerge', 2);
 INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('crisismerge', 8);
--- FTS5 collects changes in an eighth of the default memory. After an import, FTS5 keeps a hash table of the full size,
--- even though the table is empty. Scanning it took a tenth of the time that it takes to store a message.
+-- FTS5 collects changes in an eighth of the default memory. With the default, it keeps a hash table of the full size
+-- after an import. Scanning the empty table took a tenth of the time of storing a message.
 INSERT INTO messages_fts (messages_fts, rank) VALUES ('hashsize', 131072);
 INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('hashsize', 131072);
 INSERT INTO state_meta (key, value) VALUES ('index_version', '$version');
@@ -546,7 +548,7 @@ BEGIN
     INSERT INTO messages_fts (rowid, text, tools, scope)
     SELECT id, text, tools, scope FROM messages_words WHERE id = NEW.id;
 END;
--- Before a message is changed or deleted, it leaves the indexes, and its chunk is marked to be indexed again.
+-- Before a message is changed or deleted, it is removed from the indexes, and its chunk is marked to be indexed again.
 CREATE TRIGGER message_unindexed_before_delete BEFORE DELETE ON messages
 WHEN OLD.kind = 'chat' AND NOT EXISTS (SELECT 1 FROM state_meta WHERE key = 'index_stale')
 BEGIN
@@ -603,8 +605,8 @@ BEGIN
 END;
 
 -- Facts: statements about people and things, their history and their text index. When a message is edited or deleted,
--- the facts that were learned from it are deleted. A fact that was reworded since then stays, without the words of the
--- message.
+-- the facts that were learned from it are deleted. A fact that was reworded since then stays, but the words of the
+-- message are deleted from its history.
 
 CREATE TABLE facts (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -667,7 +669,7 @@ CREATE INDEX fact_changes_by_fact ON fact_changes (fact_id);
 CREATE INDEX fact_changes_by_scope ON fact_changes (scope_id, id);
 CREATE INDEX fact_changes_by_message ON fact_changes (message_id) WHERE message_id IS NOT NULL;
 
--- Up to which message of a session facts were extracted, and messages that must be read again.
+-- The last message of a session that was read for facts, and the messages that must be read again.
 CREATE TABLE fact_watermarks (
     session_id INTEGER PRIMARY KEY REFERENCES sessions (id) ON DELETE CASCADE,
     message_id INTEGER NOT NULL
@@ -698,7 +700,7 @@ BEGIN
     DELETE FROM fact_changes WHERE fact_id = OLD.id;
     DELETE FROM facts_fts WHERE rowid = OLD.id;
 END;
--- A fact that another one has closed is closed by that one's successor, or open again.
+-- If a fact that closed another one is deleted, the other one is closed by its successor, or becomes open again.
 CREATE TRIGGER fact_reopened_after_delete AFTER DELETE ON facts
 BEGIN
     UPDATE facts SET closed_by = OLD.closed_by, valid_to = COALESCE(OLD.valid_to, valid_to)
@@ -739,9 +741,9 @@ BEGIN
     SELECT NEW.id WHERE NEW.role = 'user' AND NEW.kind = 'chat' AND NEW.text <> '';
 END;
 
--- The files that people send. `files` has one row for each content, by the SHA-256 of its bytes, which are in the home.
--- `message_files` has one row for each file of a message: several messages may have the same content.
--- `file_parts` has the text of a file in parts, such as pages, with an index. See core/store/media/files.py.
+-- The files that people send. `files` has one row per content, under the SHA-256 of its bytes, which are in the home.
+-- `message_files` has one row per file of a message. Several messages may have the same content. `file_parts` has the
+-- text of a file in parts, such as pages, with an index. See core/store/media/files.py.
 
 CREATE TABLE files (
     hash TEXT PRIMARY KEY,
@@ -769,7 +771,7 @@ CREATE TABLE message_files (
     size INTEGER,
     reference TEXT,
     hash TEXT,
-    -- Why the file isn't kept, as a sentence.
+    -- Why the file isn't stored, as a sentence.
     problem TEXT NOT NULL DEFAULT '',
     at REAL NOT NULL,
     UNIQUE (address_id, external_id, position)
@@ -790,7 +792,7 @@ CREATE VIRTUAL TABLE files_fts USING fts5(
     terms, tokenize = "unicode61 remove_diacritics 0 categories 'L* N* Co Mn Mc'"
 );
 
--- Contents that no message has any more. Their bytes are deleted from the home.
+-- Contents that no message uses any more. Their bytes are then deleted from the home.
 CREATE TABLE file_removals (
     hash TEXT PRIMARY KEY
 ) WITHOUT ROWID;
@@ -820,5 +822,5 @@ BEGIN
     DELETE FROM files WHERE hash = OLD.hash;
 END;
 
--- The key of the record of erasures. See `core.store.erasure.epoch.JOURNAL_META_KEY`.
+-- The key of the erasure journal. See `core.store.erasure.epoch.JOURNAL_META_KEY`.
 INSERT INTO state_meta (key, value) VALUES ('erasure_key', lower(hex(randomblob(32))));
