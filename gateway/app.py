@@ -79,7 +79,7 @@ from gateway.commands.skills import SkillCommands
 from gateway.commands.status import StatusCommands, UsageCommands
 from gateway.commands.time_settings import TimeCommands
 from gateway.commands.undo import UndoCommands
-from gateway.delivery import Delivery, DeliveryWords, ReplyFactory, memory_reply
+from gateway.delivery import Delivery, DeliveryWords, ReplyFactory, create_memory_reply
 from gateway.failures import BatchSteps, Failures
 from gateway.media.thumbs import ThumbReader
 from gateway.media.voice import VoiceCommands
@@ -180,7 +180,7 @@ async def build_message_path(
     intake = services.create_intake(platforms)
     await asyncio.to_thread(services.media_folder.remove_unfinished)
     media = MediaBlocks(intake, settings.media)
-    chat_model = _meter(services, model, media)
+    chat_model = _wrap_model(services, model, media)
     helper_model = await _build_helper(services, helper, media)
     # Only a client of a server can fetch window sizes. `getattr` recognizes such a client without
     # an import of its class, which would load 40 MB even without a model.
@@ -366,7 +366,7 @@ async def _build_helper(
     options = services.settings.model
     await services.helper_choices.load()
     helper_model = HelperModel(helper, options, services.helper_choices, services.clock)
-    return _meter(services, helper_model, media)
+    return _wrap_model(services, helper_model, media)
 
 
 def _build_reviewer(services: Services, helper: Model | None) -> MemoryReviewer | None:
@@ -392,7 +392,7 @@ def _build_reviewer(services: Services, helper: Model | None) -> MemoryReviewer 
     )
 
 
-def _meter(services: Services, model: Model, media: MediaBlocks) -> MeteredModel:
+def _wrap_model(services: Services, model: Model, media: MediaBlocks) -> MeteredModel:
     """Wrap a model so that its usage is logged and limited, and pictures are added to requests."""
     return MeteredModel(
         model,
@@ -448,7 +448,7 @@ def _build_memory(
             helper_name,
             services.owner_notices.notify_closing,
         )
-        search = FactSearch(services.facts, _fact_ranking(settings), services.zone)
+        search = FactSearch(services.facts, _create_fact_ranking(settings), services.zone)
         builtins.append(FactsProvider(services.facts, search, reader, evidence))
 
     externals, problems = load_providers(settings)
@@ -489,7 +489,7 @@ def _build_verifier(
     )
 
 
-def _fact_ranking(settings: Settings) -> FactRanking:
+def _create_fact_ranking(settings: Settings) -> FactRanking:
     """Build the ranking of facts from settings such as `memory.project_half_life_days`."""
     kinds: tuple[FactKind, ...] = ("project", "episode", "working")
     half_lives = {kind: getattr(settings.memory, f"{kind}_half_life_days") for kind in kinds}
@@ -605,7 +605,7 @@ def _build_delivery(services: Services, memory: MemoryManager, wakeup: asyncio.E
     """Build the `Delivery` that sends answers to platforms and turns to memory services."""
     replies: dict[str, ReplyFactory] = {}
     if memory.externals:
-        replies[MEMORY] = lambda address, reply_to: memory_reply(memory)
+        replies[MEMORY] = lambda address, reply_to: create_memory_reply(memory)
 
     return Delivery(
         services.inbox,

@@ -337,10 +337,10 @@ class Delivery:
 
         now = self._clock.now()
         if is_refusal:
-            delay = _refusal_delay(outbox_item, error)
+            delay = _compute_refusal_delay(outbox_item, error)
         else:
             since = self._waiting_since.setdefault(outbox_item.key, now)
-            delay = _outage_delay(now - since, error)
+            delay = _compute_outage_delay(now - since, error)
         next_at = now + delay
         _log.info(
             "not delivered yet",
@@ -476,7 +476,7 @@ class Delivery:
         except DeliveryError as error:
             _log.info("not told", address=inbound.address.key, error=str(error))
 
-    async def tell_unstored(self, address: Address, answer: Answer) -> bool:
+    async def notify_unstored(self, address: Address, answer: Answer) -> bool:
         """Send a notice that can't be stored. Return whether it was sent. Failures are logged."""
         if address.platform not in self._replies:
             return False
@@ -553,7 +553,7 @@ def _is_refusal(error: MnemeError) -> bool:
     return not error.is_unreachable and error.retry_after_s is None
 
 
-def _refusal_delay(outbox_item: OutboxItem, error: MnemeError) -> timedelta:
+def _compute_refusal_delay(outbox_item: OutboxItem, error: MnemeError) -> timedelta:
     """Return the delay after a rejection: 1, 2, 4, 8 seconds and so on, up to a maximum.
 
     If the platform asks for a longer delay, that delay is returned.
@@ -561,10 +561,10 @@ def _refusal_delay(outbox_item: OutboxItem, error: MnemeError) -> timedelta:
     is_memory = outbox_item.kind == "memory"
     max_delay_s = MAX_MEMORY_DELAY_S if is_memory else MAX_RETRY_DELAY_S
     delay_s = min(2.0**outbox_item.attempts, max_delay_s)
-    return timedelta(seconds=max(delay_s, _requested_delay_s(error)))
+    return timedelta(seconds=max(delay_s, _find_requested_delay_s(error)))
 
 
-def _outage_delay(waiting_time: timedelta, error: MnemeError) -> timedelta:
+def _compute_outage_delay(waiting_time: timedelta, error: MnemeError) -> timedelta:
     """Return the delay after an attempt during an outage.
 
     The delay equals the time that the item has waited so far, so it doubles with each attempt.
@@ -572,17 +572,17 @@ def _outage_delay(waiting_time: timedelta, error: MnemeError) -> timedelta:
     is_uncertain = isinstance(error, DeliveryError) and error.is_uncertain
     max_delay_s = MAX_UNCERTAIN_DELAY_S if is_uncertain else MAX_RETRY_DELAY_S
     delay_s = min(max(waiting_time.total_seconds(), 1.0), max_delay_s)
-    return timedelta(seconds=max(delay_s, _requested_delay_s(error)))
+    return timedelta(seconds=max(delay_s, _find_requested_delay_s(error)))
 
 
-def _requested_delay_s(error: MnemeError) -> float:
+def _find_requested_delay_s(error: MnemeError) -> float:
     """Return the delay that the platform asked for, up to a limit, or 0 if it asked for none."""
     if not isinstance(error, DeliveryError):
         return 0.0
     return min(error.retry_after_s or 0.0, MAX_REQUESTED_DELAY_S)
 
 
-def memory_reply(memory: MemoryManager) -> Reply:
+def create_memory_reply(memory: MemoryManager) -> Reply:
     """Return a reply that sends tasks to a memory service.
 
     The key of the delivery record names the service and the task. The text of the answer contains

@@ -88,10 +88,10 @@ class Failures:
         is_scheduled = isinstance(self._adapters.get(address.platform), Scheduler)
         texts = load_texts(batch.last.inbound.language)
         text = texts.failure_notice(error, incident, is_kept=is_kept, is_scheduled=is_scheduled)
-        is_told = is_scheduled or self._tells_failures(batch.last.inbound)
-        await self.answer_instead(batch, Answer(text=text), is_silent=not is_told)
+        is_sent = is_scheduled or self._reports_failures(batch.last.inbound)
+        await self.answer_instead(batch, Answer(text=text), is_silent=not is_sent)
 
-    def _tells_failures(self, inbound: Inbound) -> bool:
+    def _reports_failures(self, inbound: Inbound) -> bool:
         """Return whether people in this chat are notified of failed answers.
 
         The settings decide this for messages. Failed commands are always reported.
@@ -113,11 +113,11 @@ class Failures:
         """
         event = batch.last
         inbound = event.inbound
-        is_told = event.is_addressed and not is_silent
+        is_sent = event.is_addressed and not is_silent
         scheduler = self._adapters.get(inbound.address.platform)
         if isinstance(scheduler, Scheduler):
             notice = await scheduler.record_failure(inbound.address, answer.text)
-            is_told = notice is not None
+            is_sent = notice is not None
             answer = replace(answer, text=notice or answer.text)
         if inbound.heading:
             answer = replace(answer, text=f"{inbound.heading}\n\n{answer.text}")
@@ -126,32 +126,32 @@ class Failures:
         event.reply_state = ReplyState.ANSWERED
 
         async def store(turn: Turn) -> bool:
-            await self._store_instead(turn, inbound, answer, is_told=is_told)
+            await self._store_instead(turn, inbound, answer, is_sent=is_sent)
             return True
 
         try:
             is_stored = await self._retry_stale_reads(batch, store)
         except StoreError as error:
             _log.error("an answer cannot be stored", address=inbound.address.key, error=error)
-            if is_told:
+            if is_sent:
                 # The rows of buttons can't be stored either.
                 answer = replace(answer, buttons=())
                 await self._delivery.send_unstored(inbound, event.reply, answer, has_begun=True)
             return
-        if is_stored and is_told:
+        if is_stored and is_sent:
             await self._delivery.deliver(batch.outbox_item, event.reply, answer)
         else:
             await event.reply.abandon()
 
     async def _store_instead(
-        self, turn: Turn, inbound: Inbound, answer: Answer, *, is_told: bool
+        self, turn: Turn, inbound: Inbound, answer: Answer, *, is_sent: bool
     ) -> None:
         """Store the messages of a turn with the answer that replaces the model's answer."""
         if inbound.command is None and inbound.kind != "action":
             presser = inbound.account if inbound.is_direct else None
             now = self._agent.clock.now()
             actions = make_button_actions(answer.buttons, turn.scope, presser, now)
-            await self._agent.store_notice(turn, answer if is_told else None, actions)
+            await self._agent.store_notice(turn, answer if is_sent else None, actions)
             return
         text = "[a button]"
         if inbound.command is not None:

@@ -267,7 +267,7 @@ class GatewayProcess:
             services.owner_notices,
             services.clock,
             services.find_private_chat,
-            self._path.delivery.tell_unstored,
+            self._path.delivery.notify_unstored,
             owner_chat if "telegram" in services.settings.platform_tokens else None,
         )
 

@@ -451,7 +451,7 @@ class ConversationQueues:
     def find(self, inbound: Inbound) -> PendingEvent | None:
         """Return the waiting or running message that an edit or a deletion refers to, or None."""
         batches = (queue.batch.events for queue in self._queues.values())
-        for event in chain(*self._waiting_lists(), *batches):
+        for event in chain(*self._list_queues(), *batches):
             message = event.inbound
             if message.kind != "message":
                 continue
@@ -468,13 +468,13 @@ class ConversationQueues:
         """Remove a waiting event from its queue. Events that were merged into it stay queued."""
         event.state = EventState.WITHDRAWN
         event.ready.set()
-        for waiting in list(self._waiting_lists()):
+        for waiting in list(self._list_queues()):
             if event in waiting:
                 waiting.remove(event)
         if event.merged:
             self._enqueue_merged(event.merged)
 
-    def _waiting_lists(self) -> Iterator[MutableSequence[PendingEvent]]:
+    def _list_queues(self) -> Iterator[MutableSequence[PendingEvent]]:
         """Yield all lists that can contain a waiting event."""
         yield from self._held.values()
         for queue in self._queues.values():

@@ -180,7 +180,7 @@ class Scheduler:
         await self.jobs.delay([(job, delays[job.id]) for job in jobs if job.id in delays])
         next_times = list(delays.values())
         due_jobs = [job for job in jobs if job.id not in delays]
-        due_jobs.sort(key=lambda job: _latest_due(job, now))
+        due_jobs.sort(key=lambda job: _find_latest_due(job, now))
         reminders = [job for job in due_jobs if job.text and not job.is_prompt]
         for start in range(0, len(reminders), BATCH_SIZE):
             next_times += await self._remind(reminders[start : start + BATCH_SIZE])
@@ -266,7 +266,7 @@ class Scheduler:
             batch.delays.append((job, quiet_end))
             return
         late = self._render_lateness(job, due_at, now)
-        texts = self._texts_for(job)
+        texts = self._load_texts(job)
         answer = Answer(
             text=texts.REMINDER.format(id=job.id, late=late, text=job.text),
             buttons=assign_button_ids(make_reminder_buttons(texts, job)),
@@ -325,14 +325,14 @@ class Scheduler:
         notice. A brief or a check-in is never paused, and its facts are returned after each
         failure.
         """
-        job = await self.jobs.get(_job_id_of(address))
+        job = await self.jobs.get(_read_job_id(address))
         if job is None:
             return reason
         failures = await self.jobs.count_failure(job.id)
         facts = await self._write_facts(job)
         if facts is not None:
             return f"{reason}\n\n{facts}" if failures == 1 else facts
-        texts = self._texts_for(job)
+        texts = self._load_texts(job)
         if failures == 1:
             return reason if job.ended_at else f"{reason} {texts.JOB_WILL_RETRY}"
         if failures >= MAX_FAILURES and job.paused_at is None and job.ended_at is None:
@@ -369,7 +369,7 @@ class Scheduler:
             )
             self.on_wake()
             return
-        texts = self._texts_for(job)
+        texts = self._load_texts(job)
         question = escape(shorten(job.text, HEADING_CHARS))
         late = self._render_lateness(job, due_at, now)
         heading = texts.QUESTION.format(id=job.id, late=late, text=question)
@@ -382,7 +382,7 @@ class Scheduler:
             # is repeated, but the question isn't admitted again and would never be served.
             sink.serve(entry_id)
 
-    def _texts_for(self, job: Job) -> Texts:
+    def _load_texts(self, job: Job) -> Texts:
         """Return the texts in the language of the job's group or author."""
         if self.languages is None:
             return ENGLISH
@@ -392,7 +392,7 @@ class Scheduler:
         """Return a clause that says how late a job is, or "" if it's on time."""
         if (now - due_at).total_seconds() <= self.late_after_s:
             return ""
-        return self._texts_for(job).describe_lateness(due_at, now, job.schedule.zone)
+        return self._load_texts(job).describe_lateness(due_at, now, job.schedule.zone)
 
     def reply(self, address: Address, reply_to: str | None = None) -> Reply:
         """Return a reply that sends the answer to the chat of a job.
@@ -400,7 +400,7 @@ class Scheduler:
         `address.chat_id` is the number of the job. Sending raises DeliveryError if the job was
         removed, if its author has lost access, or if the platform isn't connected.
         """
-        job_id = _job_id_of(address)
+        job_id = _read_job_id(address)
 
         async def send(record: DeliveryRecord, answer: Answer) -> None:
             """Send the answer to the chat of the job, unless it's a watch with nothing to report.
@@ -429,7 +429,7 @@ class Scheduler:
         return QuietReply(send)
 
 
-def _job_id_of(address: Address) -> int:
+def _read_job_id(address: Address) -> int:
     """Return the number of the job that asks questions at this address, or 0."""
     return int(address.chat_id) if address.chat_id.isdecimal() else 0
 
@@ -487,7 +487,7 @@ def _spread_questions(jobs: Sequence[Job], now: datetime) -> dict[int, datetime]
     return times
 
 
-def _latest_due(job: Job, now: datetime) -> datetime:
+def _find_latest_due(job: Job, now: datetime) -> datetime:
     """Return the latest past due time of a job, or the first one if its schedule is invalid."""
     first_due = job.next_at or now
     try:

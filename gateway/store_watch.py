@@ -41,7 +41,7 @@ class StoreWatch:
         notices: OwnerNotices,
         clock: Clock,
         find_private_chat: FindPrivateChat,
-        tell_unstored: TellUnstored,
+        notify_unstored: TellUnstored,
         owner_chat: Address | None = None,
     ) -> None:
         """Prepare the watch.
@@ -52,7 +52,7 @@ class StoreWatch:
         self._notices = notices
         self._clock = clock
         self._find_private_chat = find_private_chat
-        self._tell_unstored = tell_unstored
+        self._tell_unstored = notify_unstored
         # The owner's chat, for notices that can't be stored.
         self._owner_chat = owner_chat
         self._found_chat_at: datetime | None = None
@@ -102,9 +102,9 @@ class StoreWatch:
         try:
             await self._notices.notify(f"damaged:{self._clock.now().date()}", text)
         except StoreError:
-            self._is_damage_reported = await self._tell_owner_unstored(text)
+            self._is_damage_reported = await self._notify_owner_unstored(text)
 
-    async def _tell_owner_unstored(self, text: str) -> bool:
+    async def _notify_owner_unstored(self, text: str) -> bool:
         """Send the owner a notice that can't be stored. Return whether that succeeded."""
         if self._owner_chat is None:
             return False
@@ -133,7 +133,7 @@ class StoreWatch:
             if not self._is_loss_reported:
                 texts = await self._notices.load_texts()
                 text = texts.STORE_IS_LOST.format(error=error)
-                self._is_loss_reported = await self._tell_owner_unstored(text)
+                self._is_loss_reported = await self._notify_owner_unstored(text)
             return False
         self._is_loss_reported = False
         if self._database.rescue_count != self._known_rescue_count:

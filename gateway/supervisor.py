@@ -115,9 +115,9 @@ class _Platform:
         """Return the current state. A connected adapter may still report a `problem`."""
         has_problem = self.known_state != CONNECTED or bool(self.adapter.problem)
         if self.refused_since is not None and has_problem:
-            return OFF + self.refusal if self.is_off else _out_of_reach("the token is refused")
+            return OFF + self.refusal if self.is_off else _describe_outage("the token is refused")
         if self.known_state == CONNECTED and has_problem:
-            return _out_of_reach(self.adapter.problem)
+            return _describe_outage(self.adapter.problem)
         return self.known_state
 
 
@@ -216,11 +216,11 @@ class Supervisor:
                 return
             except StoreError as error:
                 _log.error("an event cannot be stored", platform=adapter.platform, error=error)
-                platform.known_state = _out_of_reach(str(error))
+                platform.known_state = _describe_outage(str(error))
                 backoff_s = MIN_BACKOFF_S
             except Exception as error:
                 _log.exception("a platform failed", platform=adapter.platform)
-                platform.known_state = _out_of_reach(type(error).__name__)
+                platform.known_state = _describe_outage(type(error).__name__)
             if loop.time() - began_at > MAX_BACKOFF_S:
                 backoff_s = MIN_BACKOFF_S
             await asyncio.sleep(backoff_s)
@@ -248,7 +248,7 @@ def _is_over(since: float | None) -> bool:
     return asyncio.get_running_loop().time() - since > DEAD_AFTER_S
 
 
-def _out_of_reach(reason: str) -> str:
+def _describe_outage(reason: str) -> str:
     return f"out of reach ({reason}), trying again"
 
 

@@ -58,7 +58,7 @@ class SetupCommands:
         if not context.scope.is_group:
             raise Refused(texts.SETUP_IN_GROUP)
         await self._rules.load()
-        arguments, is_whole = _take_place(command.arguments)
+        arguments, is_whole = _split_place(command.arguments)
         name, _, value = arguments.partition(" ")
         if not name:
             return self._show(context)
@@ -74,7 +74,7 @@ class SetupCommands:
         texts = context.texts
         settings = self._rules.find(context.inbound)
         keys = chat_keys(context.inbound)
-        days = self._rules.find_retention(_retention_key(context))
+        days = self._rules.find_retention(_find_retention_key(context))
         stores_all = settings.stores == "all" if settings.stores else self._stores_all
         lines = [
             texts.SETUP_SHOWN,
@@ -168,7 +168,7 @@ class SetupCommands:
         if days is None or days > MAX_RETENTION_DAYS:
             raise Refused(context.texts.SETUP_RETENTION_UNKNOWN.format(limit=MAX_RETENTION_DAYS))
         is_server = ":server:" in key
-        retention_key = key if is_server else _retention_key(context)
+        retention_key = key if is_server else _find_retention_key(context)
         await self._rules.save(retention_key, retention_days=days or None)
         return self._confirm(key if is_server else context.scope.key, context)
 
@@ -197,7 +197,7 @@ class SetupCommands:
         )
 
 
-def _take_place(arguments: str) -> tuple[str, bool]:
+def _split_place(arguments: str) -> tuple[str, bool]:
     """Return the arguments without ``for:all`` or ``for:here``, and whether it was ``all``."""
     match = _WHOLE_PLACE.search(arguments)
     if match is None:
@@ -222,7 +222,7 @@ def _name_place(key: str, context: CommandContext) -> str:
     return "topics" if is_of_all_topics else "group"
 
 
-def _retention_key(context: CommandContext) -> str:
+def _find_retention_key(context: CommandContext) -> str:
     """Return the key under which the retention of a group is stored.
 
     It's the key of the scope, which stays the same when the group gets a new id.

@@ -52,7 +52,7 @@ def complete_key(incomplete: str) -> list[str]:
     """
     try:
         draft = SettingsDraft()
-        names = [*list_option_paths(_merged_options(draft.text)), *_known_variables(draft)]
+        names = [*list_option_paths(_merge_options(draft.text)), *_list_known_variables(draft)]
     except (SettingsError, OSError):
         return []
     most_dots = incomplete.count(".") + 1
@@ -70,7 +70,7 @@ def complete_value(context: typer.Context, incomplete: str) -> list[str]:
         values = ["auto", *list_languages()]
     elif key == "general.zone":
         values = ["auto", *sorted(available_timezones())]
-    elif isinstance(find_option(_merged_options(""), key), bool):
+    elif isinstance(find_option(_merge_options(""), key), bool):
         values = ["true", "false"]
     return [value for value in values if value.startswith(incomplete)]
 
@@ -100,9 +100,9 @@ def list_command(
     """List the options that you have set. Of secrets, only the names are shown."""
     with shell.exit_on_error():
         draft = SettingsDraft()
-        options = _merged_options(draft.text) if show_all else draft.own_options
+        options = _merge_options(draft.text) if show_all else draft.own_options
         values = dict(_list_values(options))
-        secrets = {name: _locate_secret(draft, name) for name in _known_variables(draft)}
+        secrets = {name: _locate_secret(draft, name) for name in _list_known_variables(draft)}
         secrets = {name: place for name, place in secrets.items() if place}
         if as_json:
             print_json({"options": values, "secrets": secrets})
@@ -124,14 +124,14 @@ def get_command(key: Key, as_json: AsJson = False) -> None:
         if _VARIABLE.fullmatch(key):
             place = _locate_secret(draft, key)
             if not place:
-                _refuse_similar_variable(key, _known_variables(draft))
+                _refuse_similar_variable(key, _list_known_variables(draft))
                 shell.fail(texts.compose("variable_missing", name=key))
             if as_json:
                 print_json({key: place})
             else:
                 print_text(texts.compose("variable_is_set", name=key, place=place))
             return
-        options = _merged_options(draft.text)
+        options = _merge_options(draft.text)
         value = find_option(options, key)
         if value is None:
             shell.fail(_describe_unknown(key, list(list_option_paths(options))))
@@ -154,7 +154,7 @@ def set_command(key: Key, value: ValueWords = None) -> None:
         if is_secret:
             _set_secret(draft, key, typed)
             result = texts.compose("secret_stored", name=key, path=draft.home / SECRETS_FILE)
-            if key not in _used_variables(draft):
+            if key not in _list_used_variables(draft):
                 result = f"{result} {texts.compose('variable_unused')}"
         else:
             new_value = _set_option(draft, key, typed)
@@ -254,7 +254,7 @@ def _set_option(draft: SettingsDraft, key: str, typed: str) -> Any:
     except SettingsError as error:
         problem = error.problems[0]
         if "isn't a known option" in problem:
-            problem = _describe_unknown(key, list(list_option_paths(_merged_options(draft.text))))
+            problem = _describe_unknown(key, list(list_option_paths(_merge_options(draft.text))))
         else:
             problem = word_problem(texts, problem)
             if not problem.endswith((".", "?", "。", "？")):
@@ -282,7 +282,7 @@ def _set_secret(draft: SettingsDraft, name: str, value: str) -> None:
     """Set a secret. Exit if its name looks like a typing mistake."""
     if name == ENVIRONMENT["home"]:
         shell.fail(texts.compose("home_variable", name=name))
-    _refuse_similar_variable(name, _known_variables(draft))
+    _refuse_similar_variable(name, _list_known_variables(draft))
     draft.set_secret(name, value)
 
 
@@ -293,15 +293,15 @@ def _refuse_similar_variable(name: str, known_names: list[str]) -> None:
         shell.fail(texts.compose("no_variable", name=name, suggestion=suggestion))
 
 
-def _used_variables(draft: SettingsDraft) -> list[str]:
+def _list_used_variables(draft: SettingsDraft) -> list[str]:
     """Return the names of the variables that the settings refer to."""
     names = [name for name in ENVIRONMENT.values() if name != ENVIRONMENT["home"]]
-    return [*names, *list_named_variables(_merged_options(draft.text))]
+    return [*names, *list_named_variables(_merge_options(draft.text))]
 
 
-def _known_variables(draft: SettingsDraft) -> list[str]:
+def _list_known_variables(draft: SettingsDraft) -> list[str]:
     """Return the names of the variables that the settings refer to or secrets.env sets."""
-    return list(dict.fromkeys([*_used_variables(draft), *draft.secrets]))
+    return list(dict.fromkeys([*_list_used_variables(draft), *draft.secrets]))
 
 
 def _locate_secret(draft: SettingsDraft, name: str) -> str:
@@ -314,7 +314,7 @@ def _locate_secret(draft: SettingsDraft, name: str) -> str:
     return SECRETS_FILE if draft.secrets.get(name) else ""
 
 
-def _merged_options(text: str) -> dict[str, Any]:
+def _merge_options(text: str) -> dict[str, Any]:
     options, _ = read_options(SETTINGS_FILE, text)
     options.pop("advice", None)
     return options
@@ -370,14 +370,14 @@ def describe_effect(report: Mapping[str, Any] | None, key: str) -> str:
     """
     if report is None or report.get("problems"):
         return texts.compose("used_after_start")
-    waiting = [path for path in report["restart"] if _concerns(path, key)]
+    waiting = [path for path in report["restart"] if _is_about_option(path, key)]
     if waiting:
         names = ", ".join(path.removeprefix("variables.") for path in waiting)
         return texts.compose("options_used_after_start", options=names)
     return texts.compose("used_now")
 
 
-def _concerns(path: str, key: str) -> bool:
+def _is_about_option(path: str, key: str) -> bool:
     """Return whether `path` is the option `key`, in its table, or a secret of that name."""
     name = key.replace('"', "")
     return not name or path in (name, f"variables.{name}") or path.startswith(f"{name}.")

@@ -73,7 +73,7 @@ POSTGRES_NAME = "hindsight"
 POSTGRES_INSTANCE = "engine"
 
 
-def _metadata(help_text: str, variable: str = "") -> dict[str, str]:
+def _describe_option(help_text: str, variable: str = "") -> dict[str, str]:
     """Return the metadata of an option: its help and, if it has one, the server's variable."""
     return {"help": help_text, "variable": variable}
 
@@ -81,38 +81,43 @@ def _metadata(help_text: str, variable: str = "") -> dict[str, str]:
 @dataclass(frozen=True, kw_only=True)
 class EngineOptions:
     llm_url: str = field(
-        metadata=_metadata("the URL of an OpenAI-compatible server for its model", "LLM_BASE_URL")
+        metadata=_describe_option(
+            "the URL of an OpenAI-compatible server for its model", "LLM_BASE_URL"
+        )
     )
-    llm_model: str = field(metadata=_metadata("the model on that server", "LLM_MODEL"))
+    llm_model: str = field(metadata=_describe_option("the model on that server", "LLM_MODEL"))
     llm_key: Secret = field(
-        default=Secret("none"), metadata=_metadata("the key of that server", "LLM_API_KEY")
+        default=Secret("none"), metadata=_describe_option("the key of that server", "LLM_API_KEY")
     )
     llm_provider: str = field(
         default="openai",
-        metadata=_metadata("hindsight's name for this kind of server", "LLM_PROVIDER"),
+        metadata=_describe_option("hindsight's name for this kind of server", "LLM_PROVIDER"),
     )
     embedder_url: str = field(
-        metadata=_metadata(
+        metadata=_describe_option(
             "the URL of an OpenAI-compatible server for embeddings", "EMBEDDINGS_OPENAI_BASE_URL"
         )
     )
     embedder_model: str = field(
         default=DEFAULT_EMBEDDING_MODEL,
-        metadata=_metadata("the model on that server", "EMBEDDINGS_OPENAI_MODEL"),
+        metadata=_describe_option("the model on that server", "EMBEDDINGS_OPENAI_MODEL"),
     )
     embedder_key: Secret = field(
         default=Secret("none"),
-        metadata=_metadata("the key of that server", "EMBEDDINGS_OPENAI_API_KEY"),
+        metadata=_describe_option("the key of that server", "EMBEDDINGS_OPENAI_API_KEY"),
     )
     key: Secret = field(
         default=Secret(""),
-        metadata=_metadata("the key that clients must send", "TENANT_API_KEY"),
+        metadata=_describe_option("the key that clients must send", "TENANT_API_KEY"),
     )
-    port: int = field(default=8888, metadata=_metadata("the port on 127.0.0.1"))
+    port: int = field(default=8888, metadata=_describe_option("the port on 127.0.0.1"))
     program: str = field(
-        default="", metadata=_metadata("the path of hindsight-api, if it's already installed")
+        default="",
+        metadata=_describe_option("the path of hindsight-api, if it's already installed"),
     )
-    data: str = field(default="", metadata=_metadata("a folder for PostgreSQL outside of the home"))
+    data: str = field(
+        default="", metadata=_describe_option("a folder for PostgreSQL outside of the home")
+    )
 
     def environment_variables(self) -> dict[str, str]:
         """Return the environment variables that pass the options to the server."""
@@ -243,7 +248,7 @@ class Engine:
         (self._folder / ".env").touch()
         log_command = [sys.executable, "-m", "gateway.cli.engine", str(self._log)]
         command = [str(self._program), "--host", HOST, "--port", str(options.port)]
-        variables = _basic_environment(self._folder) | options.environment_variables()
+        variables = _build_environment(self._folder) | options.environment_variables()
         variables["HINDSIGHT_API_DATABASE_URL"] = database_url
         read_end, write_end = os.pipe()
         with os.fdopen(read_end), os.fdopen(write_end):
@@ -397,7 +402,7 @@ class Postgres:
         with tempfile.TemporaryFile("w+", errors="replace") as output:
             process = subprocess.run(
                 command,
-                env=_basic_environment(self._folder),
+                env=_build_environment(self._folder),
                 cwd=self._folder,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -412,7 +417,7 @@ class Postgres:
                 )
 
 
-def _basic_environment(home: Path) -> dict[str, str]:
+def _build_environment(home: Path) -> dict[str, str]:
     """Return a minimal environment, without the variables of this process."""
     return {"PATH": os.defpath, "HOME": str(home), "LANG": "C.UTF-8"}
 

@@ -148,7 +148,7 @@ def _describe_remains(texts: Texts, receipt: ErasureList) -> Sequence[str]:
         if name != "name":
             remains.append(texts.format_count(count, name))
     if remains:
-        template = texts.table("LEFT")[_remains_key(receipt)]
+        template = texts.table("LEFT")[_find_remains_key(receipt)]
         sentences.append(template.format(things=texts.join_list(remains)))
     elif receipt.token:
         sentences.append(texts.ERASED)
@@ -163,7 +163,7 @@ def _describe_remains(texts: Texts, receipt: ErasureList) -> Sequence[str]:
     return sentences
 
 
-def _remains_key(receipt: ErasureList) -> str:
+def _find_remains_key(receipt: ErasureList) -> str:
     """Return the key in the text table ``LEFT`` for the reason why something remains."""
     if receipt.request.is_limited:
         return "limited"

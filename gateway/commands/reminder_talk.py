@@ -114,14 +114,14 @@ class ReminderTalk:
         """
         texts = context.texts
         job = await self._appointments.find_changeable(
-            job_id, requester_of(context), include_ended=True
+            job_id, make_requester(context), include_ended=True
         )
         if words.strip():
             situation = await self._load_situation(context, None)
             step = await asyncio.to_thread(decide_edit, words, job, situation)
             result = await self._change(step, context)
         else:
-            question = self._question_about(job, (), context)
+            question = self._build_question_about(job, (), context)
             text = texts.EDIT_HOW.format(
                 job=escape(texts.describe_job(self._appointments, job)), id=job.id
             )
@@ -138,7 +138,9 @@ class ReminderTalk:
         """
         texts = context.texts
         command = Command(name="remind", arguments=request)
-        result = self._build(texts.ASK_OTHER_TIME, (), (self._question(command, context),), context)
+        result = self._build(
+            texts.ASK_OTHER_TIME, (), (self._build_question(command, context),), context
+        )
         await self._services.actions.add(
             [action for action in result.actions if action.address is not None]
         )
@@ -148,7 +150,7 @@ class ReminderTalk:
         """Confirm that a reminder is set. This answers a "yes" after the reminder's receipt."""
         texts = context.texts
         job = await self._appointments.find_changeable(
-            job_id, requester_of(context), include_ended=True
+            job_id, make_requester(context), include_ended=True
         )
         return Answer(
             text=texts.STAYS_SET.format(job=escape(texts.describe_job(self._appointments, job)))
@@ -216,7 +218,7 @@ class ReminderTalk:
     async def _answer_about_job(self, step: Step, job: Job, context: CommandContext) -> TalkAnswer:
         """Remove, skip or finish a job. For any other step, ask for a change or confirm the job."""
         texts = context.texts
-        requester = requester_of(context)
+        requester = make_requester(context)
         match step.move:
             case Move.REMOVE:
                 report = await self._appointments.change(
@@ -230,14 +232,14 @@ class ReminderTalk:
                 return self._build(escape(report), (), (), context)
             case Move.SKIP:
                 report = describe_skipped(texts, await self._changes.skip(job.id, requester))
-                question = self._question_about(job, (), context)
+                question = self._build_question_about(job, (), context)
                 return self._build(escape(report), (), question, context)
             case Move.DONE:
                 report = describe_finished(texts, await self._changes.finish(job.id, requester))
                 return self._build(escape(report), (), (), context)
         template = texts.ASK_CHANGE if step.move is Move.ASK_CHANGE else texts.STAYS_SET
         text = template.format(job=escape(texts.describe_job(self._appointments, job)))
-        return self._build(text, (), self._question_about(job, step.lines, context), context)
+        return self._build(text, (), self._build_question_about(job, step.lines, context), context)
 
     async def _set(self, step: Step, context: CommandContext) -> TalkAnswer:
         """Set a reminder and return its receipt, or say that the same reminder already exists."""
@@ -246,13 +248,13 @@ class ReminderTalk:
         assert reading is not None
         zone = await self._appointments.zone_of(context.account)
         schedule = make_schedule(reading, zone)
-        existing = await self._find_equal(schedule, reading.task, context)
+        existing = await self._find_duplicate(schedule, reading.task, context)
         if existing is not None:
             text = texts.EXISTS_ALREADY.format(
                 job=escape(texts.describe_job(self._appointments, existing))
             )
-            question = self._question_about(existing, step.lines, context)
-            return self._build(text, _change_buttons(texts, existing), question, context)
+            question = self._build_question_about(existing, step.lines, context)
+            return self._build(text, _make_change_buttons(texts, existing), question, context)
         job = await self._appointments.add_job(
             ParsedSchedule(schedule=schedule, text=reading.task, is_certain=True),
             context.inbound.address,
@@ -267,10 +269,10 @@ class ReminderTalk:
         )
         if is_owner_alone(context):
             text += await hint_at_events(texts, self._services, context.account, job.next_at)
-        question = self._question_about(job, step.lines, context)
-        return self._build(text, _change_buttons(texts, job), question, context)
+        question = self._build_question_about(job, step.lines, context)
+        return self._build(text, _make_change_buttons(texts, job), question, context)
 
-    async def _find_equal(
+    async def _find_duplicate(
         self, schedule: Schedule, task: str, context: CommandContext
     ) -> Job | None:
         """Return a reminder in this chat with the same text and due times, or None."""
@@ -293,15 +295,15 @@ class ReminderTalk:
         texts = context.texts
         reading = step.reading
         assert reading is not None
-        text = _question_text(texts, reading)
+        text = _write_question(texts, reading)
         if step.job is not None:
-            question = self._question_about(step.job, step.lines, context)
+            question = self._build_question_about(step.job, step.lines, context)
             return self._build(text, (), question, context)
         buttons: tuple[Button, ...] = ()
         if reading.task and Missing.TIME in reading.missing:
-            buttons = _time_buttons(texts, reading.task, step.lines)
+            buttons = _make_time_buttons(texts, reading.task, step.lines)
         command = Command(name="remind", arguments="\n".join(map(_one_line, step.lines)))
-        return self._build(text, buttons, (self._question(command, context),), context)
+        return self._build(text, buttons, (self._build_question(command, context),), context)
 
     async def _change(self, step: Step, context: CommandContext) -> TalkAnswer:
         """Change the time or the text of a reminder, and return its receipt."""
@@ -310,14 +312,14 @@ class ReminderTalk:
         job = step.job
         assert reading is not None
         assert job is not None
-        requester = requester_of(context)
+        requester = make_requester(context)
         schedule = None
         if reading.moment is not None or reading.recurrences:
             schedule = make_schedule(reading, job.schedule.zone)
         new_job = await self._changes.edit(job.id, requester, schedule, reading.task)
         text = self.read_back(texts, new_job, reading)
-        question = self._question_about(new_job, step.lines, context)
-        return self._build(text, _change_buttons(texts, new_job), question, context)
+        question = self._build_question_about(new_job, step.lines, context)
+        return self._build(text, _make_change_buttons(texts, new_job), question, context)
 
     async def _snooze(self, step: Step, context: CommandContext) -> TalkAnswer:
         """Snooze the reminder that was last delivered in this chat."""
@@ -331,9 +333,9 @@ class ReminderTalk:
         if snooze is None:
             return self._build(texts.SNOOZE_USAGE, (), (), context)
         later = await self._changes.snooze(
-            job.id, snooze, requester_of(context), context.idempotency_key
+            job.id, snooze, make_requester(context), context.idempotency_key
         )
-        question = self._question_about(job, (), context)
+        question = self._build_question_about(job, (), context)
         report = describe_snoozed(texts, self._appointments, later, job.id)
         return self._build(escape(report), (), question, context)
 
@@ -362,7 +364,7 @@ class ReminderTalk:
             lines.append(texts.MORE_REMINDERS.format(count=len(jobs) - MAX_LISTED))
         question: Sequence[ButtonAction] = ()
         if len(jobs) == 1 and move in (Move.LIST, Move.NEXT):
-            question = self._question_about(jobs[0], (), context)
+            question = self._build_question_about(jobs[0], (), context)
         return self._build("\n".join(lines), _list_buttons(texts, move, jobs), question, context)
 
     # --- Answers ---
@@ -380,15 +382,15 @@ class ReminderTalk:
                 sentences.append(texts[key])
         return " ".join(map(escape, sentences))
 
-    def _question_about(
+    def _build_question_about(
         self, job: Job, lines: Sequence[str], context: CommandContext
     ) -> tuple[ButtonAction, ...]:
         """Return a question for the next message, which may then correct a reminder."""
         arguments = f"{_SHOW} {job.id} " + "\n".join(map(_one_line, lines))
         command = Command(name="cron", arguments=arguments.strip())
-        return (self._question(command, context),)
+        return (self._build_question(command, context),)
 
-    def _question(self, command: Command, context: CommandContext) -> ButtonAction:
+    def _build_question(self, command: Command, context: CommandContext) -> ButtonAction:
         now = self._services.clock.now()
         question = build_question(
             command,
@@ -417,7 +419,7 @@ class ReminderTalk:
         return TalkAnswer(Answer(text=text, buttons=labelled_buttons), actions)
 
 
-def requester_of(context: CommandContext) -> Requester:
+def make_requester(context: CommandContext) -> Requester:
     """Return the person who wants to change a job.
 
     The owner may change all jobs, other people only their own.
@@ -434,7 +436,7 @@ def make_schedule(reading: ReminderReading, zone: str) -> Schedule:
     return Schedule(zone=own_zone, recurrences=reading.recurrences)
 
 
-def _question_text(texts: Texts, reading: ReminderReading) -> str:
+def _write_question(texts: Texts, reading: ReminderReading) -> str:
     """Return a question about the missing or impossible part of a request."""
     task = escape(reading.task)
     if reading.problem is Problem.VAGUE and not task:
@@ -448,7 +450,7 @@ def _question_text(texts: Texts, reading: ReminderReading) -> str:
     return texts.ASK_TASK
 
 
-def _time_buttons(texts: Texts, task: str, lines: Sequence[str]) -> tuple[Button, ...]:
+def _make_time_buttons(texts: Texts, task: str, lines: Sequence[str]) -> tuple[Button, ...]:
     """Return buttons with likely times, and one to type another time.
 
     `lines` are the messages of the request.
@@ -470,7 +472,7 @@ def _list_buttons(texts: Texts, move: Move, jobs: Sequence[Job]) -> tuple[Button
         return (make_button(text, "cron", f"remove {numbers}"),)
     if move is Move.UNKNOWN:
         return tuple(_remove_button(texts, job) for job in jobs[:5])
-    return _change_buttons(texts, jobs[0]) if len(jobs) == 1 else ()
+    return _make_change_buttons(texts, jobs[0]) if len(jobs) == 1 else ()
 
 
 def describe_finished(texts: Texts, job: Job) -> str:
@@ -503,7 +505,7 @@ def describe_snoozed(texts: Texts, appointments: Appointments, job: Job, snoozed
     return texts.JOB_SNOOZED.format(moment=moment, text=job.text)
 
 
-def _change_buttons(texts: Texts, job: Job) -> tuple[Button, ...]:
+def _make_change_buttons(texts: Texts, job: Job) -> tuple[Button, ...]:
     return (
         make_button(texts.BUTTON_CHANGE, "cron", f"edit {job.id}"),
         make_button(texts.BUTTON_REMOVE, "cron", f"remove {job.id}"),

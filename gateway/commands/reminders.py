@@ -28,7 +28,7 @@ from gateway.commands.reminder_talk import (
     describe_finished,
     describe_skipped,
     describe_snoozed,
-    requester_of,
+    make_requester,
 )
 from gateway.commands.time_settings import hint_at_events, hint_at_zone
 from gateway.services import Services
@@ -106,7 +106,7 @@ class ReminderCommands:
     ) -> Answer:
         """Run an action on the job with this number."""
         texts = context.texts
-        requester = requester_of(context)
+        requester = make_requester(context)
         if action == "edit":
             return await self.talk.edit(number, words, context)
         if action == "keep":
@@ -157,7 +157,7 @@ class ReminderCommands:
     async def _set_target(self, number: int, words: str, context: CommandContext) -> Answer:
         """Set the chat that a job is delivered to, or list the possible chats."""
         texts = context.texts
-        requester = requester_of(context)
+        requester = make_requester(context)
         job = await self._appointments.find_changeable(number, requester)
         if not words:
             targets = await self._appointments.jobs.list_targets(job.scope)
@@ -210,7 +210,7 @@ class ReminderCommands:
         if number is None or until is None:
             raise Refused(texts.SNOOZE_USAGE)
         job = await self._changes.snooze(
-            number, until, requester_of(context), context.idempotency_key
+            number, until, make_requester(context), context.idempotency_key
         )
         return Answer(text=escape(describe_snoozed(texts, self._appointments, job, number)))
 

@@ -219,9 +219,9 @@ async def find_sessions(
     for rank, matching_session in enumerate(results.sessions):
         ranks.setdefault(matching_session.root_id, rank)
     for session in sessions:
-        ranks.pop(_root_id(session), None)
+        ranks.pop(_find_root_id(session), None)
     others = await services.conversations.list_recent(scopes, limit, roots=list(ranks))
-    others = sorted(others, key=lambda session: ranks[_root_id(session)])
+    others = sorted(others, key=lambda session: ranks[_find_root_id(session)])
     return [*sessions, *others][:limit]
 
 
@@ -298,7 +298,7 @@ async def notify_lost_incognito(services: Services) -> None:
         await services.conversations.unmark_incognito(address)
 
 
-def _root_id(session: Session) -> int:
+def _find_root_id(session: Session) -> int:
     """Return the id of the first session of a conversation, which may have several sessions."""
     return session.root_id or session.id
 

@@ -63,10 +63,10 @@ class StatusCommands:
         """Return the status as lines of Markdown in the form ``**subject**: state``."""
         services = self._services
         words = texts.table("STATUS")
-        lines = await self._platform_lines(texts)
+        lines = await self._list_platforms(texts)
         lines.append(words["model"].format(state=self._describe_model(texts)))
         if self._memory is not None:
-            lines += await self._memory_lines(texts, self._memory)
+            lines += await self._list_memories(texts, self._memory)
         if services.embeddings is not None:
             state = await services.embeddings.describe_state()
             lines.append(words["embeddings"].format(state=escape(state)))
@@ -82,8 +82,8 @@ class StatusCommands:
             lines.append(words["waiting"].format(count=len(pending)))
         return lines
 
-    async def _platform_lines(self, texts: Texts) -> list[str]:
-        """Return one line per platform. For memory services, see `_memory_lines`."""
+    async def _list_platforms(self, texts: Texts) -> list[str]:
+        """Return one line per platform. For memory services, see `_list_memories`."""
         hidden_names = {"cron"}
         if self._memory is not None:
             hidden_names |= {f"{MEMORY} {name}" for name in self._memory.externals}
@@ -110,7 +110,7 @@ class StatusCommands:
             chat = words["or_else"].format(first=chat, second=model)
         return words["models"].format(chat=chat, helper=settings.model.helper)
 
-    async def _memory_lines(self, texts: Texts, memory: MemoryManager) -> list[str]:
+    async def _list_memories(self, texts: Texts, memory: MemoryManager) -> list[str]:
         """Return lines with the state of each memory, its warnings, and its unsynced messages."""
         own_names = texts.table("STATES")
         states = [
@@ -213,12 +213,12 @@ class UsageCommands:
             case ["months"]:
                 return await self._list_months(context)
             case ["more"] if context.is_owner:
-                return await self._raise_line(context)
+                return await self._raise_limit(context)
             case [number] if number.isdecimal() and len(number) <= _MAX_SESSION_DIGITS:
                 return await self._show_session(int(number), context)
         raise Refused(texts.USAGE_USAGE)
 
-    async def _raise_line(self, context: CommandContext) -> Answer:
+    async def _raise_limit(self, context: CommandContext) -> Answer:
         """Raise the owner's limit for today. It applies as soon as the command is stored."""
         texts = context.texts
         if not context.inbound.is_direct or context.session.is_incognito:

@@ -273,7 +273,7 @@ class BackupMaker:
         def write_again() -> Manifest:
             manifest = write_backup(source, archive, folder, old.made_at, self._on_progress)
             verify_backup(archive, folder)
-            _sync(archive)
+            _sync_to_disk(archive)
             archive.replace(record.path)
             return manifest
 
@@ -490,13 +490,13 @@ def _find_free_path(archive: Path, folder: Path, name: str) -> Path:
 
 def _publish(archive: Path, path: Path) -> None:
     """Move a finished archive to its path, and wait until the change is on the disk."""
-    _sync(archive)
+    _sync_to_disk(archive)
     archive.chmod(0o600)
     archive.replace(path)
-    _sync(path.parent)
+    _sync_to_disk(path.parent)
 
 
-def _sync(path: Path) -> None:
+def _sync_to_disk(path: Path) -> None:
     """Wait until a file, or the directory entries of a folder, are on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:

@@ -50,11 +50,11 @@ class EventReminders:
             self._reads_at = now + READ_INTERVAL
             self._events = await self._read_events(now)
         for event in self._events:
-            if event.start - self._lead_of(event) <= now < event.start:
+            if event.start - self._find_lead(event) <= now < event.start:
                 await self._notify(event)
         return False
 
-    def _lead_of(self, event: CalendarEvent) -> timedelta:
+    def _find_lead(self, event: CalendarEvent) -> timedelta:
         """Return how long before an event the owner is reminded of it."""
         return timedelta(minutes=self._services.settings.calendar[event.calendar].remind_minutes)
 
@@ -74,7 +74,7 @@ class EventReminders:
         agenda = await services.calendars.list_events(now, end, zone)
         for problem in agenda.problems:
             self._log.warning("events can't be announced", problem=problem)
-        return [event for event in agenda.events if not event.is_all_day and self._lead_of(event)]
+        return [event for event in agenda.events if not event.is_all_day and self._find_lead(event)]
 
     async def _notify(self, event: CalendarEvent) -> None:
         notices = self._services.owner_notices

@@ -33,7 +33,7 @@ async def watching(home: Path) -> AsyncIterator[tuple[GatewayHarness, StoreWatch
             services.owner_notices,
             clock,
             services.find_private_chat,
-            harness.delivery.tell_unstored,
+            harness.delivery.notify_unstored,
         )
         yield harness, watch, clock
 
@@ -105,7 +105,7 @@ async def test_damage_found_before_the_platform_is_open_is_reported_when_it_is(h
             notices,
             services.clock,
             fail,
-            harness.delivery.tell_unstored,
+            harness.delivery.notify_unstored,
             owner_chat,
         )
         services.database.note_damage("a page is damaged")

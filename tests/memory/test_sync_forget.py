@@ -20,7 +20,7 @@ from core.store.notes import NoteChange
 from core.store.rows import load_answer
 from core.store.sync import SyncTask
 from core.types import Message, Session, ToolContext
-from gateway.delivery import Delivery, memory_reply
+from gateway.delivery import Delivery, create_memory_reply
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.memory_service import KEY, MemoryService, memory_service
 from tests.fixtures.provider_harness import ANA, BEN, ProviderHarness, harness, plugged, provider
@@ -295,7 +295,7 @@ async def delivered(harness: GatewayHarness) -> None:
     while items := await services.outbox.list_due(services.clock.now(), ["memory"]):
         for outbox_item in items:
             assert outbox_item.answer is not None
-            reply = memory_reply(harness.memory)
+            reply = create_memory_reply(harness.memory)
             post.begin(outbox_item, reply)
             assert await post.deliver(outbox_item, reply, outbox_item.answer)
 

@@ -207,7 +207,7 @@ async def watch_damaged_home(home: Path) -> tuple[list[str], str]:
                 services.owner_notices,
                 clock,
                 services.find_private_chat,
-                harness.delivery.tell_unstored,
+                harness.delivery.notify_unstored,
                 Address(platform="telegram", chat_id="42"),
             )
             telegram = harness.platforms["telegram"]

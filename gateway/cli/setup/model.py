@@ -54,11 +54,11 @@ def choose_model(setup: Setup) -> None:
         return
     _ask_for_key(setup, server, presets[server])
     names = _list_models(setup.draft.load(), server)
-    default = _default_name(setup, server, names)
+    default = _find_default_name(setup, server, names)
     while True:
         name = _ask_for_name(setup, names, default)
         try:
-            _try_and_set(setup, server, name)
+            _test_and_set(setup, server, name)
         except ModelFailure as error:
             if error.status != _UNKNOWN_MODEL_STATUS or setup.options.model:
                 raise
@@ -97,13 +97,13 @@ def set_model_from_options(setup: Setup, *, is_needed: bool = False) -> None:
         return
     key_name = presets[server].get("key", "")
     if key_name:
-        _take_key(setup, server, key_name)
+        _store_key(setup, server, key_name)
     if not name:
         names = _list_models(setup.draft.load(), server)
-        name = _default_name(setup, server, names)
+        name = _find_default_name(setup, server, names)
     if not name:
         raise StepFailed(setup.words["model"]["no_name"])
-    _try_and_set(setup, server, name)
+    _test_and_set(setup, server, name)
 
 
 def _find_preset(setup: Setup, presets: Mapping[str, Any]) -> tuple[str, str]:
@@ -121,7 +121,7 @@ def _find_preset(setup: Setup, presets: Mapping[str, Any]) -> tuple[str, str]:
     return "", ""
 
 
-def _take_key(setup: Setup, server: str, key_name: str) -> None:
+def _store_key(setup: Setup, server: str, key_name: str) -> None:
     """Store the key of a server. Raise StepFailed if the server needs a key and none is set."""
     key = setup.find_secret(key_name)
     if key:
@@ -146,7 +146,7 @@ def _set_up_own_server(setup: Setup, url: str, key: str, name: str) -> None:
     if key:
         setup.set_secret(OWN_KEY, key)
     first_failure: ModelFailure | None = None
-    for api, address in _list_forms(url):
+    for api, address in _list_apis(url):
         table = {"api": api, "url": address} | ({"key": OWN_KEY} if key else {})
         for option, value in table.items():
             # The table is complete only at the end, so it is checked then.
@@ -156,7 +156,7 @@ def _set_up_own_server(setup: Setup, url: str, key: str, name: str) -> None:
             # A person is asked for a name only once, however many forms are tried.
             name = name or _find_name(setup)
             if name:
-                _try_and_set(setup, OWN_SERVER, name)
+                _test_and_set(setup, OWN_SERVER, name)
                 return
         except ModelFailure as error:
             first_failure = first_failure or error
@@ -183,7 +183,7 @@ def _find_name(setup: Setup) -> str:
     return first_name
 
 
-def _list_forms(url: str) -> Iterator[tuple[str, str]]:
+def _list_apis(url: str) -> Iterator[tuple[str, str]]:
     """Yield the APIs that a server may have, each with the URL to use for it."""
     address = url.rstrip("/")
     yield "chat-completions", address
@@ -212,7 +212,7 @@ def _list_models(settings: Settings, server: str) -> Sequence[str]:
     return asyncio.run(work())
 
 
-def _default_name(setup: Setup, server: str, names: Sequence[str]) -> str:
+def _find_default_name(setup: Setup, server: str, names: Sequence[str]) -> str:
     """Return the model to suggest for a server.
 
     It's the configured model if it belongs to this server, otherwise the server's recommended
@@ -243,7 +243,7 @@ def _ask_for_name(setup: Setup, names: Sequence[str], default: str) -> str:
     return setup.options.model or setup.dialog.ask(words["name"], default)
 
 
-def _try_and_set(setup: Setup, server: str, name: str) -> None:
+def _test_and_set(setup: Setup, server: str, name: str) -> None:
     """Call a model once, make it the chat model of the draft, and print its price.
 
     Raises ModelError if the model doesn't answer.

@@ -35,12 +35,15 @@ def set_up_telegram(setup: Setup) -> None:
     if not _TELEGRAM_TOKEN.fullmatch(token):
         raise StepFailed(words["no_token"])
     api_url = setup.draft.load().telegram_api_url
-    with asyncio.Runner() as runner, _entered(runner, TelegramSetup.open(token, api_url)) as bot:
+    with (
+        asyncio.Runner() as runner,
+        _enter_context(runner, TelegramSetup.open(token, api_url)) as bot,
+    ):
         setup.dialog.tell(words["bot"].format(name=bot.username))
         setup.set_secret("TELEGRAM_BOT_TOKEN", token)
         if setup.dialog.is_interactive:
             setup.draft.write()
-            if _wants_owner(setup, "telegram"):
+            if _ask_to_add_owner(setup, "telegram"):
                 request = words["write"].format(name=bot.username)
                 _wait_for_owner(setup, runner, request, "telegram", bot.watch_writers)
 
@@ -56,7 +59,7 @@ def set_up_discord(setup: Setup) -> None:
     token = _find_token(setup, "DISCORD_BOT_TOKEN", words)
     settings = setup.draft.load()
     login = DiscordSetup.start_setup(token, settings.discord_api_url, settings.discord_gateway_url)
-    with asyncio.Runner() as runner, _entered(runner, login) as bot:
+    with asyncio.Runner() as runner, _enter_context(runner, login) as bot:
         name = str(bot.user)
         setup.dialog.tell(words["bot"].format(name=name))
         setup.dialog.tell(
@@ -72,7 +75,7 @@ def set_up_discord(setup: Setup) -> None:
         _set_message_content(setup, has_intent=bot.has_message_content)
         if setup.dialog.is_interactive:
             setup.draft.write()
-            if _wants_owner(setup, "discord"):
+            if _ask_to_add_owner(setup, "discord"):
                 request = words["write"].format(name=name)
                 _wait_for_owner(setup, runner, request, "discord", bot.watch_writers)
 
@@ -102,7 +105,7 @@ def _set_message_content(setup: Setup, *, has_intent: bool) -> None:
         setup.dialog.tell(words["content_off"])
 
 
-def _wants_owner(setup: Setup, platform: str) -> bool:
+def _ask_to_add_owner(setup: Setup, platform: str) -> bool:
     """Return whether to add an owner's account. Ask only if the owner already has one."""
     words = setup.words["owner"]
     ids = setup.draft.own_options.get("owner", {}).get(platform, [])
@@ -176,7 +179,7 @@ async def _keep_for_start(setup: Setup, message: FirstMessage) -> None:
 
 
 @contextmanager
-def _entered(runner: asyncio.Runner, context: Any) -> Any:
+def _enter_context(runner: asyncio.Runner, context: Any) -> Any:
     """Run an asynchronous context manager from synchronous code, on the loop of a runner."""
 
     async def enter() -> Any:
