@@ -71,7 +71,7 @@ def normalize(update: Update, me: User, now: datetime) -> Inbound | None:
 
     `me` is the bot. A button press gets the time of the message with the button, or the time `now`
     if Telegram no longer has that message. Returns None for channels, for messages without text or
-    a file, and for buttons without data.
+    a file, for a live location that has moved, and for buttons without data.
     """
     if update.callback_query:
         return _convert_press(update.callback_query, now)
@@ -81,6 +81,9 @@ def normalize(update: Update, me: User, now: datetime) -> Inbound | None:
         return _convert_arrival(update.my_chat_member)
     message = update.message or update.edited_message
     if message is None or message.chat.type not in (Chat.PRIVATE, Chat.GROUP, Chat.SUPERGROUP):
+        return None
+    if update.edited_message is not None and message.location is not None:
+        # A live location is edited every few seconds. The person didn't ask anything new.
         return None
     return _convert_message(message, me, is_edit=update.edited_message is not None)
 

@@ -108,9 +108,9 @@ class NoteEdit:
             return
         new_entries = {change.after for change in self.changes}
         others = [entry for entry in visible if entry not in new_entries]
-        available = limit_chars - measure(others)
-        if others:
-            available -= len(SEPARATOR)
+        if not others:
+            raise Refused("note_too_long", chars=size, limit=limit_chars)
+        available = limit_chars - measure(others) - len(SEPARATOR)
         raise Refused(
             "note_over_limit",
             file=file_name,

@@ -72,6 +72,13 @@ async def test_note_limit_counts_notes_of_linked_accounts_and_its_refusal_names_
     assert await notebook.entries(only(ANA_TOO), "user") == []
 
 
+async def test_note_over_the_limit_of_an_empty_file_is_refused_as_too_long(
+    notebook: Notebook,
+) -> None:
+    with pytest.raises(Refused, match=r"too long: 101 characters, over its limit of 100\.$"):
+        await add_note(notebook, ANA, only(ANA), "user", "a" * 101)
+
+
 async def test_replace_and_remove_are_refused_unless_exactly_one_note_matches(
     notebook: Notebook,
 ) -> None:

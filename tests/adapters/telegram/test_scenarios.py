@@ -429,6 +429,15 @@ INCOMING: Mapping[str, tuple[Json, list[str]]] = {
         {"edited_message": message(text="/help", edit_date=DATE + 5)},
         ["sendMessage 42 'edit: /help' italic 0+4 [Again]"],
     ),
+    "live location that moves": (
+        {
+            "edited_message": message(
+                location={"latitude": 41.6, "longitude": -8.6, "live_period": 900},
+                edit_date=DATE + 5,
+            )
+        },
+        [],
+    ),
     "press on a button": (
         press(),
         ["answerCallbackQuery 9", "sendMessage 42 'action: act-1' italic 0+6 [Again]"],
