@@ -378,6 +378,7 @@ def _search(
     if is_stale(connection):
         return None
     notes: Notes = ()
+    plan = SearchPlan()
     if query.kind is not TextKind.TURN and not is_question(query.text):
         plan = plan_typed(query.text)
         answer = search.find_as_typed(plan)
@@ -387,7 +388,9 @@ def _search(
         notes = (note,)
     if needs_fresh_index and text_search.is_behind(connection, text_search.TAIL_MESSAGES):
         return None
-    return search.find_for_turn() if query.kind is TextKind.TURN else search.find_any_word(notes)
+    if query.kind is TextKind.TURN:
+        return search.find_for_turn()
+    return search.find_any_word(notes, plan)
 
 
 class _IndexSearch:
@@ -433,18 +436,19 @@ class _IndexSearch:
             self._excerpts, self._query, ranking.matches, (), scores=ranking.scores
         )
 
-    def find_any_word(self, notes: Notes) -> SearchResults:
+    def find_any_word(self, notes: Notes, typed: SearchPlan) -> SearchResults:
         """Return the results for any of the query's words, best first.
 
         `notes` say why the search for the text as typed wasn't enough. If no chunk has one of the
-        words, search the index over messages.
+        words, the index over messages is searched, unless `typed`, the plan of the typed text,
+        was the same search.
         """
         ranking = self._rank_by_words()
         plan = plan_any_word(ranking.text)
         highlights = plan.highlights + self._highlights
         if ranking.matches:
             highlights += tuple(highlight_patterns(query_terms(ranking.text)))
-        else:
+        elif plan.alternatives != typed.alternatives:
             matches = _take_enough(self._index.find_messages(plan), self._query)
             ranking = ranking._replace(matches=matches)
 

@@ -57,6 +57,16 @@ class Cursor(Protocol):
     def __iter__(self) -> Iterator[Any]: ...
 
 
+class SqlCondition(NamedTuple):
+    """An SQL condition and the values of its parameters."""
+
+    sql: str
+    values: dict[str, Any]
+
+
+NO_CONDITION = SqlCondition("", {})
+
+
 class Ranking(NamedTuple):
     """A statement that ranks rows of a text index: it selects their ids and scores, lower first."""
 
@@ -78,14 +88,31 @@ class TextIndex(Protocol):
         """The ORDER BY clause that keeps `hits`, a ranked subquery, in order after a join."""
         ...
 
+    @property
+    def message_hit(self) -> str:
+        """The column with the id of a found message, for a condition of `rank_messages`."""
+        ...
+
+    @property
+    def chunk_hit(self) -> str:
+        """The column with the id of a found chunk, for a condition of `rank_chunks`."""
+        ...
+
     # --- Searching ---
 
     def rank_messages(
-        self, connection: Connection, plan: SearchPlan, scope_ids: Sequence[int], *, is_small: bool
+        self,
+        connection: Connection,
+        plan: SearchPlan,
+        scope_ids: Sequence[int],
+        condition: SqlCondition,
+        *,
+        is_small: bool,
     ) -> Iterator[Ranking]:
         """Yield rankings of the messages that match a plan: first the newest, then the rest.
 
-        `is_small` says that the scopes contain only a small share of all messages.
+        Only messages that meet the condition on `message_hit` are ranked. `is_small` means that the
+        scopes hold a small share of all messages.
         """
         ...
 
@@ -100,8 +127,9 @@ class TextIndex(Protocol):
         lending: Sequence[str],
         match_count: int,
         limit: int,
+        condition: SqlCondition,
     ) -> Iterator[Ranking]:
-        """Yield rankings of the chunks that contain at least one of the `leading` terms.
+        """Yield rankings of the chunks with at least one `leading` term that meet the condition.
 
         The `lending` terms don't select chunks, but raise the rank of the selected ones.
         `match_count` is an upper bound of the number of matches. If more than `limit` chunks match,

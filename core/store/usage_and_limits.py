@@ -309,7 +309,7 @@ WHERE {in_list("substr(scopes.key, 9)", "accounts")} AND sessions.last_at >= :si
 _COUNT_RAISES_SINCE = f"""
 SELECT COUNT(*) AS raises FROM (
     SELECT substr(scopes.key, 9) AS account
-    FROM sessions JOIN scopes ON scopes.id = sessions.scope_id
+    FROM scopes CROSS JOIN sessions ON sessions.scope_id = scopes.id
     CROSS JOIN messages ON messages.session_id = sessions.id
     WHERE sessions.last_at >= :since AND messages.created_at >= :since
         AND messages.kind = 'command' AND messages.text = '{RAISE_OWNER_LINE}'

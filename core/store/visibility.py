@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from functools import cache, lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from core.errors import StaleReadError
-from core.store.engine import Connection, in_list, overlaps
+from core.store.engine import Connection, SqlCondition, in_list, overlaps
 from core.store.query import DEFAULT_ROLES, FILE_KINDS, SearchFilters, SearchQuery
 from core.store.rows import DELEGATED_SESSION_IDS, clean, get_meta, int64_or_zero, to_timestamp
 from core.text.normalize import comparison_form, is_unspaced
@@ -50,13 +50,6 @@ MAX_FILTER_CHARS = 200
 """A title or name in a filter is cut to this length. Folding can turn one character into 18."""
 
 
-class SqlCondition(NamedTuple):
-    """An SQL condition and the values of its parameters."""
-
-    sql: str
-    values: dict[str, Any]
-
-
 _IS_ASKERS_OWN = f"""(messages.role = 'user' AND (
     sessions.scope_id IN (SELECT id FROM scopes WHERE {in_list("key", "private")})
     OR {in_list("addresses.platform || ':' || messages.sender_id", "accounts")}
@@ -65,7 +58,7 @@ _IS_FROM_SENDER = (
     "(messages.sender_id = :sender_id OR instr(' ' || bare(messages.sender_name), :sender) > 0)"
 )
 _HAS_FILE = f"""EXISTS (
-    SELECT 1 FROM message_files WHERE message_files.message_id = messages.id
+    SELECT 1 FROM message_files WHERE message_files.message_id = {{message_id}}
         AND (:file_kinds IS NULL OR {in_list("message_files.kind", "file_kinds")})
         AND instr(bare(message_files.name), :file_name) > 0
 )"""
@@ -154,18 +147,22 @@ def message_filters(query: SearchQuery) -> SqlCondition:
         }
         conditions.append(SqlCondition(IS_IN_LINEAGE, lineage))
     if filters.file_kind or filters.file_name:
-        conditions.append(_has_file(filters))
+        conditions.append(file_condition(filters, "messages.id"))
     conditions += _not_hidden(query)
     return _join_conditions(conditions)
 
 
-def _has_file(filters: SearchFilters) -> SqlCondition:
-    """Return the condition that a message has a file of the given kind or name."""
+def file_condition(filters: SearchFilters, message_id: str) -> SqlCondition:
+    """Return the condition that a message has a file of a kind or with a name.
+
+    `message_id` is the column with the id of the message.
+    """
     kinds = None
     if filters.file_kind is not None:
         kinds = encode_list(FILE_KINDS.get(filters.file_kind, (filters.file_kind,)))
     name = comparison_form(clean(filters.file_name[:MAX_FILTER_CHARS])).strip()
-    return SqlCondition(_HAS_FILE, {"file_kinds": kinds, "file_name": name})
+    sql = _HAS_FILE.format(message_id=message_id)
+    return SqlCondition(sql, {"file_kinds": kinds, "file_name": name})
 
 
 def askers_own(query: SearchQuery) -> SqlCondition:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from core.errors import Refused
+from core.store.media.files import AttachedFile
 from core.store.query import Hit, ResultLimits, SearchQuery
 from core.types import Answer, File, Message, Session
 from gateway.commands.sessions import set_title
@@ -32,6 +33,8 @@ MAX_MESSAGE_CHARS = 3_000
 MAX_CALL_CHARS = 2_000
 MAX_WHOLE_CHARS = 100_000
 MAX_HITS = 20
+VIEW_TYPE = "image/jpeg"
+SAVED_TYPE = "application/octet-stream"
 _LAST_ID = 2**62
 
 
@@ -52,6 +55,10 @@ class FileLink:
     name: str
     # Whether the browser shows it.
     is_picture: bool
+    # The scaled copy of a picture, which the browser shows, or an empty text.
+    view: str = ""
+    # The picture as it was sent, which may say where it was taken. Empty for others than the owner.
+    original: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +109,7 @@ async def _build_tree(request: PageRequest, sessions: Sequence[Session]) -> list
     nodes = {session.root_id or session.id: Branches(session) for session in sessions}
     tree = []
     for root_id, node in nodes.items():
-        parent = await _find_branched_root(request, root_id)
+        parent = await _find_branched_root(request, node.session)
         if parent is not None and parent in nodes and parent != root_id:
             nodes[parent].branches.append(node)
         else:
@@ -110,10 +117,12 @@ async def _build_tree(request: PageRequest, sessions: Sequence[Session]) -> list
     return tree
 
 
-async def _find_branched_root(request: PageRequest, root_id: int) -> int | None:
+async def _find_branched_root(request: PageRequest, session: Session) -> int | None:
     """Return the id of the conversation that another one branched off from, or None."""
     conversations = request.services.conversations
-    first = await conversations.find(root_id, request.scopes)
+    first: Session | None = session
+    if session.root_id not in (None, session.id):
+        first = await conversations.find(session.root_id or session.id, request.scopes)
     if first is None or first.parent_id is None:
         return None
     parent = await conversations.find(first.parent_id, request.scopes)
@@ -188,9 +197,17 @@ async def make_lines(
     ids = [message.id for message in messages]
     for file in await request.services.files.load_by_message_ids(ids, request.scopes):
         if file.content is not None:
-            link = FileLink(f"/files/{file.id}", file.name, is_picture(file.content.type))
-            links.setdefault(file.message_id, []).append(link)
+            links.setdefault(file.message_id, []).append(_link_file(request, file))
     return [_make_line(message, links.get(message.id, ()), anchor) for message in messages]
+
+
+def _link_file(request: PageRequest, file: AttachedFile) -> FileLink:
+    link = f"/files/{file.id}"
+    media_type = file.content.type if file.content else ""
+    if not is_picture(media_type):
+        return FileLink(link, file.name, is_picture=False)
+    original = f"{link}/original" if request.context.is_owner else ""
+    return FileLink(link, file.name, is_picture=True, view=f"{link}/view", original=original)
 
 
 def _make_line(message: Message, files: Sequence[FileLink], anchor: int) -> Line:
@@ -287,15 +304,37 @@ async def export_conversation(request: PageRequest) -> File | None:
 
 
 async def load_file(request: PageRequest) -> File | None:
-    """Return a file of a message, or None if it's gone or this person can't see it."""
+    """Return a file as a chat would send it: a picture doesn't say where it was taken.
+
+    Returns None if the file isn't kept, or isn't visible. Raises Refused if the position can't be
+    removed from a picture.
+    """
+    return await request.services.load_file(request.number("file"), request.scopes)
+
+
+async def load_view(request: PageRequest) -> File | None:
+    """Return the scaled copy of a picture, or the picture itself if there is no copy."""
     file = await request.services.files.find(request.number("file"), request.scopes)
     if file is None or file.content is None:
+        return None
+    read = request.services.media_folder.read_view
+    content = await asyncio.to_thread(read, file.content.hash)
+    if content is None:
+        return await load_file(request)
+    return File(name=f"{file.name}.jpg", content=content, mime=VIEW_TYPE)
+
+
+async def load_original(request: PageRequest) -> File | None:
+    """Return a file with the bytes that were sent. None for others than the owner."""
+    file = await request.services.files.find(request.number("file"), request.scopes)
+    if file is None or file.content is None or not request.context.is_owner:
         return None
     read = request.services.media_folder.read
     content = await asyncio.to_thread(read, file.content.hash)
     if content is None:
         return None
-    return File(name=file.name, content=content, mime=file.content.type)
+    # The browser saves it, whatever it is.
+    return File(name=file.name, content=content, mime=SAVED_TYPE)
 
 
 async def rename(request: PageRequest, form: Mapping[str, str]) -> Answer:
@@ -317,6 +356,8 @@ PAGE = Page(
         View("/conversations/at/{message}", "conversation.html", load_at),
         View("/messages/{message}", "message.html", load_message),
         View("/files/{file}", "", load_file),
+        View("/files/{file}/view", "", load_view),
+        View("/files/{file}/original", "", load_original),
     ),
     actions=(
         Action("rename", rename),

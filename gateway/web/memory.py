@@ -14,6 +14,7 @@ from core.store.facts.history import (
     LAST_ID,
     LoggedFactChange,
     find_changed_facts,
+    list_first_facts,
     list_latest_changes,
     list_latest_facts,
 )
@@ -56,7 +57,8 @@ async def load_memory(request: PageRequest) -> Values:
     instructions = await notebook.entries(frozenset({request.context.scope}), INSTRUCTIONS)
     pending = await notebook.review.list_pending(request.scopes)
     conflicts = await request.services.facts.list_conflicts(request.scopes)
-    facts = await request.services.facts.list_page(request.scopes, FACTS_PER_PAGE + 1)
+    database = request.services.database
+    facts = await list_first_facts(database, request.scopes, FACTS_PER_PAGE + 1)
     shown_facts = [*facts[:FACTS_PER_PAGE], *(fact for group in conflicts for fact in group)]
     return {
         "files": files,
@@ -65,7 +67,7 @@ async def load_memory(request: PageRequest) -> Values:
         "problems": await notebook.list_problems(request.scopes),
         "conflicts": conflicts,
         "groups": group_facts(request.texts, facts[:FACTS_PER_PAGE]),
-        "changed": await find_changed_facts(request.services.database, request.scopes, shown_facts),
+        "changed": await find_changed_facts(database, request.scopes, shown_facts),
         "has_more": len(facts) > FACTS_PER_PAGE,
     }
 

@@ -37,6 +37,10 @@ _PLACE = "is_pinned, closed_at IS NULL, last_at, id"
 FIRST_PLACES_FIRST = (
     "ORDER BY is_pinned DESC, closed_at IS NULL DESC, last_at DESC, id DESC LIMIT :limit"
 )
+_SELECT_FIRST = f"""
+SELECT {FACT_COLUMNS} FROM facts WHERE facts.scope_id = (SELECT id FROM scopes WHERE key = :scope)
+{FIRST_PLACES_FIRST}
+"""
 _PLACE_OF_BOUND = f"(SELECT {_PLACE} FROM facts WHERE id = :bound AND {visible('facts.scope_id')})"
 _SELECT_AFTER = f"{SELECT_VISIBLE} AND ({_PLACE}) < {_PLACE_OF_BOUND} {FIRST_PLACES_FIRST}"
 _SELECT_BEFORE = f"""
@@ -85,6 +89,28 @@ async def list_latest_facts(
     return await database.read(
         lambda connection: _walk(connection, _SELECT_FACTS, read_fact, scopes, limit, before)
     )
+
+
+async def list_first_facts(database: Database, scopes: Scopes, limit: int) -> list[Fact]:
+    """List the first visible facts in the order of `Facts.list_page`, without reading the others.
+
+    Each scope takes a statement, so this isn't for the path of a message.
+    """
+
+    def read(connection: Connection) -> list[Fact]:
+        facts: list[Fact] = []
+        for key in _list_keys(scopes):
+            values = {"scope": key, "limit": limit}
+            facts += [read_fact(row) for row in connection.execute(_SELECT_FIRST, values)]
+        facts.sort(key=_find_place, reverse=True)
+        return facts[:limit]
+
+    return await database.read(read)
+
+
+def _find_place(fact: Fact) -> tuple[bool, bool, datetime, int]:
+    """Return the place of a fact in the list: the higher, the earlier."""
+    return fact.is_pinned, fact.is_open, fact.last_said_at, fact.id
 
 
 async def list_facts_after(

@@ -723,6 +723,7 @@ CREATE TABLE facts (
     is_pinned boolean NOT NULL DEFAULT FALSE
 );
 CREATE INDEX facts_by_scope ON facts (scope_id, id);
+CREATE INDEX facts_by_place ON facts (scope_id, is_pinned, (closed_at IS NULL), last_at, id);
 CREATE UNIQUE INDEX facts_open ON facts (scope_id, account, comparison_form) WHERE closed_at IS NULL;
 CREATE INDEX facts_by_attribute ON facts (scope_id, attribute) WHERE attribute IS NOT NULL;
 CREATE INDEX facts_by_message ON facts (message_id) WHERE message_id IS NOT NULL;

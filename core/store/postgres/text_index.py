@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, nullcontext
 from itertools import chain
 from typing import Any
 
-from core.store.engine import Connection, Ranking, Values
+from core.store.engine import Connection, Ranking, SqlCondition, Values
 from core.store.postgres import indexing
 from core.store.postgres.words import (
     FEW,
@@ -74,13 +74,13 @@ FROM unnest(
 CROSS JOIN LATERAL (
     SELECT chunk_id, length FROM chunk_index
     WHERE chunk_index.scope_id = terms.scope_id
-        AND chunk_index.terms @@ CAST(terms.query AS tsquery)
+        AND chunk_index.terms @@ CAST(terms.query AS tsquery) {{condition}}
 ) AS matching
 GROUP BY chunk_id HAVING bool_or(is_leading)
 """
 _NEWEST_OLDER_CHUNK = """
 SELECT chunk_id FROM chunk_index
-WHERE scope_id = ANY(:scope_ids) AND terms @@ CAST(:query AS tsquery)
+WHERE scope_id = ANY(:scope_ids) AND terms @@ CAST(:query AS tsquery) {condition}
 ORDER BY chunk_id DESC LIMIT 1 OFFSET :limit
 """
 _COUNT_FACTS = """
@@ -130,18 +130,28 @@ class PostgresIndex:
     """The text indexes of a store on PostgreSQL."""
 
     order_of_hits = "ORDER BY hits.score, messages.id DESC"
+    message_hit = "message_index.message_id"
+    chunk_hit = "chunk_index.chunk_id"
 
     def rank_messages(
-        self, connection: Connection, plan: SearchPlan, scope_ids: Sequence[int], *, is_small: bool
+        self,
+        connection: Connection,
+        plan: SearchPlan,
+        scope_ids: Sequence[int],
+        condition: SqlCondition,
+        *,
+        is_small: bool,
     ) -> Iterator[Ranking]:
         """Yield rankings of the messages that match a plan: first the newest, then the rest.
 
-        Each indexed term contains its scope, so `is_small` has no effect.
+        The condition is checked before a message is ranked. Each term contains its scope, so
+        `is_small` has no effect.
         """
         query = scoped_query(plan, scope_ids)
         if not query:
             return
         values: dict[str, object] = {
+            **condition.values,
             "scope_ids": list(scope_ids),
             "query": query,
             "limit": NEWEST_RANKED,
@@ -149,9 +159,9 @@ class PostgresIndex:
             "b": B,
         }
         score = self._score_messages(connection, plan, scope_ids, values)
-        matching = """
+        matching = f"""
             FROM message_index WHERE scope_id = ANY(:scope_ids)
-            AND words @@ CAST(:query AS tsquery)
+            AND words @@ CAST(:query AS tsquery) {condition.sql}
         """
         select = f"""
             SELECT message_id AS id, {score} AS score FROM (
@@ -227,21 +237,22 @@ class PostgresIndex:
         lending: Sequence[str],
         match_count: int,
         limit: int,
+        condition: SqlCondition,
     ) -> Iterator[Ranking]:
         """Yield rankings of the chunks that contain a leading term: the newest chunks first."""
-        values = self._chunk_values(connection, leading, lending)
+        values = condition.values | self._chunk_values(connection, leading, lending)
+        ranked = _RANK_CHUNKS.format(condition=condition.sql)
         if match_count <= limit:
-            yield Ranking(_RANK_CHUNKS, values, limit)
+            yield Ranking(ranked, values, limit)
             return
         query = " | ".join(map(quote_term, leading))
-        older = connection.execute(
-            _NEWEST_OLDER_CHUNK, {**values, "query": query, "limit": limit}
-        ).fetchone()
-        values["split"] = 0 if older is None else older[0]
-        sides = [">"] if older is None else [">", "<="]
-        for side in sides:
+        splitting = {**values, "query": query, "limit": limit}
+        find_newest_older = _NEWEST_OLDER_CHUNK.format(condition=condition.sql)
+        split = connection.execute(find_newest_older, splitting).fetchone()
+        values["split"] = 0 if split is None else split[0]
+        for side in [">"] if split is None else [">", "<="]:
             part = f"WHERE chunk_id {side} :split GROUP BY chunk_id"
-            yield Ranking(_RANK_CHUNKS.replace("GROUP BY chunk_id", part), values, limit)
+            yield Ranking(ranked.replace("GROUP BY chunk_id", part), values, limit)
 
     def _chunk_values(
         self, connection: Connection, leading: Sequence[str], lending: Sequence[str]

@@ -3,3 +3,6 @@
 
 -- version 2
 -- JSON with the escape \u0000: only functions.sql has changed.
+
+-- version 3
+CREATE INDEX facts_by_place ON facts (scope_id, is_pinned, (closed_at IS NULL), last_at, id);

@@ -15,12 +15,12 @@ from functools import cached_property
 from itertools import accumulate, chain, islice
 from typing import Any, NamedTuple
 
-from core.store.engine import IS_SHOWN, LISTED_ID, Connection, listed
+from core.store.engine import IS_SHOWN, LISTED_ID, Connection, SqlCondition, listed
 from core.store.query import CandidateMessage, MessageMatch, SearchPlan, SearchQuery, TextKind
 from core.store.rows import get_meta, scoped_term
+from core.store.search.narrowing import narrow_chunks, narrow_messages
 from core.store.visibility import (
     IS_IN_LINEAGE,
-    SqlCondition,
     address_join,
     askers_own,
     encode_list,
@@ -146,19 +146,21 @@ class TextSearch:
     def find_messages(self, plan: SearchPlan) -> Iterator[MessageMatch]:
         """Yield the messages that match a plan, best first.
 
-        If there are many matches, the newest are ranked and yielded first.
+        Of many matches that pass the filters, the newest are ranked first, and then the older ones.
         """
         if not plan.alternatives:
             return
         sizes = self._sizes
         is_small = sizes.chunk_count < SMALL_SHARE * sizes.total_chunk_count
-        rankings = self._connection.index.rank_messages(
-            self._connection, plan, sizes.scope_ids, is_small=is_small
+        index = self._connection.index
+        condition = narrow_messages(self._query, index)
+        rankings = index.rank_messages(
+            self._connection, plan, sizes.scope_ids, condition, is_small=is_small
         )
         for ranking in rankings:
-            # Each row has the number of ranked messages. If the filters exclude all of these
-            # messages, there is no row, and older messages may still match.
-            ranked_count = ranking.limit
+            # Each row has the number of ranked messages. Without a condition, the query may see
+            # none of these messages. Then there is no row, and older messages may still match.
+            ranked_count = 0 if condition.sql else ranking.limit
             parameters = {**self._parameters, **ranking.values}
             for row in self._connection.execute(self._select_ranked(ranking.sql), parameters):
                 ranked_count = row[4]
@@ -420,7 +422,10 @@ class TextSearch:
         before all older ones, because ranking takes most of the time of a search.
         """
         index = self._connection.index
-        rankings = index.rank_chunks(self._connection, leading, lending, match_count, limit)
+        condition = narrow_chunks(self._query, index)
+        rankings = index.rank_chunks(
+            self._connection, leading, lending, match_count, limit, condition
+        )
         for ranking in rankings:
             # The chunks are ranked before other tables are joined, because otherwise FTS5 computes
             # each rank twice.

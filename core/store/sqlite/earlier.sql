@@ -1013,3 +1013,5 @@ ALTER TABLE preferences ADD COLUMN tools_off TEXT;
 
 -- ## 41. The web searches that a model's server makes, which have a price of their own.
 ALTER TABLE model_calls ADD COLUMN web_searches INTEGER NOT NULL DEFAULT 0;
+
+-- ## 42. The order of the list of facts: only the index facts_by_place is new.

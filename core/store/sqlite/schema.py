@@ -120,7 +120,7 @@ CREATE_FACTS_CONTENT = (
 
 # --- The schema ---
 
-SCHEMA_VERSION = 41
+SCHEMA_VERSION = 42
 """The number of sections in `earlier.sql`."""
 RENAMES_VERSION = 38
 """The version from which on `schema.sql` has the triggers and views of a file."""

@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager
 from itertools import chain
 from typing import Any
 
-from core.store.engine import Connection, Ranking, Row, Values, in_list
+from core.store.engine import Connection, Ranking, Row, SqlCondition, Values, in_list
 from core.store.query import Clause, Phrase, SearchPlan
 from core.store.rows import clean, scoped_term
 from core.store.visibility import encode_list
@@ -84,14 +84,15 @@ _TERM_FREQUENCIES = """
     FROM json_each(:terms) CROSS JOIN chunk_vocabulary ON chunk_vocabulary.term = json_each.value
 """
 _NEWEST_OLDER_MESSAGE = """
-    SELECT rowid FROM messages_fts WHERE messages_fts MATCH :expression
+    SELECT rowid FROM messages_fts WHERE messages_fts MATCH :expression {condition}
     ORDER BY rowid DESC LIMIT 1 OFFSET :limit
 """
 _RANKED_MESSAGES = """
-    SELECT rowid AS id, rank AS score FROM messages_fts WHERE messages_fts MATCH :expression
+    SELECT rowid AS id, rank AS score FROM messages_fts
+    WHERE messages_fts MATCH :expression {condition}
 """
 _NEWEST_OLDER_CHUNK = """
-    SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH :expression
+    SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH :expression {condition}
     ORDER BY rowid DESC LIMIT 1 OFFSET :limit
 """
 _RANKED_FILE_PARTS = """
@@ -104,13 +105,22 @@ class FtsIndex:
 
     # Rows that are joined in the order of a CROSS JOIN stay in order.
     order_of_hits = ""
+    message_hit = "messages_fts.rowid"
+    chunk_hit = "chunks_fts.rowid"
 
     def rank_messages(
-        self, connection: Connection, plan: SearchPlan, scope_ids: Sequence[int], *, is_small: bool
+        self,
+        connection: Connection,
+        plan: SearchPlan,
+        scope_ids: Sequence[int],
+        condition: SqlCondition,
+        *,
+        is_small: bool,
     ) -> Iterator[Ranking]:
         """Yield rankings of the messages that match a plan: first the newest, then the rest.
 
-        If many match, the first ranking has the newest `NEWEST_RANKED`.
+        The condition is checked before a message is ranked. Of many matches, only the newest
+        `NEWEST_RANKED` are ranked at first.
         """
         expression = fts_expression(plan)
         if scope_ids and is_small:
@@ -119,12 +129,14 @@ class FtsIndex:
             scope_words = " OR ".join(f'"{SCOPE_MARKER}{scope_id}"' for scope_id in scope_ids)
             expression = f"({expression}) AND ({scope_words})"
         limit = NEWEST_UNSPACED_RANKED if _has_unspaced(plan) else NEWEST_RANKED
-        values = {"expression": expression, "limit": limit}
-        yield Ranking(f"{_RANKED_MESSAGES} ORDER BY rowid DESC LIMIT :limit", values, limit)
-        newest_older = connection.execute(_NEWEST_OLDER_MESSAGE, values).fetchone()
+        values = {**condition.values, "expression": expression, "limit": limit}
+        ranked = _RANKED_MESSAGES.format(condition=condition.sql)
+        yield Ranking(f"{ranked} ORDER BY rowid DESC LIMIT :limit", values, limit)
+        find_newest_older = _NEWEST_OLDER_MESSAGE.format(condition=condition.sql)
+        newest_older = connection.execute(find_newest_older, values).fetchone()
         if newest_older is not None:
             values["newest_older"] = newest_older[0]
-            yield Ranking(f"{_RANKED_MESSAGES} AND rowid <= :newest_older LIMIT -1", values, 0)
+            yield Ranking(f"{ranked} AND rowid <= :newest_older LIMIT -1", values, 0)
 
     def count_chunks(self, connection: Connection, terms: Iterable[str]) -> Iterable[Sequence[Any]]:
         """Count the chunks that contain each term. Terms in no chunk are left out."""
@@ -137,22 +149,24 @@ class FtsIndex:
         lending: Sequence[str],
         match_count: int,
         limit: int,
+        condition: SqlCondition,
     ) -> Iterator[Ranking]:
         """Yield rankings of the chunks that contain a leading term: the newest chunks first."""
         expression = _any_of(leading)
         if lending:
             expression = f"({expression}) AND ({expression} OR {_any_of(lending)})"
-        values = {"expression": expression, "limit": limit, "split": 0}
+        values = {**condition.values, "expression": expression, "limit": limit, "split": 0}
         sides = ["> :split"]
         if match_count > limit:
-            newest_older = connection.execute(_NEWEST_OLDER_CHUNK, values).fetchone()
+            find_newest_older = _NEWEST_OLDER_CHUNK.format(condition=condition.sql)
+            newest_older = connection.execute(find_newest_older, values).fetchone()
             if newest_older is not None:
                 values["split"] = newest_older[0]
                 sides.append("<= :split")
         for side in sides:
             sql = (
                 "SELECT rowid, rank FROM chunks_fts "
-                f"WHERE chunks_fts MATCH :expression AND rowid {side}"
+                f"WHERE chunks_fts MATCH :expression AND rowid {side} {condition.sql}"
             )
             yield Ranking(sql, values, limit)
 

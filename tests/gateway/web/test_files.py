@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import io
 import json
 import re
 from collections.abc import AsyncIterator, Sequence
@@ -11,16 +12,20 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from core.types import Account, File
 from gateway.local.sockets import find_socket
 from gateway.texts.catalog import ENGLISH
 from gateway.web.logins import MAX_FILES, keep_file
-from tests.fixtures.media_samples import make_pdf, make_photo
-from tests.fixtures.page_browser import OpenPage, PageAnswer, open_page
+from tests.fixtures.media_samples import make_exif, make_pdf, make_photo
+from tests.fixtures.page_browser import OpenPage, PageAnswer, open_browser, open_page
+from tests.gateway.web.test_scopes import ANA
 
 pytestmark = pytest.mark.slow
 
+# The EXIF tag of the table with the position.
+GPS_TABLE = 0x8825
 TERMINAL = Account(platform="terminal", user_id="local")
 SETTINGS = ENGLISH.table("page_settings")
 
@@ -46,16 +51,50 @@ async def test_file_that_a_search_finds_can_be_saved(home: Path) -> None:
         assert await fetch(page, link) == (make_pdf(), "application/octet-stream", "attachment")
 
 
-async def test_picture_of_a_message_is_shown_in_the_conversation(home: Path) -> None:
+def has_position(content: bytes) -> bool:
+    return GPS_TABLE in Image.open(io.BytesIO(content)).getexif()
+
+
+async def test_picture_of_a_message_is_shown_and_saved_without_its_position(home: Path) -> None:
     async with open_page(home) as page:
-        await page.harness.send(make_photo(), "boiler.jpg", "photo", "The boiler")
+        photo = make_photo(has_position=True)
+        await page.harness.send(photo, "boiler.jpg", "photo", "The boiler")
         listed = await page.browser.open("/conversations")
         shown = await page.browser.open(find_links(listed, "/conversations/")[0])
+        link, original_link = find_links(shown, "/files/")
+        assert f'<img src="{link}/view" alt="boiler.jpg"' in shown.body
+        for path in (link, f"{link}/view"):
+            content, media_type, disposition = await fetch(page, path)
+            assert (media_type, disposition) == ("image/jpeg", "inline")
+            assert not has_position(content)
+        content, _, disposition = await fetch(page, original_link)
+        assert (content, disposition) == (photo, "attachment")
+        assert has_position(content)
+
+
+async def test_person_who_is_not_the_owner_gets_no_original_of_a_picture(home: Path) -> None:
+    async with open_page(home, options="people = true") as page, open_browser(page.server) as ana:
+        services = page.harness.services
+        photo = make_photo(has_position=True)
+        await page.harness.send(
+            photo, "boiler.jpg", "photo", "The boiler", who="7", address=ANA.address
+        )
+        await ana.open(f"/login?key={services.page_logins.create_key(ANA)}")
+        listed = await ana.open("/conversations")
+        shown = await ana.open(find_links(listed, "/conversations/")[0])
         (link,) = find_links(shown, "/files/")
-        assert f'<img src="{link}" alt="boiler.jpg"' in shown.body
-        content, media_type, disposition = await fetch(page, link)
-        assert (content, disposition) == (make_photo(), "inline")
-        assert media_type.startswith("image/")
+        assert (await ana.open(f"{link}/original")).status == 404
+
+
+async def test_picture_whose_position_can_not_be_removed_is_neither_shown_nor_sent(
+    home: Path,
+) -> None:
+    async with open_page(home) as page:
+        heic = b"\0\0\0\x18ftypheic" + bytes(12) + make_exif(has_position=True) + bytes(64)
+        await page.harness.send(heic, "quay.heic", "document", "The quay")
+        answer = await page.browser.open("/files/1")
+        assert answer.status == 422
+        assert "I can't remove the location from “quay.heic”" in answer.text
 
 
 async def test_page_of_a_stranger_that_calls_itself_a_picture_is_saved_and_not_shown(

@@ -31,6 +31,8 @@ VIEWS: Mapping[str, tuple[str, str]] = {
     "/conversations/at/{message}": ("{message}", "987654"),
     "/messages/{message}": ("{message}", "987654"),
     "/files/{file}": ("{file}", "987654"),
+    "/files/{file}/view": ("{file}", "987654"),
+    "/files/{file}/original": ("{file}", "987654"),
     "/memory/facts/{fact}": ("{fact}", "987654"),
     "/memory/skills/{skill}": ("tidy-inbox", "no-such-skill"),
     r"/reminders/{number:\d+}": ("{job}", "987654"),
