@@ -109,7 +109,7 @@ async def run_checks(
     results.append(check_backups(texts, settings))
     results += check_service(texts, settings)
 
-    probes = {"model": _probe_model(texts, settings)}
+    probes = {"model": probe_model(texts, settings)}
     for name in PLATFORMS:
         probes[name] = _probe_platform(texts, settings, name)
     for name, counts in queues.items():
@@ -450,7 +450,7 @@ def _summarize_files(
     )
 
 
-async def _probe_model(texts: Texts, settings: Settings) -> str | None:
+async def probe_model(texts: Texts, settings: Settings) -> str | None:
     """Call the chat model, its fallbacks, the other models on offer, and the helper models.
 
     Returns a sentence for each model, or None if no model is set up.

@@ -118,6 +118,7 @@ DATA_FILES: Mapping[str, Sequence[str]] = {
         "templates/memory.html",
         "templates/memory_links.html",
         "templates/message.html",
+        "templates/note.html",
         "templates/opening.html",
         "templates/parts.html",
         "templates/password.html",

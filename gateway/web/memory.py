@@ -28,6 +28,8 @@ from gateway.web.views import Action, Page, PageRequest, Values, View, read_fiel
 
 FACTS_PER_PAGE = 50
 CHANGES_PER_PAGE = 30
+# The history of a note looks at so many changes on each side of one of its changes.
+MAX_CHANGES_TRACED = 200
 MAX_SKILLS = 200
 MAX_SOURCES = 4
 # The changes of a fact that give it other words.
@@ -174,6 +176,8 @@ class HistoryEntry:
     can_undo: bool = True
     # The name of a skill.
     title: str = ""
+    # The file of a note.
+    target: str = ""
     # Who changed it, and the message with which they did.
     account: str = ""
     message_id: int | None = None
@@ -248,11 +252,64 @@ def _describe_change(request: PageRequest, change: NoteChange | LoggedFactChange
         done=request.texts.table("NOTE_DONE").get(change.action, change.action),
         words=diff_words(change.before or "", change.after or ""),
         title="/".join(change.skill or ()),
+        target=change.target if change.skill is None else "",
         account=account,
         message_id=change.message_id,
         sender=request.words["YOU"] if is_own and change.sender else change.sender,
         source_text=change.source_text,
     )
+
+
+async def load_note(request: PageRequest) -> Values | None:
+    """Return the history of a note, or of a file of a skill, by the number of one of its changes.
+
+    Returns None if there is no such change here.
+    """
+    notebook = request.services.notebook
+    try:
+        change = await notebook.find_change(request.scopes, request.number("number"))
+    except Refused:
+        return None
+    scopes = frozenset({change.scope})
+    earlier = await notebook.history(scopes, MAX_CHANGES_TRACED, before=change.id)
+    later = await notebook.history(scopes, MAX_CHANGES_TRACED, after=change.id)
+    changes = trace_changes([*later, change, *earlier], change)
+    text = changes[0].after
+    versions = []
+    if change.skill is None and text is not None:
+        versions = await notebook.versions(scopes, change.target)
+    return {
+        "entries": [_describe_change(request, each) for each in changes],
+        "text": text or change.after or change.before or "",
+        "version": next((version for version in versions if version.after == text), None),
+        "target": change.target,
+    }
+
+
+def trace_changes(changes: Sequence[NoteChange], start: NoteChange) -> list[NoteChange]:
+    """Return the changes of the note that `start` changed, latest first.
+
+    `changes` are those of all notes, latest first. A note is known by its words: a change belongs
+    to it if it changes the words that the note has at that time.
+    """
+    place = changes.index(start)
+    traced = [start]
+    words = start.after
+    for change in reversed(changes[:place]):
+        if change.target == start.target and _is_same_note(change, words, change.before):
+            traced.insert(0, change)
+            words = change.after
+    words = start.before
+    for change in changes[place + 1 :]:
+        if change.target == start.target and _is_same_note(change, words, change.after):
+            traced.append(change)
+            words = change.before
+    return traced
+
+
+def _is_same_note(change: NoteChange, words: str | None, met: str | None) -> bool:
+    """Whether a change is about the note with these words. A file of a skill is one note."""
+    return change.skill is not None or (words is not None and met == words)
 
 
 async def load_forget(request: PageRequest) -> Values:
@@ -386,6 +443,7 @@ PAGE = Page(
         View("/memory/facts", "facts.html", load_facts),
         View("/memory/facts/{fact}", "fact.html", load_fact),
         View("/memory/history", "history.html", load_history),
+        View("/memory/notes/{number}", "note.html", load_note),
         View("/memory/forget", "forget.html", load_forget),
         View("/memory/skills", "skills.html", load_skills),
         View("/memory/skills/{skill}", "skill.html", load_skill),

@@ -28,6 +28,7 @@ from config.settings import (
     read_options,
 )
 from core.errors import Refused
+from core.store.model_limits import ModelOutages
 from core.store.ownership.people import KnownAccount
 from core.store.usage_and_limits import Spending
 from core.transfer.backup import verify_backup
@@ -114,6 +115,7 @@ async def load_settings(request: PageRequest) -> Values | None:
         "backup_problem": problem,
         "backups": _list_backups(request),
         "services": await _list_services(request),
+        "models": await _list_models(request),
     }
 
 
@@ -230,6 +232,22 @@ async def _list_services(request: PageRequest) -> list[tuple[str, str]]:
     return services
 
 
+async def _list_models(request: PageRequest) -> list[tuple[str, str, str]]:
+    """Return each model with its task, and why it's out of reach or an empty text."""
+    settings, words = request.services.settings, request.words
+    if not settings.has_model:
+        return []
+    outages = ModelOutages(request.services.database)
+    await outages.load()
+    reasons = {name: request.texts.word(reason) for name, reason in outages.list_reasons().items()}
+    chat, *fallbacks = settings.model.chat_models
+    tasks = [(chat, words["MODEL_CHAT"])]
+    tasks += [(name, words["MODEL_FALLBACK"]) for name in fallbacks]
+    tasks.append((settings.model.helper, words["MODEL_HELPER"]))
+    tasks += [(name, words["MODEL_HELPER_FALLBACK"]) for name in settings.model.helper_fallbacks]
+    return [(name, task, reasons.get(name, "")) for name, task in tasks if name]
+
+
 async def set_option(request: PageRequest, form: Mapping[str, str]) -> Answer:
     """Set an option to the value that the owner typed. Raise Refused if it's invalid."""
     path = read_field(request, form, "option")
@@ -344,6 +362,17 @@ async def test_service(request: PageRequest, form: Mapping[str, str]) -> Answer:
     return Answer(text=f"{result.text} {result.advice}".strip())
 
 
+async def test_models(request: PageRequest, form: Mapping[str, str]) -> Answer:
+    """Ask the models for a word, and show whether they answer or what the problem is."""
+    # Imported here because few people look at this.
+    from gateway.check import probe_model, run_probe
+
+    texts = request.texts
+    probe = probe_model(texts, request.services.settings)
+    result = await run_probe("model", probe, texts)
+    return Answer(text=f"{result.text} {result.advice}".strip())
+
+
 SETTINGS = Page(
     "settings",
     views=(
@@ -357,6 +386,7 @@ SETTINGS = Page(
         Action("back-up", back_up),
         Action("check-backup", check_backup),
         Action("test-service", test_service),
+        Action("test-models", test_models),
     ),
     is_for_owner=True,
 )

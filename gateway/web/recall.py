@@ -9,12 +9,14 @@ from urllib.parse import quote
 
 from core.search.query import extract_filters, split_filters, text_for_next_page
 from core.store.query import ResultLimits, SearchQuery, SearchResults
+from core.text.normalize import shorten
 from gateway.web.views import Page, PageRequest, Values, View
 
 MAX_SESSIONS = 10
 MAX_QUERY_CHARS = 1_000
 MAX_RESULT_CHARS = 20_000
 MAX_NAMES = 4
+MAX_TITLE_CHARS = 40
 # The periods of chips, in days, and the keys of their texts.
 PERIODS = ((7, "CHIP_WEEK"), (30, "CHIP_MONTH"), (365, "CHIP_YEAR"))
 FILE_CHIPS = (
@@ -106,8 +108,8 @@ def _list_choices(
 ) -> Mapping[str, Sequence[tuple[str, str]]]:
     """Return the filters of each group with their texts, by the key of the group.
 
-    The platforms are those in the results, and so are the people, apart from "me" and the
-    assistant. People are listed only for groups.
+    The platforms and conversations are those in the results, and so are the people, apart from "me"
+    and the assistant. People are listed only for groups.
     """
     texts = request.words
     today = request.services.clock.now().astimezone(request.zone).date()
@@ -125,7 +127,14 @@ def _list_choices(
             ("from:you", texts["CHIP_ASSISTANT"]),
             *((f'from:"{name}"', name) for name in names),
         ],
-        "GROUP_PLATFORM": [(f"platform:{platform}", platform.title()) for platform in platforms],
+        "GROUP_PLATFORM": [
+            *((f"platform:{platform}", platform.title()) for platform in platforms),
+            *(
+                (f"in:{result.session.id}", shorten(result.session.title, MAX_TITLE_CHARS))
+                for result in results.sessions[:MAX_NAMES]
+                if result.session.title
+            ),
+        ],
     }
 
 

@@ -22,6 +22,8 @@ MAX_COLOURS = 6
 CHART_WIDTH = 720
 CHART_HEIGHT = 180
 BAR_GAP = 4
+# By what the bars of the chart are split, and the keys of their texts.
+SPLITS = (("model", "MODEL"), ("kind", "KIND"), ("account", "ACCOUNT"))
 # The time axis has a label for one in this many days.
 TICK_DAYS = 5
 
@@ -46,11 +48,11 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A bar chart with one stacked bar per day and one colour per model."""
+    """A bar chart with one stacked bar per day, and a colour per model, purpose or account."""
 
     bars: Sequence[Bar]
-    # The models in the order of their colours.
-    models: Sequence[str]
+    # The names of the parts in the order of their colours.
+    names: Sequence[str]
     # The amount of the highest bar, and half of it, for the axis.
     highest: str
     half: str
@@ -75,12 +77,16 @@ async def load_use(request: PageRequest) -> Values:
     for _, accounts in days:
         for account, spending in accounts.items():
             by_account.setdefault(account, []).append(spending)
+    split = _choose_split(request)
     month = months[0][1]
     return {
         "month": month,
         "forecast": _format_forecast(request, month, now),
         "period": add_up(spending for _, spending in day_sums),
-        "chart": draw_chart(texts, day_sums),
+        "chart": draw_chart(texts, day_sums, _split_days(request, split, days, day_sums)),
+        "split": split,
+        "splits": [each for each in SPLITS if each[0] != "account" or len(by_account) > 1],
+        "days": [(_name_day(texts, day), part) for day, part in reversed(day_sums) if part.calls],
         "months": [(_name_month(texts, first), part) for first, part in months if part.calls],
         "people": {account: add_up(parts) for account, parts in by_account.items()},
         "half": _find_quantile(seconds, 0.5),
@@ -153,32 +159,55 @@ def _start_of_day(request: PageRequest, day: date) -> datetime:
     return resolve_wall_time(datetime.combine(day, time()), request.zone)
 
 
-def draw_chart(texts: Texts, days: Sequence[tuple[date, Spending]]) -> Chart | None:
+def _choose_split(request: PageRequest) -> str:
+    """Return by what the address asks to split the bars of the chart, by default by model."""
+    split = request.parameter("by")
+    return split if split in dict(SPLITS) else SPLITS[0][0]
+
+
+def _split_days(
+    request: PageRequest,
+    split: str,
+    days: Sequence[tuple[date, Mapping[str, Spending]]],
+    sums: Sequence[tuple[date, Spending]],
+) -> list[Mapping[str, Spending]]:
+    """Return the parts of each day by model, purpose or account."""
+    if split == "account":
+        return [accounts for _, accounts in days]
+    if split == "kind":
+        kinds = request.texts.table("CALL_KINDS")
+        return [{kinds[kind]: part for kind, part in spending.by_kind} for _, spending in sums]
+    return [dict(spending.by_model) for _, spending in sums]
+
+
+def draw_chart(
+    texts: Texts, days: Sequence[tuple[date, Spending]], parts: Sequence[Mapping[str, Spending]]
+) -> Chart | None:
     """Return a chart of the daily cost, or of the daily tokens if a model has no price.
 
-    Returns None if no model was called.
+    `parts` are those of each day, by their names. Returns None if no model was called.
     """
     has_prices = not any(spending.unpriced_models for _, spending in days)
     amounts = [
-        {model: _measure(part, has_prices=has_prices) for model, part in spending.by_model}
-        for _, spending in days
+        {name: _measure(part, has_prices=has_prices) for name, part in parts_of_day.items()}
+        for parts_of_day in parts
     ]
-    highest = max(sum(parts.values()) for parts in amounts)
+    highest = max(sum(amounts_of_day.values()) for amounts_of_day in amounts)
     if not highest:
         return None
-    models = _rank_models(amounts)
+    names = _rank_names(amounts)
     step = CHART_WIDTH / len(days)
     bars = []
-    for number, ((day, spending), parts) in enumerate(zip(days, amounts, strict=True)):
+    for number, ((day, spending), amounts_of_day) in enumerate(zip(days, amounts, strict=True)):
         titles = {}
-        for model, amount in parts.items():
+        for name, amount in amounts_of_day.items():
             label = _format_measure(texts, spending, amount, has_prices=has_prices)
-            titles[model] = f"{_name_day(texts, day)}, {model}: {label}"
-        segments = _stack(parts, titles, models, highest)
+            titles[name] = f"{_name_day(texts, day)}, {name or '?'}: {label}"
+        segments = _stack(amounts_of_day, titles, names, highest)
         bars.append(Bar(round(number * step, 2), round(step - BAR_GAP, 2), segments))
     return Chart(
         bars=bars,
-        models=models,
+        names=[name or "?" for name in names],
         highest=_format_measure(texts, days[0][1], highest, has_prices=has_prices),
         half=_format_measure(texts, days[0][1], highest / 2, has_prices=has_prices),
         ticks=[
@@ -190,27 +219,27 @@ def draw_chart(texts: Texts, days: Sequence[tuple[date, Spending]]) -> Chart | N
     )
 
 
-def _rank_models(amounts: Sequence[Mapping[str, float]]) -> list[str]:
-    """Return the models in descending order of their totals."""
+def _rank_names(amounts: Sequence[Mapping[str, float]]) -> list[str]:
+    """Return the names of the parts in descending order of their totals."""
     sums: dict[str, float] = {}
-    for parts in amounts:
-        for model, amount in parts.items():
-            sums[model] = sums.get(model, 0) + amount
-    return sorted(sums, key=lambda model: sums[model], reverse=True)
+    for amounts_of_day in amounts:
+        for name, amount in amounts_of_day.items():
+            sums[name] = sums.get(name, 0) + amount
+    return sorted(sums, key=lambda name: sums[name], reverse=True)
 
 
 def _stack(
-    parts: Mapping[str, float], titles: Mapping[str, str], models: Sequence[str], highest: float
+    amounts: Mapping[str, float], titles: Mapping[str, str], names: Sequence[str], highest: float
 ) -> list[Segment]:
-    """Return the segments of a bar from bottom to top, in the order of `models`."""
+    """Return the segments of a bar from bottom to top, in the order of `names`."""
     segments = []
     top = float(CHART_HEIGHT)
-    for rank, model in enumerate(models):
-        height = parts.get(model, 0.0) / highest * CHART_HEIGHT
+    for rank, name in enumerate(names):
+        height = amounts.get(name, 0.0) / highest * CHART_HEIGHT
         if height:
             top -= height
             colour = min(rank, MAX_COLOURS - 1)
-            segments.append(Segment(colour, round(top, 2), round(height, 2), titles[model]))
+            segments.append(Segment(colour, round(top, 2), round(height, 2), titles[name]))
     return segments
 
 

@@ -30,6 +30,7 @@ MORE = {
     "search": "/recall?q=ferry timetable",
     "search-files": "/recall?q=has:file",
     "fact": "/memory/facts/2",
+    "note": "/memory/notes/1",
     "reminder": "/reminders/1",
     "settings-limits": "/settings/limits",
 }

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gateway.web.pages import PAGES
-from tests.fixtures.page_browser import OpenPage, open_page
+from tests.fixtures.command_line import good
+from tests.fixtures.page_browser import OpenPage, find_free_port, open_page
+from tests.gateway.local.running import open_gateway
 from tests.gateway.web.test_hostile import MARK, OWNER
 from tests.gateway.web.test_hostile import fill as fill_with_hostile_texts
 from tests.pages.conftest import find_chromium, log_in, open_chromium
@@ -70,6 +74,52 @@ async def test_topic_is_forgotten_after_a_look_at_what_would_go(tab: Any) -> Non
     await tab.wait_for_selector("section.answer >> text=Forgotten")
     await tab.goto(tab.url.replace("/memory/forget", "/recall?q=peanuts"))
     assert await tab.locator("mark").count() == 0
+
+
+async def test_reminder_is_read_while_it_is_typed_and_then_set(tab: Any) -> None:
+    await tab.click('nav a[href="/reminders"]')
+    await tab.locator("#line").press_sequentially("every monday at 8 water the plants")
+    await tab.wait_for_selector("[data-reading-of=line] >> text=every Monday at 08:00")
+    await tab.keyboard.press("Enter")
+    await tab.wait_for_selector("section.answer >> text=water the plants")
+    await tab.click('.tabs a[href="/reminders/week"]')
+    await tab.wait_for_selector(".week a >> text=water the plants")
+
+
+async def test_query_is_read_while_it_is_typed_with_help_for_its_filters(tab: Any) -> None:
+    await tab.click('nav a[href="/recall"]')
+    await tab.locator("#q").press_sequentially("ferry since:2026-05-01 fro")
+    await tab.wait_for_selector("[data-reading-of=q] >> text=1 May 2026")
+    await tab.wait_for_selector("[data-reading-of=q] code >> text=from:ana")
+
+
+async def test_chart_is_split_by_purpose_with_one_click(tab: Any) -> None:
+    await tab.click('nav a[href="/use"]')
+    await tab.click("a.chip >> text=Purpose")
+    await tab.wait_for_selector("a.chip[aria-current] >> text=Purpose")
+    assert await tab.locator("svg.chart rect.c1").count() > 0
+    await tab.click("summary >> text=Each day")
+    assert await tab.locator("details table tbody tr").first.is_visible()
+
+
+async def test_answer_is_streamed_into_the_chat_of_the_page(home: Path) -> None:
+    find_chromium()
+    port = find_free_port()
+    options = f"[page]\nenabled = true\nport = {port}\n"
+    async with open_gateway(home, options=options), open_chromium() as context:
+        link = re.search(r"http://\S+", await asyncio.to_thread(good, home, "web"))
+        assert link is not None
+        tab = await context.new_page()
+        await tab.goto(link[0], wait_until="commit")
+        await tab.wait_for_url(f"http://127.0.0.1:{port}/")
+        await tab.click('nav a[href="/chat"]')
+        await tab.fill("#text", "Where is the ferry?")
+        await tab.keyboard.press("Enter")
+        await tab.wait_for_selector("#talk .assistant >> text=You said: Where is the ferry?")
+        assert await tab.input_value("#text") == ""
+        # The page has the conversation after it's loaded again, too.
+        await tab.reload()
+        await tab.wait_for_selector("#talk .assistant >> text=You said: Where is the ferry?")
 
 
 async def test_everything_can_be_read_without_scripts_and_reached_by_tab(year: OpenPage) -> None:

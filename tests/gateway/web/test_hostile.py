@@ -87,6 +87,7 @@ PATHS = (
     "/conversations?q={mark}",
     "/conversations/{session}",
     "/conversations/{session}?q={mark}",
+    "/memory/notes/1",
     *(view.path for page in PAGES for view in page.views if is_document(view)),
 )
 # The actions whose forms have nothing but numbers or fixed values. They get one text.
@@ -173,6 +174,7 @@ async def fill(page: OpenPage) -> None:
     await page.harness.services.archive.import_records(records, lambda _: None)
     for text in TEXTS[::12]:
         await page.harness.say(f"/remember {text}")
+    await page.harness.say(f"/memory add The gate code is {SCRIPT}")
 
 
 @pytest.mark.slow

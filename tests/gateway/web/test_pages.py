@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from core.types import LOCAL_SCOPE, Scope
+from core.store.facts.rows import Fact
+from core.types import LOCAL_SCOPE, Account, Scope
 from gateway.texts.catalog import list_languages, load_texts
 from gateway.web import chat, memory
 from gateway.web.pages import PAGES
 from tests.fixtures.page_browser import open_page
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
+from tests.gateway.web.test_hostile import check_document
 
 WORDS = load_texts("en").table("page_recall")
 OWNER_SCOPES = frozenset({Scope.account("telegram", "42"), LOCAL_SCOPE})
@@ -34,6 +36,7 @@ PATHS = (
     "/memory/prompt",
     "/logins",
 )
+SKILL = "---\nname: tidy-inbox\ndescription: Tidies the inbox\n---\nSort what is unread.\n"
 SHARED = load_texts("en").table("page")
 MEMORY = load_texts("en").table("page_memory")
 
@@ -233,13 +236,16 @@ async def test_web_page_of_a_missing_item_has_a_sentence_and_status_404(
 
 
 @pytest.mark.parametrize("language", list_languages())
-async def test_web_pages_are_in_the_language_of_the_browser(home: Path, language: str) -> None:
+async def test_web_pages_are_valid_and_in_the_language_of_the_browser(
+    home: Path, language: str
+) -> None:
     words = load_texts(language).table("page")
     async with open_page(home) as page:
         for path in PATHS:
             answer = await page.browser.open(path, **{"Accept-Language": f"{language},en;q=0.5"})
             assert f'<html lang="{language}">' in answer.body
             assert words["NAV_MEMORY"] in answer.text
+            check_document(answer, path)
 
 
 async def test_web_chat_without_a_running_gateway_names_the_command_that_starts_it(
@@ -362,3 +368,104 @@ async def test_web_page_of_facts_lists_every_fact_without_gaps_across_pages(
             older = re.search(r'rel="next" href="([^"]+)"', answer.body)
             path = older[1] if older else ""
         assert shown == ["4", "3", "2", "1", "0"]
+
+
+async def test_note_leads_to_who_wrote_it_and_to_its_whole_history(home: Path) -> None:
+    async with open_page(home) as page:
+        await page.harness.say("/memory add The gate code is on the fridge")
+        await page.harness.say("/memory add The bins go out on Monday")
+        await page.harness.say('/memory replace "the fridge" => the pin board')
+        listed = await page.browser.open("/memory")
+        links = re.findall(r'href="(/memory/notes/\d+)"', listed.body)
+        pages = [await page.browser.open(link) for link in links]
+        shown = next(each for each in pages if "pin board" in each.text)
+        assert "<del>fridge</del>" in shown.body
+        assert "/memory add The gate code is on the fridge" in shown.text
+        assert SHARED["YOU"] in shown.text
+        assert "bins" not in shown.text
+        undone = await page.browser.send(shown.form("/do/change-undo"))
+        assert "The gate code is on the fridge" in undone.text
+        notes = await page.harness.services.notebook.entries(OWNER_SCOPES, "memory")
+        assert "The gate code is on the fridge" in notes
+
+
+async def test_note_is_corrected_pinned_and_removed_where_its_history_is(home: Path) -> None:
+    async with open_page(home) as page:
+        await page.harness.say("/memory add The gate code is on the fridge")
+        shown = await page.browser.open("/memory/notes/1")
+        pinned = await page.browser.send(shown.form("/do/note-pin"))
+        assert MEMORY["PINNED"] in pinned.text
+        unpinned = await page.browser.send(pinned.form("/do/note-unpin"))
+        corrected = await page.browser.send(
+            unpinned.form("/do/note-replace"), text="The gate code is on the door"
+        )
+        assert "<ins>door</ins>" in corrected.body
+        removed = await page.browser.send(corrected.form("/do/note-remove"))
+        assert "<del>The gate code is on the door</del>" in removed.body
+        assert await page.harness.services.notebook.entries(OWNER_SCOPES, "memory") == []
+
+
+async def test_skill_leads_to_its_history(home: Path) -> None:
+    skill = {"action": "create", "name": "tidy-inbox", "content": SKILL}
+    model = ScriptedModel(calls(("skill_manage", skill)), says("Done"))
+    async with open_page(home, model) as page:
+        await page.harness.say("Make a skill that tidies my inbox")
+        today = await page.browser.open("/today")
+        if any(form.action == "/do/approve-change" for form in today.forms):
+            await page.browser.send(today.form("/do/approve-change"))
+        history = await page.browser.open("/memory/history")
+        link = re.search(r'href="(/memory/notes/\d+)"', history.body)
+        assert link is not None
+        shown = await page.browser.open(link[1])
+        assert "Sort what is unread" in shown.text
+        assert "tidy-inbox" in shown.text
+
+
+async def test_contradicting_facts_stand_side_by_side(home: Path) -> None:
+    async with open_page(home) as page:
+        services = page.harness.services
+        for user, place in (("42", "Lisbon"), ("7", "Rome")):
+            fact = Fact(
+                scope=Scope.account("telegram", "42"),
+                content=f"Ana lives in {place}",
+                kind="identity",
+                attribute="ana|home",
+                value=place.lower(),
+                origin="rule",
+                created_at=services.clock.now(),
+                account=Account(platform="telegram", user_id=user),
+            )
+            await services.facts.learn(fact)
+        memory = await page.browser.open("/memory")
+        group = re.search(r'<ul class="items side">(.*?)</ul>', memory.body, re.DOTALL)
+        assert group is not None
+        assert "Ana lives in Lisbon" in group[1]
+        assert "Ana lives in Rome" in group[1]
+        assert MEMORY["CONFLICTS"] in memory.text
+
+
+async def test_prompt_of_a_conversation_is_shown_in_parts_with_their_tokens(home: Path) -> None:
+    async with open_page(home) as page:
+        await page.harness.say("/memory add The gate code is on the fridge")
+        await page.harness.say("/new")
+        await page.harness.say("What is on the fridge?")
+        prompt = await page.browser.open("/memory/prompt")
+        assert "The gate code is on the fridge" in prompt.text
+        weights = [
+            int(number) for number in re.findall(r"(\d[\d,]*) tokens", prompt.text) if number
+        ]
+        assert sum(weights[1:]) == weights[0] > 0
+
+
+async def test_chip_with_the_title_of_a_conversation_searches_only_there(home: Path) -> None:
+    async with open_page(home) as page:
+        await page.harness.say("The ferry leaves at nine")
+        await page.harness.say("/title Trip")
+        await page.harness.say("/new")
+        await page.harness.say("The ferry is late")
+        found = await page.browser.open("/recall?q=ferry")
+        chip = re.search(r'class="chip" href="([^"]+)"><bdi>Trip', found.body)
+        assert chip is not None
+        there = await page.browser.open(chip[1])
+        assert "at nine" in there.text
+        assert "is late" not in there.text

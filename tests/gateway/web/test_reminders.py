@@ -79,7 +79,13 @@ async def test_reminder_is_changed_paused_and_removed_by_its_forms(home: Path) -
             details.form("/do/edit-reminder"), words="every day at 9:30"
         )
         assert "every day at 09:30" in changed.text
-        paused = await page.browser.send(changed.form("/do/pause-reminder"))
+        snoozed = await page.browser.send(
+            changed.form("/do/snooze-reminder"), words="next friday at 10"
+        )
+        assert "10:00" in snoozed.text
+        ended = await page.browser.send(snoozed.form("/do/end-reminder"), words="31 December 2027")
+        assert "2027" in ended.text
+        paused = await page.browser.send(ended.form("/do/pause-reminder"))
         assert WORDS["PAUSED"] in paused.text
         resumed = await page.browser.send(paused.form("/do/resume-reminder"))
         assert all(form.action != "/do/resume-reminder" for form in resumed.forms)

@@ -61,10 +61,10 @@ def record_statements(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any
 
 def find_scanned_tables(connection: StoreConnection, statement: str, values: Any) -> set[str]:
     """Return the growing tables that a statement reads from beginning to end."""
-    aliases = {alias: table for table, alias in ALIAS.findall(statement)}
+    aliases: dict[str, str] = {alias: table for table, alias in ALIAS.findall(statement)}
     plan = connection.execute(f"EXPLAIN QUERY PLAN {statement}", values).fetchall()
     scans = [match for row in plan if (match := SCAN.search(row["detail"]))]
-    names = {match[1] for match in scans if match[2] not in SMALL_INDEXES}
+    names = {str(match[1]) for match in scans if match[2] not in SMALL_INDEXES}
     return {aliases.get(name, name) for name in names} & GROWING
 
 

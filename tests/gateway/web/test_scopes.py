@@ -34,6 +34,7 @@ VIEWS: Mapping[str, tuple[str, str]] = {
     "/files/{file}/view": ("{file}", "987654"),
     "/files/{file}/original": ("{file}", "987654"),
     "/memory/facts/{fact}": ("{fact}", "987654"),
+    "/memory/notes/{number}": ("{note}", "987654"),
     "/memory/skills/{skill}": ("tidy-inbox", "no-such-skill"),
     r"/reminders/{number:\d+}": ("{job}", "987654"),
 }
@@ -75,7 +76,7 @@ async def test_web_requests_for_another_persons_data_are_answered_like_missing_d
         await ana.open(f"/login?key={key}")
         ids = {"skill": "tidy-inbox"}
         tables = {"session": "sessions", "message": "messages", "fact": "facts"}
-        for name, table in {**tables, "file": "message_files"}.items():
+        for name, table in {**tables, "file": "message_files", "note": "note_changes"}.items():
             row = await services.database.fetch_one(f"SELECT MAX(id) AS id FROM {table}", {})
             assert row is not None
             ids[name] = str(row["id"])

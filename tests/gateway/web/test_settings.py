@@ -180,3 +180,15 @@ def test_every_section_of_the_settings_is_in_a_group_with_a_title() -> None:
     words = WORDS
     assert all(f"GROUP_{group}" in words for group, _ in owner.GROUPS)
     assert all(f"ABOUT_{name.upper()}" in words for name in grouped)
+
+
+async def test_models_are_listed_with_their_tasks_and_asked_by_a_button(page_home: Path) -> None:
+    options = '[model]\nchat = "ollama/qwen4"\nhelper = "ollama/small"\n'
+    # Nothing listens on this port.
+    options += '[model.servers.ollama]\nurl = "http://127.0.0.1:9/v1"\n'
+    async with open_page(page_home, options=options) as page:
+        settings = await page.browser.open("/settings")
+        assert f"ollama/qwen4 {WORDS['MODEL_CHAT']}" in settings.text
+        assert f"ollama/small {WORDS['MODEL_HELPER']}" in settings.text
+        answer = await page.browser.send(settings.form("/do/test-models"))
+        assert "ollama/qwen4" in answer.text.partition(WORDS["FIND"])[0]

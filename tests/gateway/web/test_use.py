@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from config.model_options import Price, UsageOptions
+from core.store.engine import Connection
 from core.store.usage_and_limits import ModelCall, Spending, UsageSum
 from core.types import BillingScope, CallKind, Usage
 from gateway.texts.catalog import list_languages, load_texts
@@ -135,7 +136,7 @@ def test_highest_bar_fills_the_chart_and_a_day_without_calls_is_empty() -> None:
         (date(2026, 5, 2), empty),
         (date(2026, 5, 3), spend("a", 1_000_000)),
     ]
-    chart = draw_chart(TEXTS, days)
+    chart = draw_chart(TEXTS, days, [dict(part.by_model) for _, part in days])
     assert chart is not None
     first, second, third = chart.bars
     assert [segment.height for segment in first.segments] == [CHART_HEIGHT]
@@ -146,6 +147,35 @@ def test_highest_bar_fills_the_chart_and_a_day_without_calls_is_empty() -> None:
 
 def test_chart_counts_tokens_if_a_model_has_no_price() -> None:
     days = [(date(2026, 5, 1), spend("a", 1_500, has_price=False))]
-    chart = draw_chart(TEXTS, days)
+    chart = draw_chart(TEXTS, days, [dict(part.by_model) for _, part in days])
     assert chart is not None
     assert chart.highest == "1,500 tokens"
+
+
+async def test_chart_is_split_by_purpose_and_account_and_each_day_is_in_a_table(home: Path) -> None:
+    async with open_page(home, options=PRICED) as page:
+        await log_call(page, tokens=2_000_000)
+        await log_call(page, tokens=1_000_000, kind="title")
+        by_kind = await page.browser.open("/use?by=kind")
+        titles = re.findall(r"<title>([^<]*\$[^<]*)</title>", by_kind.body)
+        assert [title.partition(", ")[2] for title in titles] == [
+            "for answers: $2.00",
+            "for titles: $1.00",
+        ]
+        account = await page.browser.open("/use?by=account")
+        assert "telegram:42: $3.00" in account.body
+        days = account.text.partition(WORDS["EACH_DAY"])[2].partition(WORDS["BY_MODEL"])[0]
+        assert "$3.00" in days
+        assert (await page.browser.open("/use?by=nonsense")).status == 200
+
+
+async def test_reasons_of_cache_misses_are_shown_with_their_tokens(home: Path) -> None:
+    async with open_page(home) as page:
+        await log_call(page, tokens=1_000)
+
+        def miss(connection: Connection) -> None:
+            connection.execute("UPDATE model_calls SET miss = 'idle', missed_tokens = 900")
+
+        await page.harness.services.database.write(miss)
+        use = await page.browser.open("/use")
+        assert f"900 · {TEXTS.table('MISS_CAUSES')['idle']} (1)" in use.text
