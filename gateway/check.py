@@ -200,7 +200,7 @@ def _describe_store_error(texts: Texts, error: StoreError, settings: Settings) -
 
 
 def _word_store_error(texts: Texts, error: MnemeError) -> str:
-    """Word an error of the store, without the advice to run `mneme check`."""
+    """Return the text of an error of the store, without the advice to run `mneme check`."""
     if isinstance(error, StoreDamagedError) and error.values:
         values = error.values
         return texts.compose("damaged", path=values["path"], reason=values["text"])
@@ -265,9 +265,9 @@ async def run_probe(
 
 
 def _advise(texts: Texts, subject: str, error: MnemeError) -> tuple[str, str]:
-    """Return what mends a failed probe, and the command for it.
+    """Return advice on how to repair what a failed probe tested, and the command for it.
 
-    The token of a platform that isn't reached may be right.
+    If a platform can't be reached, the advice doesn't blame its token, which may be right.
     """
     command = _find_command(subject)
     kind = subject.partition(" ")[0]

@@ -460,7 +460,7 @@ class ConversationQueues:
         return None
 
     def has_waiting(self, address: Address) -> bool:
-        """Whether events wait behind the turn that runs at an address."""
+        """Return whether events wait for the turn that runs at an address to end."""
         queue = self._queues.get(address.key)
         return queue is not None and bool(queue.waiting)
 

@@ -406,9 +406,9 @@ class TurnRunner:
         return answer
 
     async def _may_answer_again(self, event: PendingEvent) -> bool:
-        """Whether an edited question may be answered again, after its first answer is complete.
+        """Return whether an edited question may get a new answer after its first is complete.
 
-        The answer may have changed something, or other messages may have followed it.
+        It may not if a tool of its answer may have changed something, or if messages followed it.
         """
         if event.outbox_item.id:
             # An earlier process has begun the new answer.

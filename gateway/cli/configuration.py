@@ -355,7 +355,10 @@ def _write(draft: SettingsDraft, result: str, key: str) -> None:
 
 
 def _find_closed_folder(draft: SettingsDraft) -> Path | None:
-    """Return the folder for backups if the installed service may not write in it."""
+    """Return a folder of the draft that the installed service may not write in, or None.
+
+    Return None too if the draft is invalid.
+    """
     try:
         return find_closed_folder(draft.load())
     except SettingsError:

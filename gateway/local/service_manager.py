@@ -31,7 +31,10 @@ class ServiceManager(Protocol):
         """Return the content of the service file."""
 
     def find_closed_folder(self) -> Path | None:
-        """Return a folder that the installed service may not write in, although it should."""
+        """Return a folder that the gateway writes in but the installed service closes, or None.
+
+        A service that isn't installed closes no folder.
+        """
 
     def install(self) -> Path:
         """Write the service file and start the service. Raise ConfigError if that fails."""

@@ -22,7 +22,7 @@ def find_alias(word: str, language: str) -> str | None:
 def translate_action(command: Command, spec: CommandSpec, language: str) -> Command:
     """Return a command with the English name of its action: "add Tea" for "hinzufügen Tea".
 
-    A command whose arguments begin with no action's name in this language is returned as it is.
+    If its arguments don't begin with the name of an action in this language, return it unchanged.
     """
     word, separator, rest = command.arguments.strip().partition(" ")
     names = load_texts(language).table("ACTION_NAMES")

@@ -435,7 +435,10 @@ def describe_restore(settings: Settings, texts: Texts = SHELL) -> str:
 
 
 def find_restore_command(settings: Settings) -> str:
-    """Return the command that mends a damaged or lost state.db."""
+    """Return the command that repairs or replaces a damaged or lost state.db.
+
+    It restores the last backup, if there is one.
+    """
     last = BackupCatalog(settings.home).load().last_backup
     return (
         "mneme check --repair" if last is None else shlex.join(["mneme", "restore", str(last.path)])

@@ -51,7 +51,10 @@ def build_result(
     where: str = "",
     command: str = "",
 ) -> CheckResult:
-    """Build a result from `problems` and what mends them, or from the text `right`."""
+    """Build the result of a check.
+
+    If there are `problems`, it lists them and gives `advice`; otherwise, its text is `right`.
+    """
     if not problems:
         return CheckResult(subject=subject, state="right", text=right)
     return CheckResult(

@@ -79,7 +79,7 @@ def _list_names(command: str, languages: Iterable[str]) -> dict[str, str]:
 
 
 def _list_translations(table: str, name: str, languages: Iterable[str]) -> dict[str, str]:
-    """Return the text of a name by language, from a table of the texts."""
+    """Return what a table of the texts gives for a name in each language, by language."""
     return {language: load_texts(language).table(table)[name] for language in languages}
 
 
