@@ -22,6 +22,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module"), pytest
 Json = dict[str, Any]
 EPHEMERAL = 64
 DIRECT, CHANNEL, OTHER = "{direct}", "{channel}", "{other}"
+VOICE, POST = "{voice}", "{post}"
 
 
 @dataclass(frozen=True)
@@ -243,6 +244,11 @@ OTHER_ROWS = [
     message("a typed command", "/whoami", post("{ana}")),
     message("a mention in a channel", "<@{bot}> hello", post(
         '"content": "ok"', '"message_reference"', place=CHANNEL), place=CHANNEL, person="{bo}"),
+    message("a mention in the chat of a voice channel", "<@{bot}> hello", post(
+        '"content": "ok"', place=VOICE), place=VOICE),
+    message("a mention in a post of a forum", "<@{bot}> hello", post(
+        '"content": "ok"', place=POST), place=POST),
+    slash("ask", "ok", note="in a post of a forum", options={"question": "Ferry?"}, place=POST, is_private=False),
     message("talk in a channel", "hello all", (), place=CHANNEL, person="{bo}"),
     message("a mention in a channel that isn't listed", "<@{bot}> hi", post("ask for access", place=OTHER), place=OTHER,
             person="{cleo}"),
@@ -302,6 +308,10 @@ async def stage(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage
             "direct": scene.direct,
             "channel": scene.channel,
             "other": await api.channel("other"),
+            "voice": await api.channel("voice", is_voice=True),
+            "post": await api.thread(
+                await api.channel("forum", is_forum=True), "Ferries", scene.ana
+            ),
         }
         yield Stage(scene, places)
 
