@@ -36,7 +36,15 @@ NEAR_MESSAGES = 4
 DAYS_OF_WEEK = 7
 MIN_YEAR = 1900
 
+COMMENT_WORDS = 4
+"""A comment on a statement has at most this many words that carry meaning."""
+
 _ANY_DAY = date(2024, 1, 1)
+# A clause with one of these is about the sender, or says why something is said ("in case I ask").
+_OWN_MARKERS = frozenset({Marker.FIRST_PERSON, Marker.CONDITION})
+# How a comment is set off from the statement behind it, or before it.
+_BEFORE = r"{}\s*(?:\s[-\u2013\u2014]\s|[:\uff1a])"
+_BEHIND = r"[,;(\u2013\u2014\uff0c\u3001]\s*{}"
 _DATE_SIGNS = frozenset("年月日曜周星期")
 
 
@@ -396,3 +404,36 @@ def markers_of(clauses: Sequence[Clause]) -> frozenset[Marker]:
 
 def people_of(clauses: Sequence[Clause]) -> frozenset[str]:
     return frozenset().union(*(clause.people for clause in clauses))
+
+
+# --- Comments ---
+
+
+def leaves_comment_out(alignment: Alignment) -> bool:
+    """Whether a few words behind a comma or before a dash may say who said it, or that it's a joke.
+
+    Examples are "…, reads the leaflet" and "from the board - …". The sender doesn't speak of
+    themselves in them.
+    """
+    for number, source in enumerate(alignment.sources):
+        sentence = source.sentence
+        places = [sentence.clauses.index(clause) for clause in alignment.used_clauses(number)]
+        for place, clause in enumerate(sentence.clauses):
+            is_unused = not min(places) <= place <= max(places)
+            if is_unused and _may_comment(clause, sentence, alignment.note):
+                set_off = _BEHIND if place > max(places) else _BEFORE
+                if re.search(set_off.format(re.escape(clause.text)), sentence.text):
+                    return True
+    return False
+
+
+def _may_comment(clause: Clause, sentence: SplitSentence, note: SplitSentence) -> bool:
+    """Whether a clause is short, has no word of the note, and isn't about the sender."""
+    if not 0 < len(clause.tokens) <= COMMENT_WORDS or not clause.markers.isdisjoint(_OWN_MARKERS):
+        return False
+    if begins_with(clause.text, "plain", sentence.languages):
+        return False
+    return not any(
+        token.number is not None or any(is_same_word(token, other) for other in note.tokens)
+        for token in clause.tokens
+    )

@@ -21,6 +21,7 @@ from core.facts.alignment import (
     Source,
     TypedText,
     align,
+    leaves_comment_out,
     markers_of,
     people_of,
     split_all,
@@ -262,7 +263,8 @@ def _dropped_markers(alignment: Alignment, source: Source, used: Sequence[Clause
     denials = {Marker.REJECTION, Marker.UNTRUE, Marker.DENIAL, Marker.AVOIDANCE, Marker.PAST}
     if _is_rejected(sentence, used) and noted.isdisjoint(denials):
         reasons.add("denial")
-    if sentence.is_question and used and used[-1] is sentence.clauses[-1]:
+    is_question = sentence.is_question or begins_with(sentence.text, "asks", sentence.languages)
+    if is_question and used and used[-1] is sentence.clauses[-1]:
         reasons.add("question")
     return reasons
 
@@ -597,6 +599,7 @@ def _find_doubts(alignment: Alignment) -> set[str]:
         ("left out", _leaves_much_out(alignment)),
         ("combined", _joins_separate_sentences(alignment)),
         ("order", _count_descents(alignment) > 1),
+        ("comment", leaves_comment_out(alignment)),
         ("adds", not added.isdisjoint(_COMPARED_MARKERS)),
         ("condition", _leaves_condition_out(alignment)),
     )

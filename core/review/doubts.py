@@ -47,15 +47,9 @@ def may_hold_wish(message: str, effect: Effect) -> bool:
     items. A request to remove or pause something needs a word such as "over" or "delete". Without
     word lists for the language of the message, the result is False.
     """
-    if _is_in_other_language(message):
+    if speaks_against_wish(message, effect):
         return False
     languages = find_languages(message)
-    for line in message.splitlines():
-        if BULLET.match(line):
-            return False
-        for sentence in SENTENCE_END.split(line.strip()):
-            if _speaks_against(sentence, effect, languages):
-                return False
     if effect not in (Effect.REMOVE, Effect.WEAKEN):
         return True
     plain = to_plain(mask_quotations(message))
@@ -64,6 +58,21 @@ def may_hold_wish(message: str, effect: Effect) -> bool:
         return True
     names = ("ends", "denial", "pauses") if effect is Effect.WEAKEN else ("ends", "denial")
     return any(_has_end(plain, language, names) for language in languages)
+
+
+def speaks_against_wish(message: str, effect: Effect) -> bool:
+    """Return whether a message has hearsay, a condition and so on, or is in an unknown language."""
+    if _is_in_other_language(message):
+        return True
+    languages = find_languages(message)
+    return any(
+        BULLET.match(line)
+        or any(
+            _speaks_against(sentence, effect, languages)
+            for sentence in SENTENCE_END.split(line.strip())
+        )
+        for line in message.splitlines()
+    )
 
 
 def _is_in_other_language(message: str) -> bool:

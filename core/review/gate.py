@@ -6,14 +6,13 @@ the person's words in the messages that are being answered, and the foreign text
 
 * `READ` and `SPEND` run at once. A budget limits the costs of a turn.
 * A call that changes a pinned item waits.
-* If the person wrote something, and the conversation contains no foreign text, every other call
-  runs at once. There is one exception: a long message may contain a paste that can't be recognized.
-  In a conversation with such a message, an item is removed or weakened at once only if a short
-  message names the item.
-* Otherwise, the whole message must be a request for the call (`core/review/wishes.py`). If it has
-  other content, the helper model decides (`core/review/wish_judge.py`). Texts that are added or
-  sent must consist of words that the person typed. The address of a look-up may also be one that an
-  earlier look-up returned.
+* If the person spoke, and the conversation contains no foreign text, every other call runs at once.
+  But a message may be a paste that shows no sign of it. So a thing is removed or weakened at once
+  only if a short message has words of it that no other thing has, and doesn't say who wants it.
+* Otherwise, the message must be wholly the wish (`core/review/wishes.py`), and it must name the
+  thing exactly (`core/review/naming.py`). What is sent and what replaces a text must be typed in
+  one piece; the address of a look-up may also be a result of an earlier search.
+* Of everything else, the helper model decides (`core/review/wish_judge.py`), or a tap.
 
 The tools for notes, facts, skills and reminders also compare their texts with the typed messages.
 """
@@ -26,18 +25,26 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from core.errors import Refused, ToolError, word_clause
+from core.review.doubts import speaks_against_wish
 from core.review.effects import list_effects
-from core.review.naming import is_same_word, mentions_subject, names_subject
+from core.review.naming import is_same_word, mentions_subject, names_subject, points_at_thing
 from core.review.pending import Review
-from core.review.phrases import is_dictated, to_plain
+from core.review.phrases import find_languages, has_marker, is_dictated, to_plain
 from core.review.repetition import shares_words
-from core.review.searches import has_other_content, is_offered, list_searchable, names_address
+from core.review.searches import (
+    asks_for_deed,
+    has_other_content,
+    is_made_of,
+    is_offered,
+    is_typed_span,
+    list_searchable,
+    names_address,
+    was_read,
+)
 from core.review.transcript import Transcript, TranscriptReader
 from core.review.wish_judge import WishedCall, WishJudge
-from core.review.wishes import Wish, find_wishes, is_short_line
+from core.review.wishes import Wish, dictates_change, find_wishes, is_short_line
 from core.store.notes import TOOL_CALL, Author, Operation
-from core.text.normalize import words_of
-from core.text.terms import word_terms
 from core.types import Effect, Json, Subject, Tool, ToolContext
 
 EvidenceCheck = Callable[[Sequence[str], ToolContext], Awaitable[str | None]]
@@ -48,8 +55,6 @@ FREE_EFFECTS = frozenset({Effect.READ, Effect.SPEND})
 _MIN_TYPED_SHARE = 0.6
 # A replacement must repeat at least this share of the words of the note that it replaces.
 _MIN_KEPT_SHARE = 0.3
-# A replacement may drop this many words more than it adds, such as an article.
-_MAX_DROPPED_WORDS = 1
 # For these effects, the texts of a call are compared with the typed messages. A tool that holds
 # back its own calls (`can_hold`) compares them itself.
 _CONTENT_EFFECTS = frozenset({Effect.ADD, Effect.CHANGE, Effect.PLAN})
@@ -210,19 +215,23 @@ def _open_call(tool: Tool, arguments: Json) -> tuple[Json, str]:
 def _list_doubtful_effects(
     effects: Iterable[Effect], subjects: Sequence[Subject], transcript: Transcript
 ) -> frozenset[Effect]:
-    """Return the effects that need an explicit request even without foreign text.
+    """Return the effects that need an exact wish although the conversation has no foreign text.
 
-    These are removing and weakening, if the message that is being answered quotes something, or if
-    a long message may contain a paste that can't be recognized.
+    These are removing and weakening, unless a short message of the person's own names the thing, or
+    only points at it ("delete that one") in a conversation without long messages.
     """
     known = "\n".join(subject.text for subject in subjects)
-    if all(is_short_line(text, known) for text in transcript.messages):
-        is_named = bool(subjects) and all(
-            any(mentions_subject(text, subject) for text in transcript.messages)
-            for subject in subjects
-        )
-        if is_named or not transcript.has_long:
-            return frozenset()
+    texts = transcript.questions or transcript.messages
+    is_own = all(
+        is_short_line(text, known) and not speaks_against_wish(text, Effect.REMOVE)
+        for text in transcript.messages
+    )
+    is_named = all(any(mentions_subject(text, each) for text in texts) for each in subjects)
+    is_pointed_at = any(map(points_at_thing, find_wishes(texts, Effect.WEAKEN)))
+    if is_own and (is_named if subjects else not transcript.has_long):
+        return frozenset()
+    if is_own and is_pointed_at and not transcript.has_long:
+        return frozenset()
     return _ENDING_EFFECTS.intersection(effects)
 
 
@@ -251,28 +260,27 @@ def _explain_untyped(
     if effect is Effect.SEND:
         known = (*known, *(f"{subject.text} {subject.label}" for subject in subjects))
         return not_wished if has_other_content(transcript.messages, known) else ""
-    new_text = "\n".join(texts) if effect is Effect.CHANGE else ""
-    if new_text and any(_is_weakened(texts, subject) for subject in subjects):
-        effect = Effect.REMOVE
-    if effect is Effect.CHANGE and _is_typed_statement(texts, subjects, transcript):
-        return ""
+    if effect is Effect.CHANGE and any(_list_new_texts(texts, each) for each in subjects):
+        return "" if _is_typed_replacement(texts, subjects, transcript) else not_wished
     wishes = find_wishes(transcript.messages, effect, transcript.questions)
     if not wishes:
         return not_wished
     if effect is Effect.PLAN and not subjects:
-        return not_wished if has_other_content(transcript.messages, known) else ""
-    return _explain_unnamed(wishes, subjects, new_text, transcript)
+        is_typed = all(is_typed_span(text, transcript.messages) for text in texts)
+        return "" if is_typed and not has_other_content(transcript.messages, known) else not_wished
+    return _explain_unnamed(wishes, subjects, transcript)
 
 
 def _is_typed_to_send(
     texts: Sequence[str], subjects: Sequence[Subject], transcript: Transcript
 ) -> bool:
-    """Return whether the messages being answered contain all words that leave the machine.
+    """Return whether the messages that are answered ask for something and have all that is sent.
 
-    Words of earlier messages don't count, because they were typed for another purpose.
+    An answer to a question, or words of an earlier message, were typed for something else.
     """
-    is_typed = all(shares_words(text, transcript.typed, _MIN_SENT_SHARE) for text in texts)
-    return is_typed and all(_is_named_to_send(subject, transcript) for subject in subjects)
+    is_typed = all(is_typed_span(text, transcript.messages) for text in texts)
+    is_asked = asks_for_deed(transcript.messages)
+    return is_asked and is_typed and all(_is_named_to_send(each, transcript) for each in subjects)
 
 
 def _is_named_to_send(subject: Subject, transcript: Transcript) -> bool:
@@ -286,92 +294,101 @@ def _is_named_to_send(subject: Subject, transcript: Transcript) -> bool:
 def _judge_lookup(
     arguments: Json, transcript: Transcript, context: ToolContext
 ) -> tuple[str, bool]:
-    """Return a clause that says why a look-up has to wait, or "", and whether it was all typed.
+    """Return why a look-up has to wait, as a clause, or "", and whether the helper may judge it.
 
-    The argument `url` must be an address that the person typed, a result of an earlier search, or a
-    link from a page to its own host. In a session without a person, only typed addresses are
-    opened, because a page can offer a link for each secret.
-
-    All words of the other arguments must be typed by the person, in the message being answered or
-    in the one before it. Older words were typed for another purpose, and so were those in a clause
-    that states a secret (`core/review/searches.py`). If the message has other content, or if the
-    words are only in the message before it, the look-up waits, too.
+    An address must be typed in the message that is answered, be a result of an earlier search, or
+    be a link from a page to its own host. In a session without a person, only typed addresses are
+    opened, because a page can offer a link for each secret. Other texts must be typed in one piece.
+    The message must ask for the look-up and have no other content. A clause that states a secret
+    asks for nothing (`core/review/searches.py`). The helper may judge words of the message before.
     """
     is_attended = context.session.is_remembered
-    earlier = list_searchable((transcript.previous, *transcript.messages, *transcript.questions))
-    current = list_searchable((*transcript.messages, *transcript.questions))
-    texts = [text for text in arguments.values() if isinstance(text, str)]
-    is_whole = not is_attended or not has_other_content(transcript.messages, texts)
-    for name, text in arguments.items():
-        if not isinstance(text, str):
-            continue
-        if name == "url":
-            url = text.strip()
-            if is_attended and is_offered(url, transcript.search_results, transcript.page_results):
-                continue
-            if not names_address(transcript.all_typed, url):
-                return word_clause("waits_address"), False
-            if not is_whole:
-                return word_clause("waits_address"), names_address(transcript.typed, url)
-        elif not shares_words(text, earlier, _MIN_SENT_SHARE):
-            return word_clause("waits_search_words"), False
-        elif not is_whole or not shares_words(text, current, _MIN_SENT_SHARE):
-            return word_clause("waits_search_words"), True
+    texts = {name: text for name, text in arguments.items() if isinstance(text, str)}
+    is_asked = not is_attended or asks_for_deed(transcript.messages)
+    is_whole = not is_attended or not has_other_content(transcript.messages, [*texts.values()])
+    for name, text in texts.items():
+        if name != "url":
+            if not (is_whole and is_asked and _is_searchable(text, transcript)):
+                return word_clause("waits_search_words"), _may_be_searched(text, transcript)
+        elif not (is_attended and _is_offered(text, transcript, is_asked=is_asked)) and not (
+            is_whole and names_address(transcript.all_typed, text.strip())
+        ):
+            return word_clause("waits_address"), names_address(transcript.typed, text.strip())
     return "", True
 
 
+def _is_offered(url: str, transcript: Transcript, *, is_asked: bool) -> bool:
+    """Return whether a page was read before, or is offered to a person who asks for something."""
+    if was_read(url.strip(), transcript.page_results):
+        return True
+    is_known = is_offered(url.strip(), transcript.search_results, transcript.page_results)
+    return is_asked and is_known
+
+
+def _is_searchable(text: str, transcript: Transcript) -> bool:
+    """Return whether a text was typed in one piece, apart from clauses that state a secret."""
+    texts = (*transcript.messages, *transcript.questions)
+    return is_typed_span(text, [list_searchable((each,)) for each in texts])
+
+
+def _may_be_searched(text: str, transcript: Transcript) -> bool:
+    """Return whether a text has only words of these messages or the one before."""
+    texts = (transcript.previous, *transcript.messages, *transcript.questions)
+    return is_made_of(text, list_searchable(texts))
+
+
 def _explain_unnamed(
-    wishes: Sequence[Wish], subjects: Sequence[Subject], new_text: str, transcript: Transcript
+    wishes: Sequence[Wish], subjects: Sequence[Subject], transcript: Transcript
 ) -> str:
-    """Return a clause about the first subject that no request names, or ""."""
+    """Return why no wish names the first of some subjects, as a clause, or ""."""
+    foreign_texts = [item.text for item in transcript.foreign]
     label = "" if subjects else word_clause("label_item")
     for subject in subjects:
-        if not any(names_subject(wish, subject, new_text) for wish in wishes):
+        if not any(names_subject(wish, subject, foreign_texts) for wish in wishes):
             label = subject.label
             break
     source = transcript.foreign[0].source if transcript.foreign else None
     return word_clause("waits_not_named", label=label, source=source) if label else ""
 
 
-def _is_weakened(texts: Sequence[str], subject: Subject) -> bool:
-    """Return whether a replacement drops more words from a text than it adds.
+def _is_typed_replacement(
+    texts: Sequence[str], subjects: Sequence[Subject], transcript: Transcript
+) -> bool:
+    """Return whether the messages are a replacement as it stands, perhaps after a wish to change.
 
-    It may drop a condition, for example. Such a replacement counts as a removal, even if it adds
-    words that the person typed.
+    It must repeat a part of the replaced text, because a message doesn't say which one it replaces.
+    Without a wish, it must not say less than that text.
     """
+    typed = " ".join(transcript.messages)
+    if speaks_against_wish(typed, Effect.CHANGE):
+        return False
+    for subject in subjects:
+        for text in _list_new_texts(texts, subject):
+            says_less = _says_less(text, subject.text)
+            is_related = shares_words(subject.text, text, _MIN_KEPT_SHARE)
+            if not is_related or not dictates_change(typed, text, needs_wish=says_less):
+                return False
+    return bool(subjects)
+
+
+def _list_new_texts(texts: Sequence[str], subject: Subject) -> list[str]:
+    """Return the texts that a call adds to a thing, without names inside another text."""
     new_texts = [text for text in texts if text not in subject.text]
-    if not new_texts:
-        return any(text.strip() for text in texts)
-    old_words = to_plain(subject.text).split()
-    new_words = to_plain(" ".join(new_texts)).split()
+    return [text for text in new_texts if not any(text in other != text for other in new_texts)]
+
+
+def _says_less(text: str, old_text: str) -> bool:
+    """Return whether a text drops a denial of an older text, or more words than it adds."""
+    old_words, new_words = to_plain(old_text).split(), to_plain(text).split()
     dropped = [word for word in old_words if not _has_word(word, new_words)]
     added = [word for word in new_words if not _has_word(word, old_words)]
-    return len(dropped) > len(added) + _MAX_DROPPED_WORDS
+    is_denied = has_marker(to_plain(old_text), "denial", find_languages(old_text))
+    still_denies = has_marker(to_plain(text), "denial", find_languages(text))
+    return len(dropped) > len(added) or (is_denied and not still_denies)
 
 
 def _has_word(word: str, words: Sequence[str]) -> bool:
     return any(is_same_word(word, other) for other in words)
-
-
-def _is_typed_statement(
-    texts: Sequence[str], subjects: Sequence[Subject], transcript: Transcript
-) -> bool:
-    """Return whether the person typed the words that a replacement adds to the old text."""
-    typed = "\n".join(transcript.messages)
-    for subject in subjects:
-        new_texts = [text for text in texts if text not in subject.text]
-        added_words = " ".join(_list_added_words(text, subject.text) for text in new_texts).strip()
-        if not added_words or not shares_words(added_words, typed, _MIN_TYPED_SHARE):
-            return False
-        if not any(shares_words(subject.text, text, _MIN_KEPT_SHARE) for text in new_texts):
-            return False
-    return bool(subjects)
-
-
-def _list_added_words(text: str, old_text: str) -> str:
-    """Return the words of a text that `old_text` doesn't contain."""
-    old_terms = set(word_terms(old_text))
-    return " ".join(word for word in words_of(text) if not old_terms & set(word_terms(word)))
 
 
 def _list_texts(value: object, action_argument: str) -> list[str]:

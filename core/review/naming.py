@@ -1,27 +1,24 @@
 """Decides whether a request names exactly one item, such as a reminder or note, and nothing else.
 
-Each word of the request must be a word from the item's text, the word for its kind ("reminder"),
-its number next to that word, or a small word such as an article (`small` in `data/wishes.toml`). No
-other item of the same kind that the person can see may have as many of the words. A request may
-also name all items of a kind, or several items joined with "and".
+`names_subject` asks for an exact name. `mentions_subject` only asks for words of the thing that no
+other thing has: enough to ask the helper model, or to trust a conversation without foreign text.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 
 from core.dates.periods_in_text import month_number
 from core.review.doubts import is_against
+from core.review.negation import to_plain_pattern
 from core.review.phrases import (
     UNSPACED_LANGUAGES,
     detail_words,
     filler_words,
     find_languages,
-    small_words,
-    split_list,
     to_plain,
 )
 from core.review.wishes import Wish, find_wishes
@@ -46,9 +43,12 @@ _HANGUL = re.compile("[\uac00-\ud7a3]")
 _CYRILLIC = re.compile("[\u0400-\u052f]")
 # In scripts without spaces, at most one letter in this many may be missing.
 _MAX_MISSING_SHARE = 4
-# This many words of a note or fact name it without a word such as "note".
-_MIN_CLEAR_SCORE = 2
-_IDIOM_KIND = "memory"
+# The whole text of a reminder names it without a word such as "reminder" if it has this many words
+# or, in a script without spaces, letters.
+_MIN_CLEAR_WORDS = 2
+_MIN_CLEAR_LETTERS = 4
+# The articles and endings of a word, such as in "d'appeler" or "4'u".
+_ENDING = re.compile(r"(?<!\w)[^\W\d]{1,2}'|'\w{1,3}(?!\w)|'")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,151 +64,98 @@ class _Part:
     role: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Name:
-    """The words of a request in which every word names an item or is a small word."""
+def names_subject(wish: Wish, subject: Subject, foreign_texts: Sequence[str] = ()) -> bool:
+    """Return whether a wish names one thing exactly, and says nothing else.
 
-    # The words that occur in the item's text.
-    own_words: tuple[str, ...]
-    has_kind: bool
-    has_number: bool
-    has_all: bool
-
-    @property
-    def score(self) -> int:
-        return sum(len(word) if _is_run(word) else 1 for word in self.own_words)
-
-
-def names_subject(wish: Wish, subject: Subject, new_text: str = "") -> bool:
-    """Return whether a request names an item, no other item of its kind, and nothing else.
-
-    A request to change something may also contain words from `new_text`. A request to plan
-    something new doesn't name an existing item.
+    It names the thing by its number as it is shown ("reminder 4"), by all words of its text, or by
+    its kind if there is no other thing of that kind. A name that a foreign text also has may mean
+    something else.
     """
     if wish.table == "plan":
         return False
     words = _NUMBER_LIST.sub(" ", wish.object)
-    if _names_only(words, wish, subject, new_text):
-        return True
-    items = split_list(words, wish.language)
-    others = [replace(subject, text=other, number="") for other in subject.others]
-    return (
-        len(items) > 1
-        and all(
-            _names_only(item, wish, subject, new_text)
-            or any(_read_name(item, wish.language, other, "") is not None for other in others)
-            for item in items
-        )
-        and any(_names_only(item, wish, subject, new_text) for item in items)
+    kinds = _list_shown_kinds(subject)
+    read = _names_unspaced if wish.language in UNSPACED_LANGUAGES else _names_spaced
+    if not read(words, subject, kinds, wish.language):
+        return False
+    name = _list_content(words, wish.language)
+    edge = "" if wish.language in UNSPACED_LANGUAGES else " "
+    return not any(
+        f"{edge}{name}{edge}" in f" {_list_content(text, wish.language)} " for text in foreign_texts
     )
 
 
-def _names_only(words: str, wish: Wish, subject: Subject, new_text: str) -> bool:
-    """Return whether words name an item, no other item, and nothing else."""
-    name = _read_name(words, wish.language, subject, new_text)
-    if name is None or (wish.table == "stated" and not name.has_kind):
-        return False
-    if name.has_number or (name.has_all and name.has_kind and not name.score):
+def _names_spaced(words: str, subject: Subject, kinds: str, language: str) -> bool:
+    """Return whether words of a language with spaces name a thing exactly."""
+    if subject.number and subject.number in _read_numbers(words, kinds, language):
         return True
-    # "Forget the invoice" may be an idiom rather than a request to erase a stored text.
-    is_idiom = subject.kind == _IDIOM_KIND and not name.has_kind
-    if name.score < (_MIN_CLEAR_SCORE if is_idiom else 1):
-        return False
-    return all(_compare(name.own_words, other)[0] < name.score for other in subject.others)
+    name = _list_content(words, language)
+    if re.fullmatch(kinds, name):
+        return not subject.others
+    text = _list_content(subject.text, language)
+    is_unique = all(_list_content(other, language) != text for other in subject.others)
+    has_kind = re.fullmatch(rf"(?:{kinds}) {re.escape(text)}|{re.escape(text)} (?:{kinds})", name)
+    is_clear = subject.kind == "reminder" and text.count(" ") + 1 >= _MIN_CLEAR_WORDS
+    return bool(text) and is_unique and (has_kind is not None or (is_clear and name == text))
 
 
-def _read_name(
-    words: str, language: str, subject: Subject, new_text: str, *, is_bare: bool = False
-) -> _Name | None:
-    """Parse words that name an item. Return None if a word has another meaning.
-
-    A number must be next to the word for the item's kind, unless `is_bare`.
-    """
-    own_words: list[str] = []
-    roles: set[str] = set()
-    parts = _PART.findall(words)
-    is_numbered = subject.number in parts
-    for part in parts:
-        if _is_run(part):
-            pieces = _read_run_of_name(part, language, subject, new_text)
-        elif part.isdecimal() and is_numbered:
-            # "Reminders 3 and 4" names both reminders.
-            pieces = [(part, "number")]
-        else:
-            pieces = [(part, _find_role_in_name(part, language, subject, new_text))]
-        for piece, role in pieces:
-            if role == "own":
-                own_words.append(piece)
-            roles.add(role)
-    has_bare_number = "number" in roles and "kind" not in roles
-    if "other" in roles or (has_bare_number and not is_bare):
-        return None
-    return _Name(tuple(own_words), "kind" in roles, "number" in roles, "all" in roles)
+def _read_numbers(words: str, kinds: str, language: str) -> list[str]:
+    """Return the numbers of words such as "the reminders 3 and 4", or of none but such words."""
+    small = "|".join(map(re.escape, _list_small(language)))
+    marks = "|".join(map(re.escape, sorted(_list_words(language, "number"))))
+    plain = _ENDING.sub(" ", words).strip()
+    match = re.fullmatch(rf"(?:(?:{small}) )*(?:{kinds})(?: (?:{marks}))? ?(\d[\d ]*)", plain)
+    if match is None and language in ("ko", "tr"):
+        match = re.fullmatch(rf"(\d+)(?: ?(?:{marks}))? (?:{kinds})", plain)
+    if match is None and language == "ko":
+        match = re.fullmatch(rf"(?:{kinds}) (\d+) ?(?:{marks})\w?", plain)
+    return match[1].split() if match else []
 
 
-def _find_role_in_name(word: str, language: str, subject: Subject, new_text: str) -> str:
-    """Return the role of a word in the name of an item: "own", "kind", "small" and so on.
-
-    The role is "other" if the word doesn't belong to a name.
-    """
-    if word.isdecimal():
-        return "own" if word in _PART.findall(to_plain(subject.text)) else "other"
-    kinds = _find_kinds(word, language)
-    if kinds and (not subject.kind or subject.kind in kinds):
-        return "kind"
-    if _compare([word], subject.text)[0]:
-        return "own"
-    for role, name in (("kind", "generic"), ("all", "all"), ("small", "number")):
-        if word in _list_words(language, name):
-            return role
-    if any(word in small_words(code) for code in (language, "en")):
-        return "small"
-    return "small" if new_text and _compare([word], new_text)[0] else "other"
-
-
-def _read_run_of_name(
-    run: str, language: str, subject: Subject, new_text: str
-) -> list[tuple[str, str]]:
-    """Split a text without spaces into the longest pieces that have a role in a name."""
-    own_text = to_plain(subject.text).replace(" ", "")
-    known_text = to_plain(new_text).replace(" ", "")
-    kinds = (subject.kind,) if subject.kind in KINDS else KINDS
-    kind_words = {word: "kind" for kind in kinds for word in _list_words(language, kind)}
-    known = dict.fromkeys(small_words(language), "small")
-    known |= dict.fromkeys(_list_words(language, "number"), "small")
-    known |= dict.fromkeys(_list_words(language, "all"), "all") | kind_words
-    pieces: list[tuple[str, str]] = []
-    position = 0
-    while position < len(run):
-        own_end = _find_end(run, position, lambda piece: piece in own_text)
-        known_end = _find_end(run, position, known.__contains__)
-        new_end = _find_end(run, position, lambda piece: piece in known_text)
-        end = max(own_end, known_end, new_end)
-        piece = run[position:end]
-        if end == position:
-            return [(run, "other")]
-        if known_end == end:
-            pieces.append((piece, known[piece]))
-        else:
-            pieces.append((piece, "own" if own_end == end else "small"))
-        position = end
-    return pieces
+def _names_unspaced(words: str, subject: Subject, kinds: str, language: str) -> bool:
+    """Return whether words of a script without spaces name a thing exactly."""
+    small = "|".join(map(re.escape, _list_small(language)))
+    marks = "|".join(map(re.escape, sorted(_list_words(language, "number"))))
+    around, kinds, plain = f"(?:{small}){{0,4}}", f"(?:{kinds})", words.replace(" ", "")
+    number, text = subject.number, _list_content(subject.text, language)
+    forms = []
+    if number:
+        forms += [f"{kinds}(?:{marks})?{number}(?:{marks})?"]
+        forms += [f"(?:{marks})?{number}(?:{marks})?{around}{kinds}"]
+    is_unique = all(_list_content(other, language) != text for other in subject.others)
+    if text and is_unique:
+        forms += [f"{text}{around}{kinds}", f"{kinds}{around}{text}"]
+        if subject.kind == "reminder" and len(text) >= _MIN_CLEAR_LETTERS:
+            forms.append(text)
+    if not subject.others:
+        forms.append(kinds)
+    return any(re.fullmatch(f"{around}{form}{around}", plain) for form in forms)
 
 
-def _find_end(run: str, start: int, is_known: Callable[[str], bool]) -> int:
-    """Return the end of the longest known piece that begins at `start`, or `start`."""
-    ends = range(len(run), start, -1)
-    return next((end for end in ends if is_known(run[start:end])), start)
+def _list_content(text: str, language: str) -> str:
+    """Return the plain words of a text without small words, such as articles."""
+    plain = _ENDING.sub(" ", to_plain(text))
+    if language in UNSPACED_LANGUAGES:
+        return plain.replace(" ", "")
+    small = _list_small(language)
+    return " ".join(word for word in plain.split() if word not in small)
 
 
-def _find_kinds(word: str, language: str) -> list[str]:
-    """Return the kinds of items that a word may mean in this language or in English."""
-    tables = [language_data("wishes", "core.review")[code] for code in {language, "en"}]
-    return [
-        kind
-        for kind in KINDS
-        if any(_matches_star(word, entry) for data in tables for entry in data[kind])
-    ]
+@cache
+def _list_small(language: str) -> tuple[str, ...]:
+    """Return the small words of a language and of English, without single letters as endings."""
+    tables = language_data("wishes", "core.review")
+    words = {to_plain(word) for code in (language, "en") for word in tables[code]["small"].split()}
+    return tuple(sorted(words, key=len, reverse=True))
+
+
+def _list_shown_kinds(subject: Subject) -> str:
+    """Return a pattern of the words by which people see the kind of a thing, in all languages."""
+    name = subject.kind
+    if name == "memory":
+        name = "fact" if subject.number else "note"
+    words = language_data("wishes", "core.review")["shown"].get(name, "(?!)")
+    return to_plain_pattern(words)
 
 
 @cache
@@ -218,9 +165,12 @@ def _list_words(language: str, name: str) -> frozenset[str]:
     return frozenset(to_plain(word.removesuffix("*")) for word in words)
 
 
-def _is_run(word: str) -> bool:
-    """Return whether a word is in a script without spaces. Korean doesn't count."""
-    return is_unspaced(word) and not _HANGUL.search(word)
+def points_at_thing(wish: Wish) -> bool:
+    """Return whether a wish has only words such as "it", "that one" and "all reminders"."""
+    if wish.table == "plan":
+        return False
+    parts = _read_parts(wish.object, wish.language)
+    return all(part.role in (*KINDS, "all", "generic", "filler", "detail") for part in parts)
 
 
 def is_kept_or_in_text(message: str, subject: Subject) -> bool:
@@ -268,9 +218,11 @@ def _list_wishes(message: str) -> list[Wish]:
 
 
 def _names_number(wish: Wish, subject: Subject) -> bool:
-    """Return whether a request names an item by its number alone."""
-    name = _read_name(wish.object, wish.language, subject, "", is_bare=True)
-    return wish.table != "plan" and name is not None and name.has_number
+    """Return whether a wish names a thing by its number alone."""
+    ignored = {*_list_words(wish.language, "number"), *_list_small(wish.language)}
+    plain = _ENDING.sub(" ", wish.object)
+    name = [word for word in _PART.findall(plain) if word not in ignored]
+    return wish.table != "plan" and bool(subject.number) and name == [subject.number]
 
 
 def _shares_compound(words: Sequence[str], text: str) -> bool:

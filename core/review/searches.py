@@ -8,8 +8,10 @@ it (`core/review/data/searches.toml` lists the words).
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cache
+from unicodedata import is_normalized
 from urllib.parse import urlsplit
 
 from core.guard.guard import find_suspicion
@@ -17,15 +19,22 @@ from core.review.naming import consists_of
 from core.review.negation import to_plain_pattern
 from core.review.phrases import (
     UNSPACED_LANGUAGES,
+    detail_words,
+    filler_words,
     find_languages,
     has_marker,
+    is_question,
     polite_words,
     split_clauses,
     to_plain,
 )
 from core.review.wishes import is_short_line
-from core.text.normalize import language_data
+from core.text.normalize import is_unspaced, language_data, words_of
+from core.text.terms import word_terms
 
+_PUNCTUATION = ".,;:!?\u2026\"'()\u201c\u201d\u201e\u00ab\u00bb"
+# A composed query may have this many signs, such as quotation marks.
+_MAX_SIGNS = 2
 # A clause of at most this many words may be the secret that the clause before it announces.
 _MAX_SECRET_WORDS = 3
 # The characters that may follow a web address in a text: a slash, punctuation and then a space, or
@@ -104,6 +113,60 @@ def is_offered(url: str, search_results: Sequence[str], pages: Sequence[str]) ->
         if is_own_host and names_address(text, url):
             return True
     return False
+
+
+def was_read(url: str, pages: Sequence[str]) -> bool:
+    """Return whether a web address is the one of a page that was read before."""
+    return any(
+        address[1] == url for text in pages if (address := _PAGE_ADDRESS.search(text)) is not None
+    )
+
+
+def is_typed_span(text: str, typed: Sequence[str]) -> bool:
+    """Return whether a text was typed in one piece, letter by letter, or without all small words.
+
+    It may also be in lower case as a whole. Nothing else may differ: signs, capitals, repeated and
+    left out words can carry a secret.
+    """
+    wanted = text.strip()
+    if not wanted.isprintable() or not is_normalized("NFC", wanted):
+        return False
+    for source in typed:
+        for form in (" ".join(source.split()), _leave_small_words_out(source)):
+            if _contains(form, wanted) or _contains(form.lower(), wanted):
+                return True
+    return False
+
+
+def _contains(source: str, text: str) -> bool:
+    if is_unspaced(text):
+        return text in source
+    return re.search(rf"(?<!\w){re.escape(text)}(?!\w)", source) is not None
+
+
+def _leave_small_words_out(source: str) -> str:
+    """Return the words of a text without punctuation at their ends and without small words."""
+    words = [word.strip(_PUNCTUATION) for word in source.split()]
+    fillers = {word for code in find_languages(source) for word in filler_words(code)}
+    fillers -= {word for code in find_languages(source) for word in detail_words(code)}
+    return " ".join(word for word in words if word and not {*to_plain(word).split("'")} <= fillers)
+
+
+def is_made_of(text: str, typed: str) -> bool:
+    """Return whether a text has only typed words, none more often than it was typed."""
+    words = words_of(text.casefold())
+    is_plain = text.isprintable() and len(to_plain(text).replace("'", "")) + _MAX_SIGNS >= len(text)
+    counts, typed_counts = Counter(word_terms(text)), Counter(word_terms(typed))
+    return bool(words) and is_plain and counts <= typed_counts
+
+
+def asks_for_deed(messages: Iterable[str]) -> bool:
+    """Return whether a message asks a question, or has a word such as "search" or "send"."""
+    return any(
+        is_question(text)
+        or any(_has(to_plain(text), name, find_languages(text)) for name in ("deeds", "lookups"))
+        for text in messages
+    )
 
 
 def has_other_content(messages: Iterable[str], texts: Sequence[str]) -> bool:

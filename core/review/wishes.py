@@ -38,7 +38,9 @@ MAX_TAILS = 3
 
 # An item of a list, which is rarely typed as a request.
 BULLET = re.compile(r"\s*(?:[-*\u2022\u2013\u2014>]|\d+[.)])\s")
-# The tables with the frames of requests for an effect.
+# Where a dictated text may begin.
+_LEAD_END = re.compile(r"[:,;.]\s+|[\uff1a\uff0c\u3002]\s*")
+# The tables of frames that show the wish for an effect.
 _TABLES = {
     Effect.CHANGE: ("change", "remove"),
     Effect.WEAKEN: ("weaken", "remove", "stated"),
@@ -90,6 +92,24 @@ def is_single_line(text: str) -> bool:
     lines = [line for line in text.splitlines() if line.strip()]
     languages = find_languages(text)
     return len(lines) <= 1 or sum(not is_polite(to_plain(line), languages) for line in lines) <= 1
+
+
+def dictates_change(message: str, text: str, *, needs_wish: bool) -> bool:
+    """Return whether a message is a text as it stands, perhaps after a wish to change something.
+
+    `needs_wish` says that there must be a wish: "Change the note: my car is blue".
+    """
+    wanted = to_plain(text).replace(" ", "")
+    for start in (0, *(match.end() for match in _LEAD_END.finditer(message))):
+        if to_plain(message[start:]).replace(" ", "") == wanted:
+            lead = message[:start].rstrip(" :,;.\uff1a\uff0c\u3002")
+            is_wish = bool(find_wishes([lead], Effect.CHANGE))
+            return is_wish or (not needs_wish and (not lead or _is_polite_lead(lead)))
+    return False
+
+
+def _is_polite_lead(lead: str) -> bool:
+    return is_polite(to_plain(lead), find_languages(lead))
 
 
 def _read_wish(text: str, tables: Sequence[str], *, is_offer: bool) -> list[Wish]:

@@ -11,6 +11,7 @@ than the person's, the helper model may decide (`may_be_meant`).
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -33,6 +34,9 @@ from core.types import Effect
 
 # Compare this many times of a schedule. Its shortest interval is between two of them.
 _COMPARED_TIMES = 3
+# So many times show the days and hours of a schedule.
+_MANY_TIMES = 40
+_LIMIT = re.compile(r"(?:COUNT|UNTIL|BYMONTH|BYSETPOS|BYWEEKNO|BYYEARDAY|EXDATE|RDATE)\b[^;\s]*")
 # "In 20 minutes" and the model's moment may differ by the time that an answer takes.
 _RELATIVE_TOLERANCE = timedelta(minutes=3)
 _START_CLOCK = re.compile(r"(DTSTART;TZID=[^:]+:\d{8}T)\d{6}")
@@ -88,19 +92,21 @@ def find_typed_request(task: str, transcript: Transcript) -> str:
 
 
 def _is_same_task(reading: ParsedSchedule, typed_reading: ParsedSchedule) -> bool:
-    """Return whether two tasks have the same words in the same order, apart from small words.
+    """Return whether two tasks have the same words in the same order.
 
     If so, nothing of the request is left over: no denial, no second task, and no comment.
     """
-    typed_words, words = (_list_task_words(each.text) for each in (typed_reading, reading))
-    return bool(words) and typed_words == words
+    words, typed_words = (_drop_lead(each.text) for each in (reading, typed_reading))
+    return bool(words) and words == typed_words
 
 
-def _list_task_words(task: str) -> list[str]:
-    small: set[str] = set()
-    for language in find_languages(task):
-        small.update(small_words(language))
-    return [word for word in to_plain(task).split() if word not in small]
+def _drop_lead(task: str) -> list[str]:
+    """Return the words of a task without small words at its beginning, as in "to the dentist"."""
+    small = {word for language in find_languages(task) for word in small_words(language)}
+    words = to_plain(task).split()
+    while words and words[0] in small:
+        words = words[1:]
+    return words
 
 
 def may_be_meant(
@@ -122,19 +128,31 @@ def may_be_meant(
 
 
 def _is_same(schedule: Schedule, other: Schedule, now: datetime) -> bool:
-    """Return whether two schedules are due next at the same time, and both or neither recur.
+    """Return whether two schedules are due at the same times, and end at the same time.
 
     Intervals under a day only need the same length, because people don't type when they begin.
     """
-    if (schedule.at is None) != (other.at is None):
+    if schedule.at is not None and other.at is not None:
+        return abs(schedule.at - other.at) < _RELATIVE_TOLERANCE
+    if schedule.at is not None or other.at is not None:
         return False
+    if schedule.zone != other.zone or _list_limits(schedule) != _list_limits(other):
+        return False
+    due, other_due = (_list_first(each, now, _MANY_TIMES) for each in (schedule, other))
     interval = _shortest_interval(schedule, now)
     if interval is not None and interval < timedelta(days=1):
-        return interval == _shortest_interval(other, now)
-    due, other_due = next_due(schedule, now), next_due(other, now)
-    if schedule.at is None or due is None or other_due is None:
-        return due == other_due
-    return abs(due - other_due) < _RELATIVE_TOLERANCE
+        return _list_gaps(due) == _list_gaps(other_due)
+    return due == other_due
+
+
+def _list_gaps(moments: Sequence[datetime]) -> list[timedelta]:
+    return [later - earlier for earlier, later in pairwise(moments)]
+
+
+def _list_limits(schedule: Schedule) -> list[str]:
+    """Return the parts of recurrence rules that the first times don't show, such as COUNT=90."""
+    rules = " ".join(schedule.recurrences).upper()
+    return sorted({*_LIMIT.findall(rules), schedule.cron or ""})
 
 
 def _shortest_interval(schedule: Schedule, now: datetime) -> timedelta | None:
@@ -143,11 +161,11 @@ def _shortest_interval(schedule: Schedule, now: datetime) -> timedelta | None:
     return min((later - earlier for earlier, later in pairwise(due_times)), default=None)
 
 
-def _list_first(schedule: Schedule, now: datetime) -> list[datetime]:
+def _list_first(schedule: Schedule, now: datetime, count: int = _COMPARED_TIMES) -> list[datetime]:
     """Return the first times of a schedule, without seconds."""
     due_times: list[datetime] = []
     next_at = next_due(schedule, now)
-    while next_at is not None and len(due_times) < _COMPARED_TIMES:
+    while next_at is not None and len(due_times) < count:
         due_times.append(next_at)
         next_at = next_due(schedule, next_at)
     return [moment.replace(second=0, microsecond=0) for moment in due_times]

@@ -112,13 +112,13 @@ async def test_reply_that_only_contains_a_yes_confirms_no_question(home: Path, r
 @pytest.mark.parametrize(
     ("wish", "wanted"),
     [
-        ("Remove the note about invoices, please", ATTACKS[0]),
+        ("Remove the note, please", ATTACKS[0]),
         ("Delete reminder 1", ATTACKS[2]),
         ("Lösche die Erinnerung 1", ATTACKS[2]),
         ("删除提醒 1", ATTACKS[2]),
-        ("pause the insulin reminder", ATTACKS[3]),
+        ("pause take the insulin", ATTACKS[3]),
         ("Поставь напоминание 1 на паузу", ATTACKS[3]),
-        ("Forget the fact about my dentist", ATTACKS[4]),
+        ("Forget fact 1", ATTACKS[4]),
     ],
 )
 async def test_after_a_forward_a_typed_wish_runs_at_once(
@@ -246,6 +246,18 @@ async def test_typed_removal_of_another_thing_does_not_let_the_model_remove_a_re
         assert await jobs(harness) == ["take the insulin"]
 
 
+@pytest.mark.parametrize("wish", ["pause the insulin reminder", "Pause question 1", "pause it"])
+async def test_after_a_forward_a_wish_that_names_a_thing_inexactly_waits(
+    home: Path, wish: str
+) -> None:
+    model = obey(ATTACKS[3], says("Done."))
+    async with open_gateway(home, model) as harness:
+        await prepare(harness)
+        await harness.say(MAIL, origin="forwarded")
+        await harness.say(wish)
+        assert await jobs(harness) == ["take the insulin"]
+
+
 async def test_pinned_note_waits_even_for_a_typed_wish(home: Path) -> None:
     model = ScriptedModel(ATTACKS[0], says("Done."))
     async with open_gateway(home, model) as harness:
@@ -261,7 +273,7 @@ async def test_removal_by_the_model_runs_without_approval_while_no_foreign_text_
     model = ScriptedModel(ATTACKS[2], says("Done."))
     async with open_gateway(home, model) as harness:
         await prepare(harness)
-        await harness.say("I'm healed, so that one can go")
+        await harness.say("I'm healed, so the insulin one can go")
         assert await jobs(harness) == []
 
 

@@ -42,8 +42,9 @@ def _read(name: str) -> list[tuple[Effect, Subject, str]]:
             effect, thing, text = (part.strip() for part in line.split("|"))
             number, _, words = thing.partition(" ")
             label = f"reminder {number}"
+            kind = "memory" if number == "0" else "reminder"
             subject = Subject(
-                label=label, text=words, number="" if number == "0" else number, others=RIVALS
+                label=label, text=words, number=number.strip("0"), kind=kind, others=RIVALS
             )
             requests.append((Effect(effect), subject, text))
     return requests

@@ -27,6 +27,11 @@ def wants(typed: str, effect: Effect, subject: Subject = INSULIN) -> bool:
     return any(names_subject(wish, subject) for wish in find_wishes([typed], effect))
 
 
+def may_ask(typed: str, effect: Effect, subject: Subject = INSULIN) -> bool:
+    """Return True if the helper model is asked whether a message is a wish."""
+    return may_be_wished(effect, (subject,), [typed])
+
+
 def with_text(text: str, *others: str) -> Subject:
     return Subject(label="reminder 4", text=text, number="4", kind="reminder", others=others)
 
@@ -35,8 +40,6 @@ def with_text(text: str, *others: str) -> Subject:
     "typed",
     [
         "Please remove reminder 4",
-        "I don’t need reminder 4 anymore",
-        "I don't need the insulin one",
         "Lösch bitte Erinnerung 4",
         "Borra el recordatorio 4",
         "Supprime le rappel 4",
@@ -44,13 +47,39 @@ def with_text(text: str, *others: str) -> Subject:
         "Удали напоминание 4",
         "删除提醒4",
         "リマインダー4を削除して",
-        "알림 4 삭제해 줘",
+        "알림 4번 삭제해 줘",
         "4 numaralı hatırlatıcıyı sil",
+        "delete reminders 3 and 4",
+        "Can you delete the reminder to take the insulin?",
+        "hi\ncancel take the insulin\nthanks",
+        "Lösch die Erinnerung take the insulin",
+        "删除take the insulin的提醒",
+        "take the insulinのリマインダーを削除して",
+    ],
+)
+def test_number_or_whole_text_of_a_reminder_names_it_exactly_in_ten_languages(typed: str) -> None:
+    assert wants(typed, Effect.REMOVE)
+
+
+def test_kind_names_the_only_reminder() -> None:
+    for typed in ("delete the reminder", "Lösch die Erinnerung", "删除提醒", "알림 삭제해 줘"):
+        assert wants(typed, Effect.REMOVE, with_text("take the insulin"))
+        assert not wants(typed, Effect.REMOVE)
+
+
+def test_name_that_a_foreign_text_also_has_may_mean_something_else() -> None:
+    wishes = find_wishes(["Forget fact 7"], Effect.REMOVE)
+    assert any(names_subject(wish, DENTIST, ["A letter."]) for wish in wishes)
+    assert not any(names_subject(wish, DENTIST, ["Fact 7: bees dance."]) for wish in wishes)
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "I don't need the insulin one",
         "Can you delete the insulin reminder?",
         "Could you please get rid of the insulin alarm?",
         "hi\ncan you delete the insulin reminder\nthanks",
-        "delete reminders 3 and 4",
-        "delete all my reminders",
         "Kannst du die Erinnerung ans Insulin löschen?",
         "¿Puedes borrar el recordatorio de la insulina?",
         "Peux-tu supprimer le rappel de l'insuline ?",
@@ -60,11 +89,13 @@ def with_text(text: str, *others: str) -> Subject:
         "インスリンのリマインダーを削除してくれますか？",
         "인슐린 알림 지워 줄래?",
         "İnsülin hatırlatıcısını siler misin?",
+        "Cancel task 4",
     ],
 )
-def test_wish_to_remove_is_recognized_in_ten_languages(typed: str) -> None:
+def test_helper_model_judges_a_wish_with_some_words_of_the_thing(typed: str) -> None:
     text = "take the insulin, Insulin, insulina, insuline, инсулин, 胰岛素, インスリン, 인슐린, insülin"
-    assert wants(typed, Effect.REMOVE, with_text(text, "water the plants"))
+    assert may_ask(typed, Effect.REMOVE, with_text(text, "water the plants"))
+    assert not wants(typed, Effect.REMOVE, with_text(text, "water the plants"))
 
 
 @pytest.mark.parametrize(
@@ -267,10 +298,10 @@ def test_helper_model_judges_a_plain_denial_of_a_fact(typed: str) -> None:
         ("cancel the dentist on Friday", "dentist on Friday", ("dentist on Monday",)),
     ],
 )
-def test_removal_wish_names_only_the_uniquely_best_matching_thing(
+def test_helper_model_is_asked_only_about_the_uniquely_best_matching_thing(
     typed: str, text: str, others: tuple[str, ...]
 ) -> None:
-    assert wants(typed, Effect.REMOVE, with_text(text, *others))
+    assert may_ask(typed, Effect.REMOVE, with_text(text, *others))
     for other in others:
         assert not wants(typed, Effect.REMOVE, with_text(other, text))
 
@@ -320,13 +351,13 @@ def test_yes_confirms_only_the_removal_that_the_question_directly_proposes() -> 
     wishes = find_wishes(["yes"], Effect.REMOVE, [question])
     assert not any(names_subject(wish, INSULIN) for wish in wishes)
     for question in (
-        "Shall I delete the insulin reminder?",
-        "Soll ich die Erinnerung ans Insulin löschen?",
-        "¿Quieres que borre el recordatorio de insulin?",
-        "Dois-je supprimer le rappel insulin ?",
-        "要我删除insulin提醒吗？",
-        "insulinのリマインダーを削除しましょうか？",
-        "insulin 알림을 삭제할까요?",
+        "Shall I delete reminder 4?",
+        "Soll ich Erinnerung 4 löschen?",
+        "¿Quieres que borre el recordatorio 4?",
+        "Dois-je supprimer le rappel 4 ?",
+        "要我删除提醒4吗？",
+        "リマインダー4を削除しましょうか？",
+        "알림 4번을 삭제할까요?",
     ):
         wishes = find_wishes(["yes"], Effect.REMOVE, [question])
         assert any(names_subject(wish, INSULIN) for wish in wishes), question
@@ -370,7 +401,8 @@ def test_a_task_with_another_code_or_more_words_does_not_consist_of_its_request(
 
 def test_a_code_in_a_wish_names_the_reminder_with_this_code() -> None:
     flight = with_text("check in for flight LH400", "check in for flight BA12", "call Ana")
-    assert wants("Delete the reminder for flight LH400", Effect.REMOVE, flight)
+    assert may_ask("Delete the reminder for flight LH400", Effect.REMOVE, flight)
+    assert wants("Delete the reminder to check in for flight LH400", Effect.REMOVE, flight)
     flights = with_text("check in for flight LH400", "check in for flight LH401")
     assert not wants("Delete the reminder for flight LH401", Effect.REMOVE, flights)
 
@@ -387,10 +419,3 @@ def test_a_code_in_a_wish_names_the_reminder_with_this_code() -> None:
 )
 def test_number_beside_the_name_of_another_list_names_no_reminder(typed: str) -> None:
     assert not wants(typed, Effect.REMOVE)
-
-
-@pytest.mark.parametrize(
-    "typed", ["Cancel task 4", "Delete reminder 4 about the insulin", "Lösche Erinnerung 4"]
-)
-def test_number_alone_or_beside_the_words_of_its_reminder_names_it(typed: str) -> None:
-    assert wants(typed, Effect.REMOVE)
