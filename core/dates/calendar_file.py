@@ -35,7 +35,7 @@ class CalendarEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalendarItem:
-    """An event or a task that was read from a calendar file."""
+    """An event or a task, as it was read from a calendar file."""
 
     uid: str
     text: str

@@ -204,7 +204,7 @@ def mentions_change(text: str) -> bool:
 
 
 class _Clause(NamedTuple):
-    """A plain statement without its full stop."""
+    """A plain statement in a message, without its full stop."""
 
     text: str
     # Whether the person asks to remember the statement.

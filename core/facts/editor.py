@@ -18,7 +18,7 @@ from core.types import Account, ErasureEpoch, Message, Scope, Sender
 
 @dataclass
 class FactEditor:
-    """Changes facts as a person has asked in their own words."""
+    """Stores, corrects and removes facts at a person's request."""
 
     facts: Facts
     # The time zone of dates in the text.

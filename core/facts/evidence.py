@@ -64,7 +64,7 @@ MISSING_CHARS = 80
 
 
 class _Comparison:
-    """A message compared with a statement.
+    """A message compared with a statement that it may support.
 
     `question` is the assistant's question right before the message, and `speaker` is the name of
     the message's sender.

@@ -58,7 +58,7 @@ MIN_SCORE_SHARE = 0.35
 
 
 class Question:
-    """A text for which fitting facts are searched.
+    """A text for which facts are searched.
 
     `asker` is the account that asks, or None at the command line.
     """

@@ -84,7 +84,7 @@ class Requester:
 
 @dataclass
 class Appointments:
-    """Creates, changes and describes jobs."""
+    """Creates, changes and describes jobs for people, commands and the model."""
 
     jobs: Jobs
     clock: Clock

@@ -109,7 +109,7 @@ def reminder_tool(
 
 @dataclass(frozen=True, slots=True)
 class _ReminderTool:
-    """Runs the model's calls of the tool `reminder`."""
+    """Runs the tool `reminder` when the model calls it."""
 
     appointments: Appointments
     transcripts: TranscriptReader

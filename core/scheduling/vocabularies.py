@@ -23,7 +23,7 @@ Roles = frozenset[str]
 
 
 class _Entry(NamedTuple):
-    """A phrase and its role."""
+    """A phrase of a vocabulary, and its role."""
 
     form: str
     role: str

@@ -114,7 +114,7 @@ class _DeepAnswer(BaseModel):
 
 @dataclass
 class _ModelLists:
-    """The ranked lists that the model's help added to a query, and notes about it."""
+    """The ranked lists that the model's help added to a query, with notes about the help."""
 
     # When the model was asked.
     at: datetime

@@ -35,7 +35,7 @@ BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 
 class RankedMatches(NamedTuple):
-    """The messages and lineages that match a query, best first."""
+    """The messages and lineages that a search found, best first."""
 
     # The score of each lineage, by root id.
     scores: Mapping[int, float]

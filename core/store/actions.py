@@ -23,7 +23,7 @@ QUESTION_LIFETIME = timedelta(minutes=10)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ButtonAction:
-    """A button or a question. It runs `command` in `scope`, until it expires."""
+    """A button, or a yes/no question, that runs `command` in `scope` until it expires."""
 
     id: str
     scope: Scope
@@ -125,7 +125,7 @@ ORDER BY id DESC LIMIT 1
 
 
 class Actions:
-    """Store, find and answer the buttons and questions in state.db."""
+    """Stores buttons and questions, and finds those that a press or an answer belongs to."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database

@@ -158,7 +158,7 @@ class ImportReport:
 
 
 class _MessageRow(NamedTuple):
-    """The positional parameters of `_INSERT_MESSAGE`. Named ones would take 50 % longer."""
+    """The positional parameters of `_INSERT_MESSAGE`. Named parameters would take 50 % longer."""
 
     session_id: int
     address_id: int
@@ -180,7 +180,7 @@ class _MessageRow(NamedTuple):
 
 
 class Archive:
-    """Import conversations into state.db, and export them with all other personal data."""
+    """Imports conversations into state.db, and exports them with all other personal data."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

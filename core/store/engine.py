@@ -38,7 +38,7 @@ class Row(Protocol):
 
 
 class Cursor(Protocol):
-    """The result of a statement."""
+    """The result of a statement: its rows, or how many rows it has changed."""
 
     @property
     def rowcount(self) -> int: ...
@@ -68,7 +68,7 @@ NO_CONDITION = SqlCondition("", {})
 
 
 class Ranking(NamedTuple):
-    """A statement that ranks rows of a text index: it selects their ids and scores, lower first."""
+    """A statement that selects the ids and scores of matching rows. A lower score is better."""
 
     sql: str
     values: Values

@@ -134,7 +134,7 @@ class IncognitoConversation:
 
 
 class IncognitoRegistry:
-    """Find the incognito conversations of this process by their address.
+    """Finds the incognito conversations of this process by their address.
 
     When a group gets a new id, its old and new addresses share one conversation.
     """

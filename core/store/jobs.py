@@ -69,7 +69,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRun:
-    """A run of a reminder that is due, with the message to send."""
+    """A run of a job that is due, with the message to send."""
 
     # The job as it was read. The run is dropped if the job has changed since then.
     job: Job
@@ -82,7 +82,7 @@ class JobRun:
 
 
 class RunResult(Enum):
-    """The result of queueing a run."""
+    """What happened when a run was queued."""
 
     QUEUED = "queued"
     # The job was changed, paused, ended or erased after it was read. Nothing was queued.
@@ -280,7 +280,7 @@ def _mark_cron_answer_as_copy(connection: Connection, item: Row) -> None:
 
 
 class Jobs:
-    """Store and schedule the jobs in state.db.
+    """Stores jobs, and finds those that are due.
 
     The limits count the open jobs of an account in all chats.
     """

@@ -98,7 +98,7 @@ class SearchFilters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultLimits:
-    """The maximum numbers of sessions and messages in the results."""
+    """How many sessions and messages the results of a search may contain, and how much text."""
 
     # Number of sessions on one page.
     sessions: int = 3
@@ -178,7 +178,7 @@ class FileHit(NamedTuple):
 
 
 class Hit(NamedTuple):
-    """One matching message."""
+    """A message that matches a search, as the results show it."""
 
     session_id: int
     message_id: int

@@ -84,7 +84,7 @@ Build = Callable[[Match, Context], TimeParts | None]
 
 
 class Rules:
-    """The rules of a module. Of equally long matches, the first rule wins."""
+    """The rules of a module, in the order in which equally long matches are tried."""
 
     def __init__(self) -> None:
         self._rules: list[tuple[re.Pattern[str], Build]] = []

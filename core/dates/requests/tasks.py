@@ -19,7 +19,7 @@ _END_MARKS = frozenset(".,;:!?¿¡-–—…。！？；\n\"'“”()")
 
 
 class TaskReader:
-    """Reads the task of a request whose times are known."""
+    """Reads the task of a request after its times were found."""
 
     def __init__(
         self, sentence: Sentence, selection: Sequence[Cluster], *, is_request: bool = False

@@ -155,7 +155,7 @@ class ReportedOperation(ReportedFact):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A claim from a message, before it is stored as a fact."""
+    """A claim to store as a fact, with its message and the fact that it replaces."""
 
     source: Message
     claim: Claim

@@ -40,7 +40,7 @@ _STORED_FIELDS = ("text", "upto", "counts", "derived")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErasureRequest:
-    """The account that asks for an erasure, and the chat in which it asks."""
+    """A request to erase something: the account that asks, and the chat in which it asks."""
 
     account: Account
     # The scope of the chat.
@@ -218,7 +218,7 @@ def _select_from_sessions(column: str, message_id: str = "NULL") -> str:
 
 
 class CopyStatements(NamedTuple):
-    """Two statements for a kind of row that may repeat erased words: one finds, one erases rows."""
+    """The statements that find and erase one kind of row that may repeat erased words."""
 
     # Selects a row's id, the id of the message from which the row was derived, its time and texts.
     select: str
@@ -505,7 +505,7 @@ WHERE id = :id AND done_at IS NULL
 
 
 class Erasures:
-    """Store erasures from the unconfirmed list to the finished erasure."""
+    """Stores erasures, from the unconfirmed list to the finished erasure."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database

@@ -187,7 +187,7 @@ WHERE {visible("facts.scope_id")} AND closed_at IS NULL AND value <> ''
 
 
 class FactCandidate(NamedTuple):
-    """A fact that may answer a question."""
+    """A fact that may answer a question, with the signals by which it is ranked."""
 
     fact: Fact
     # The BM25 score, above 0. It is 0 if only names match.
@@ -218,7 +218,7 @@ FactEdit: TypeAlias = Callable[[Fact], Fact]
 
 
 class Facts:
-    """Store and search the facts in state.db."""
+    """Stores and searches the facts in state.db."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database

@@ -89,7 +89,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactChange:
-    """A logged change of a fact."""
+    """A change of a fact, as it was logged."""
 
     # One of learn, close, correct, remove, pin, unpin, trust, merge and undo. Earlier versions also
     # stored `flag` for a doubtful fact.

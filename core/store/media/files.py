@@ -203,7 +203,7 @@ _SELECT_CONTENT = "SELECT *, size AS bytes FROM files WHERE hash = :hash"
 
 
 class Files:
-    """Store, load and search the files of messages in state.db."""
+    """Stores, loads and searches the files of messages in state.db."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -30,7 +30,7 @@ class NamedAccount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    """A request to join the accounts of two persons."""
+    """A request to join the accounts of two persons, at any step of its confirmation."""
 
     # Digest of the code. It identifies the link in a confirmation.
     digest: str
@@ -95,7 +95,7 @@ _GIVE_ACCESS = (
 
 
 class Links:
-    """Store offers, claims and confirmations of links in state.db."""
+    """Stores the offers, claims and confirmations of links."""
 
     def __init__(self, database: Database, listed_accounts: Collection[str] = ()) -> None:
         self._database = database

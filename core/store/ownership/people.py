@@ -365,7 +365,7 @@ def load_access(connection: Connection, account: Account, scope: Scope) -> Accou
 
 
 class People:
-    """Store accounts, persons, pairing requests and groups in state.db."""
+    """Stores accounts, persons, pairing requests and groups in state.db."""
 
     def __init__(self, database: Database, incognito: IncognitoRegistry | None = None) -> None:
         self._database = database

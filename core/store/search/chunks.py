@@ -118,7 +118,7 @@ def _take_step(rows: Iterable[Row]) -> list[Row]:
 
 
 class _ChunkMessage(NamedTuple):
-    """A message to put into a chunk."""
+    """A message that becomes part of a chunk."""
 
     id: int
     chars: int

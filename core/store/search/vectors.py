@@ -50,7 +50,7 @@ _COUNT_UNSEARCHED = "SELECT COUNT(*) FROM messages WHERE id > :after_id AND kind
 
 
 class UnembeddedMessage(NamedTuple):
-    """A message without a vector."""
+    """A message without a vector, with the text to embed."""
 
     id: int
     text: str

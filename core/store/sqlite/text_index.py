@@ -277,7 +277,7 @@ def _quote(text: str) -> str:
 
 
 class StoreConnection(sqlite3.Connection):
-    """A connection to state.db."""
+    """A connection to state.db with the text indexes. Invalid Unicode is repaired."""
 
     index = FtsIndex()
     # Whether a write may copy the log into the file.
