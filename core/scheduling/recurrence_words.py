@@ -184,9 +184,11 @@ class _Recurrence:
         return self._words.format_full_date(self._start.date())
 
     def clock_times(self) -> list[str]:
-        hours = self._numbers("BYHOUR") or [self._start.hour]
+        times: list[str] = []
         minutes = self._numbers("BYMINUTE") or [self._start.minute]
-        return [f"{hour:02d}:{minute:02d}" for hour in hours for minute in minutes]
+        for hour in self._numbers("BYHOUR") or [self._start.hour]:
+            times += [f"{hour:02d}:{minute:02d}" for minute in minutes]
+        return times
 
     def minutes_of_hour(self) -> list[str]:
         """Return the minutes of an hourly rule, such as ``:30``, or [] for any other rule."""

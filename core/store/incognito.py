@@ -199,6 +199,8 @@ class IncognitoRegistry:
         conversation = self.find_by_session(session.parent_id or 0)
         if conversation is None:
             raise StaleReadError("conversation_ended")
+        root_id = session.root_id or session.parent_id
+        child = replace(session, id=next(self._ids), root_id=root_id, is_incognito=True)
         messages = [
             replace(message, sent_blocks=sent_blocks.get(message.id, message.sent_blocks))
             for message in conversation.messages
@@ -208,19 +210,13 @@ class IncognitoRegistry:
         # Ids are negative, so the range 0 to 0 contains no message.
         head_from = carry_over.head_from or 0
         head_until = carry_over.head_until or 0
-        carried_messages = [
-            message for message in messages if head_from <= message.id <= head_until
-        ]
-        root_id = session.root_id or session.parent_id
-        child = replace(session, id=next(self._ids), root_id=root_id, is_incognito=True)
+        carried = [message for message in messages if head_from <= message.id <= head_until]
         if summary is not None:
-            carried_messages.append(replace(summary, id=next(self._ids), session_id=child.id))
+            carried.append(replace(summary, id=next(self._ids), session_id=child.id))
         if carry_over.parent_from is not None:
-            carried_messages += [
-                message for message in messages if message.id >= carry_over.parent_from
-            ]
+            carried += [message for message in messages if message.id >= carry_over.parent_from]
         conversation.session = child
-        conversation.messages = carried_messages
+        conversation.messages = carried
         return child
 
     def append(self, message: Message) -> Message:

@@ -428,8 +428,8 @@ def read_message(row: Iterable[Any]) -> Message:
     The row has `MESSAGE_COLUMNS` and, if the statement selects it, the column `sent`.
     """
     # Columns are read by position, as in `read_session`, because a history has hundreds of rows.
-    (message_id, session_id, role, kind, text, blocks, tools, tool_name, external_id, *rest) = row
-    (sender_id, sender_name, is_anonymous, origin, quote, created_at, usage, *optional) = rest
+    (message_id, session_id, role, kind, text, blocks, tools, tool_name, external_id, *others) = row
+    (sender_id, sender_name, is_anonymous, origin, quote, created_at, usage, *optional) = others
     sender = None
     if sender_id is not None:
         sender = Sender(id=sender_id, name=sender_name, is_anonymous=bool(is_anonymous))

@@ -117,21 +117,11 @@ def _session_conditions(query: SearchQuery, sessions: str, addresses: str) -> li
 def message_filters(query: SearchQuery) -> SqlCondition:
     """Return all filters of a query as one condition on a message and its session."""
     filters = query.filters
-    conditions: list[SqlCondition] = []
-    if filters.roles == DEFAULT_ROLES:
-        # Constants are faster, because SQLite reads a bound list like a table.
-        conditions.append(SqlCondition("messages.role IN ('user', 'assistant')", {}))
-    else:
-        roles = encode_list(filters.roles)
-        conditions.append(SqlCondition(in_list("messages.role", "roles"), {"roles": roles}))
-    conditions += _session_conditions(query, "sessions", "addresses")
-    sender = clean((filters.sender or "")[:MAX_FILTER_CHARS])
-    name = comparison_form(sender).strip()
-    if name:
-        # A name matches at the beginning of a word, so "Ana" isn't found in "Diana". In scripts
-        # without spaces it matches anywhere.
-        beginning = name if is_unspaced(name) else f" {name}"
-        conditions.append(SqlCondition(_IS_FROM_SENDER, {"sender_id": sender, "sender": beginning}))
+    conditions = [
+        _has_role(filters),
+        *_session_conditions(query, "sessions", "addresses"),
+        *_is_from_sender(filters),
+    ]
     if filters.is_askers_own:
         conditions.append(askers_own(query))
     if filters.after is not None:
@@ -150,6 +140,28 @@ def message_filters(query: SearchQuery) -> SqlCondition:
         conditions.append(file_condition(filters, "messages.id"))
     conditions += _not_hidden(query)
     return _join_conditions(conditions)
+
+
+def _has_role(filters: SearchFilters) -> SqlCondition:
+    """Return the condition that a message has one of the roles."""
+    if filters.roles == DEFAULT_ROLES:
+        # Constants are faster, because SQLite reads a bound list like a table.
+        return SqlCondition("messages.role IN ('user', 'assistant')", {})
+    return SqlCondition(in_list("messages.role", "roles"), {"roles": encode_list(filters.roles)})
+
+
+def _is_from_sender(filters: SearchFilters) -> list[SqlCondition]:
+    """Return the condition that a message has the sender, or none without this filter.
+
+    A name matches at the beginning of a word, so "Ana" isn't found in "Diana". In scripts without
+    spaces, it matches anywhere.
+    """
+    sender = clean((filters.sender or "")[:MAX_FILTER_CHARS])
+    name = comparison_form(sender).strip()
+    if not name:
+        return []
+    beginning = name if is_unspaced(name) else f" {name}"
+    return [SqlCondition(_IS_FROM_SENDER, {"sender_id": sender, "sender": beginning})]
 
 
 def file_condition(filters: SearchFilters, message_id: str) -> SqlCondition:
