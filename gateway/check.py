@@ -341,7 +341,7 @@ def _describe_count(texts: Texts, lost_count: int | None) -> str:
 
 
 async def _check_database(texts: Texts, services: Services) -> CheckResult:
-    """Check state.db for damage, or that the PostgreSQL server answers."""
+    """Check state.db for damage. If the store is in PostgreSQL, check that its server answers."""
     database = services.database
     if isinstance(database, Database):
         damage = await find_damage(database)

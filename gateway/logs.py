@@ -102,7 +102,7 @@ def _create_logger(name: str) -> logging.Logger:
 def _add_name(
     logger: logging.Logger, method: str, event: structlog.typing.EventDict
 ) -> structlog.typing.EventDict:
-    """Add the logger's name to an event, without the root that `_create_logger` added."""
+    """Add the logger's name to an event: ``turns`` for the logger ``mneme.turns``."""
     event["logger"] = event.get("_record", logger).name.removeprefix(f"{_OWN_ROOTS[0]}.")
     return event
 

@@ -253,7 +253,7 @@ class UsageCommands:
         return [_render_month(texts, spending, elapsed_share, line)]
 
     async def _list_uncounted(self, texts: Texts, spending: Spending) -> list[str]:
-        """Return a sentence about models whose usage is only estimated, or [] if there are none."""
+        """Return one sentence that lists the models whose usage is only estimated, or []."""
         uncounted = await self._services.model_limits.load_uncounted()
         names = [model for model, _ in spending.by_model if model in uncounted]
         if not names:

@@ -84,7 +84,7 @@ class Branches:
 async def load_conversations(request: PageRequest) -> Values:
     """Return one page of the conversations, latest first.
 
-    With words in the address, only conversations whose titles contain them.
+    If the address contains words, these are the conversations whose titles contain the words.
     """
     conversations = request.services.conversations
     words = request.parameter("q").strip()[:200]
@@ -304,7 +304,7 @@ async def export_conversation(request: PageRequest) -> File | None:
 
 
 async def load_file(request: PageRequest) -> File | None:
-    """Return a file as a chat would send it: a picture doesn't say where it was taken.
+    """Return a file as a chat would send it: a picture without the place where it was taken.
 
     Returns None if the file isn't kept, or isn't visible. Raises Refused if the position can't be
     removed from a picture.

@@ -222,7 +222,7 @@ async def load_history(request: PageRequest) -> Values:
 def _find_bounds(
     page: Sequence[NoteChange | LoggedFactChange], bounds: HistoryBounds
 ) -> HistoryBounds:
-    """Return the bounds of the next page, which follows these changes."""
+    """Return the oldest numbers on a page of changes, from which the next page continues."""
     notes = [change.id for change in page if isinstance(change, NoteChange)]
     facts = [change.id for change in page if isinstance(change, LoggedFactChange)]
     return HistoryBounds(min(notes, default=bounds.notes), min(facts, default=bounds.facts))
