@@ -410,10 +410,10 @@ def people_of(clauses: Sequence[Clause]) -> frozenset[str]:
 
 
 def leaves_comment_out(alignment: Alignment) -> bool:
-    """Whether a few words behind a comma or before a dash may say who said it, or that it's a joke.
+    """Return whether the note leaves out a few words that may say who spoke, or that it's a joke.
 
-    Examples are "…, reads the leaflet" and "from the board - …". The sender doesn't speak of
-    themselves in them.
+    Examples are "…, reads the leaflet" and "from the board - …": words after a comma or before a
+    dash, in which the sender doesn't speak of themselves.
     """
     for number, source in enumerate(alignment.sources):
         sentence = source.sentence
@@ -428,7 +428,7 @@ def leaves_comment_out(alignment: Alignment) -> bool:
 
 
 def _may_comment(clause: Clause, sentence: SplitSentence, note: SplitSentence) -> bool:
-    """Whether a clause is short, has no word of the note, and isn't about the sender."""
+    """Return whether a clause is short, has no word of the note, and isn't about the sender."""
     if not 0 < len(clause.tokens) <= COMMENT_WORDS or not clause.markers.isdisjoint(_OWN_MARKERS):
         return False
     if begins_with(clause.text, "plain", sentence.languages):

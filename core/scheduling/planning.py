@@ -101,7 +101,9 @@ def _is_same_task(reading: ParsedSchedule, typed_reading: ParsedSchedule) -> boo
 
 
 def _drop_lead(task: str) -> list[str]:
-    """Return the words of a task without small words at its beginning, as in "to the dentist"."""
+    """Return the words of a task without small words at its beginning: "dentist" for "to the
+    dentist".
+    """
     small = {word for language in find_languages(task) for word in small_words(language)}
     words = to_plain(task).split()
     while words and words[0] in small:
@@ -150,7 +152,7 @@ def _list_gaps(moments: Sequence[datetime]) -> list[timedelta]:
 
 
 def _list_limits(schedule: Schedule) -> list[str]:
-    """Return the parts of recurrence rules that the first times don't show, such as COUNT=90."""
+    """Return the parts of a schedule that its first times don't show, such as COUNT=90."""
     rules = " ".join(schedule.recurrences).upper()
     return sorted({*_LIMIT.findall(rules), schedule.cron or ""})
 

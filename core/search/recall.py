@@ -440,8 +440,8 @@ class _IndexSearch:
         """Return the results for any of the query's words, best first.
 
         `notes` say why the search for the text as typed wasn't enough. If no chunk has one of the
-        words, the index over messages is searched, unless `typed`, the plan of the typed text,
-        was the same search.
+        words, search the index over messages, unless `typed`, the plan of the typed text, was the
+        same search.
         """
         ranking = self._rank_by_words()
         plan = plan_any_word(ranking.text)

@@ -111,8 +111,8 @@ class TextIndex(Protocol):
     ) -> Iterator[Ranking]:
         """Yield rankings of the messages that match a plan: first the newest, then the rest.
 
-        Only messages that meet the condition on `message_hit` are ranked. `is_small` means that the
-        scopes hold a small share of all messages.
+        Only messages that meet the condition on `message_hit` are ranked. `is_small` says that the
+        scopes contain only a small share of all messages.
         """
         ...
 

@@ -101,9 +101,10 @@ def load_lexicon(language: str) -> Lexicon:
 
 
 class Triggers(NamedTuple):
-    """The phrases by which a message may concern reminders in a language, in plain form.
+    """The phrases of a language without which a message isn't about reminders, in plain form.
 
-    They are a small part of the lexicon, so that no message loads the lexicons of all languages.
+    They are a small part of the lexicon. With them, a message is checked without loading the
+    lexicons of all languages.
     """
 
     # A text with one of these letters may be in this language.
@@ -115,13 +116,13 @@ class Triggers(NamedTuple):
     all: tuple[str, ...]
 
     def may_concern(self, plain: str) -> bool:
-        """Return whether a plain text may have a token that concerns reminders."""
+        """Return whether a plain text may be about reminders."""
         return any(phrase in plain for phrase in self.all)
 
 
 @cache
 def load_triggers(language: str) -> Triggers:
-    """Return the triggers of a language, which `request_languages` lists."""
+    """Return the triggers of one of the `request_languages`."""
     data = read_language_data(language, _PACKAGE)
     forms: dict[Kind, set[str]] = {kind: set() for kind in ASKING_KINDS | ASIDE_KINDS}
     for name, phrases in data["tokens"].items():

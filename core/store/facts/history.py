@@ -92,9 +92,9 @@ async def list_latest_facts(
 
 
 async def list_first_facts(database: Database, scopes: Scopes, limit: int) -> list[Fact]:
-    """List the first visible facts in the order of `Facts.list_page`, without reading the others.
+    """List the first visible facts in the order of `Facts.list_page`, without reading the rest.
 
-    Each scope takes a statement, so this isn't for the path of a message.
+    Each scope takes one statement, so don't use this while a message waits for its answer.
     """
 
     def read(connection: Connection) -> list[Fact]:
@@ -109,7 +109,7 @@ async def list_first_facts(database: Database, scopes: Scopes, limit: int) -> li
 
 
 def _find_place(fact: Fact) -> tuple[bool, bool, datetime, int]:
-    """Return the place of a fact in the list: the higher, the earlier."""
+    """Return the sort key of a fact in the list. Facts with a higher key come first."""
     return fact.is_pinned, fact.is_open, fact.last_said_at, fact.id
 
 

@@ -144,7 +144,7 @@ class PostgresIndex:
     ) -> Iterator[Ranking]:
         """Yield rankings of the messages that match a plan: first the newest, then the rest.
 
-        The condition is checked before a message is ranked. Each term contains its scope, so
+        Only messages that meet the condition are ranked. Each indexed term contains its scope, so
         `is_small` has no effect.
         """
         query = scoped_query(plan, scope_ids)

@@ -1,9 +1,9 @@
-"""Conditions that let an index rank only the hits that the filters of a query may keep.
+"""Build conditions with which an index ranks only hits that the query's filters may keep.
 
-Ranking takes most of the time of a search. If the filters keep few of the hits, such as those of
-one day, looking up each hit by its id first is far quicker. A query without filters has no
-condition, because it keeps nearly all of its hits. A condition may keep too many hits: the search
-applies all filters to the ranked hits.
+Ranking takes most of the time of a search. If the filters keep only a few hits, such as those of
+one day, it is much faster to look up each hit by its id first. A query without filters needs no
+condition. A condition may keep too many hits, because the search applies all filters to the ranked
+hits.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _HAS_FILE = """
 
 
 def narrow_messages(query: SearchQuery, index: TextIndex) -> SqlCondition:
-    """Return a condition on the messages that the index finds. It begins with AND, or is empty."""
+    """Return the condition on the messages that an index finds. It begins with AND, or is empty."""
     filters = query.filters
     conditions: list[SqlCondition] = []
     if filters.session_id is not None and not filters.has_delegated:
@@ -74,9 +74,9 @@ def narrow_messages(query: SearchQuery, index: TextIndex) -> SqlCondition:
 
 
 def narrow_chunks(query: SearchQuery, index: TextIndex) -> SqlCondition:
-    """Return a condition on the chunks that the index finds. It begins with AND, or is empty.
+    """Return the condition on the chunks that an index finds. It begins with AND, or is empty.
 
-    It keeps the chunks of all sessions that may have a message which passes the filters.
+    It keeps the chunks of every session that may have a message that passes the filters.
     """
     filters = query.filters
     conditions: list[SqlCondition] = []

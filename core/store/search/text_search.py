@@ -144,9 +144,9 @@ class TextSearch:
         self._known_terms: set[str] = set()
 
     def find_messages(self, plan: SearchPlan) -> Iterator[MessageMatch]:
-        """Yield the messages that match a plan, best first.
+        """Yield the messages that match a plan and pass the filters, best first.
 
-        Of many matches that pass the filters, the newest are ranked first, and then the older ones.
+        If there are many, the newest are ranked and yielded first.
         """
         if not plan.alternatives:
             return

@@ -119,8 +119,8 @@ class FtsIndex:
     ) -> Iterator[Ranking]:
         """Yield rankings of the messages that match a plan: first the newest, then the rest.
 
-        The condition is checked before a message is ranked. Of many matches, only the newest
-        `NEWEST_RANKED` are ranked at first.
+        Only messages that meet the condition are ranked. If many do, the first ranking has the
+        newest `NEWEST_RANKED`.
         """
         expression = fts_expression(plan)
         if scope_ids and is_small:

@@ -1,16 +1,15 @@
-"""Brings a state.db of any earlier version to the present schema.
+"""Upgrade a state.db of any earlier version to the present schema.
 
-Everything happens in one transaction, which holds the write lock of the file:
+One transaction, which has the file's write lock, does all of this:
 
-1. A copy of state.db is written next to it.
-2. The sections of `earlier.sql` are applied. Then the triggers, views and indexes of `schema.sql`
-   are created.
-3. The integrity of the new state is checked.
+1. Copy state.db to a file next to it.
+2. Run the sections of `earlier.sql`, then create the triggers, views and indexes of `schema.sql`.
+3. Check the integrity of the result.
 
-Only then the transaction is committed, and the copy is deleted. If the process is killed, SQLite
-rolls the transaction back, and the next start deletes the rest of the copy and begins again. If it
-is killed after the commit, the next start finds the new version and deletes the copy. state.db
-stays closed until then, so no erasure runs while a copy still has the erased words.
+Then the transaction is committed, and the copy is deleted. If the process is killed before the
+commit, SQLite rolls the transaction back, and the next start deletes the copy and begins again. If
+it is killed after the commit, the next start finds the new version and deletes the copy. state.db
+isn't used until then, so no erasure runs while a copy still has the erased words.
 """
 
 from __future__ import annotations
