@@ -101,9 +101,7 @@ def _is_same_task(reading: ParsedSchedule, typed_reading: ParsedSchedule) -> boo
 
 
 def _drop_lead(task: str) -> list[str]:
-    """Return the words of a task without small words at its beginning: "dentist" for "to the
-    dentist".
-    """
+    """Return the words of a task without small words such as "to the" at its beginning."""
     small = {word for language in find_languages(task) for word in small_words(language)}
     words = to_plain(task).split()
     while words and words[0] in small:
