@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from core.transfer.encryption import EncryptionKey
 
 PASSPHRASE = "passphrase"
+# The keys of texts for how Mneme was installed. Programs such as pip have their own names.
+_INSTALLED_FROM = {"a clone": "from_clone", "a container": "from_container"}
 
 
 def add_commands(root: typer.Typer) -> None:
@@ -207,9 +209,13 @@ def upgrade_command(as_json: AsJson = False) -> None:
                 }
             )
             return
+        key = _INSTALLED_FROM.get(advice.kind)
+        kind = texts.compose(key) if key else advice.kind
         lines = [
             texts.UPGRADE.format(
-                version=version(DISTRIBUTION), kind=advice.kind, command=advice.command
+                version=version(DISTRIBUTION),
+                kind=kind,
+                command=advice.command,
             )
         ]
         if schema is not None and schema > SCHEMA_VERSION:
@@ -245,7 +251,7 @@ def _load_secret(key: Path | None) -> str:
         if secret is not None:
             return secret.get_secret_value()
     if sys.stdin.isatty():
-        return str(typer.prompt("Passphrase", hide_input=True))
+        return str(typer.prompt(texts.compose("passphrase"), hide_input=True))
     passphrase = sys.stdin.readline().rstrip("\r\n")
     if not passphrase:
         raise ConfigError(texts.RESTORE_NEEDS_KEY)
@@ -308,10 +314,12 @@ def _load_key(settings: Settings, encrypt: str | None) -> EncryptionKey | None:
 def _ask_new_passphrase() -> str:
     """Ask for a new passphrase twice or, if stdin isn't a terminal, read it from one line.
 
-    Raises ConfigError if it's empty.
+    Raises ConfigError if it's empty, or if the two differ.
     """
     if sys.stdin.isatty():
-        passphrase: str = typer.prompt("Passphrase", hide_input=True, confirmation_prompt=True)
+        passphrase: str = typer.prompt(texts.compose("passphrase"), hide_input=True)
+        if typer.prompt(texts.compose("passphrase_again"), hide_input=True) != passphrase:
+            raise ConfigError(texts.compose("passphrases_differ"))
     else:
         passphrase = sys.stdin.readline().rstrip("\r\n")
     if not passphrase:

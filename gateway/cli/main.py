@@ -11,6 +11,7 @@ import gc
 import io
 import logging
 import os
+import re
 import signal
 import sys
 import threading
@@ -71,8 +72,65 @@ def main() -> None:
     with _hide_early_typing(words):
         with _load_less():
             command = get_command(app(words))
+        sys.exit(run_command(command))
+
+
+def run_command(command: Any, words: Sequence[str] | None = None) -> int:
+    """Run a command line and return its exit code. Without `words`, it's that of this process.
+
+    Wrong usage is reported in the shell's language.
+    """
+    from typer import Abort, echo
+    from typer._click.exceptions import ClickException
+    from typer._completion_classes import completion_init
+
+    completion_init()
+    try:
         # Calling the typer app directly would replace our `sys.excepthook` with typer's.
-        command(prog_name="mneme")
+        code = command(words, prog_name="mneme", standalone_mode=False)
+    except ClickException as error:
+        echo(_describe_usage_error(error), err=True)
+        return error.exit_code
+    except Abort:
+        from gateway.texts.text_files import load_shell_table
+
+        echo(load_shell_table("USAGE_ERRORS")["aborted"], err=True)
+        return 1
+    return code if isinstance(code, int) else 0
+
+
+def _describe_usage_error(error: Any) -> str:
+    """Return the usage of the command, where help is, and what is wrong."""
+    from gateway.texts.text_files import load_shell_table
+
+    table = load_shell_table("USAGE_ERRORS")
+    lines = []
+    context = getattr(error, "ctx", None)
+    if context is not None:
+        usage = load_shell_table("CLI_HELP")["words"]["usage"]
+        pieces = context.command.collect_usage_pieces(context)
+        lines.append(" ".join([usage, context.command_path, *pieces]))
+        lines.append(table["try_help"].format(command=f"{context.command_path} {HELP_OPTIONS[0]}"))
+        lines.append("")
+    lines.append(table["error"].format(problem=_word_usage_problem(error.format_message())))
+    return "\n".join(lines)
+
+
+def _word_usage_problem(problem: str) -> str:
+    """Return a problem of the library in the shell's language; our own stay as they are."""
+    from gateway.texts.text_files import list_patterns, load_shell_table
+
+    problem = re.sub(r"\AMissing (?:argument|option|parameter) ", "Missing ", problem)
+    problem = problem.removeprefix("Value error, ")
+    for key, pattern in list_patterns("USAGE_ERRORS"):
+        match = pattern.fullmatch(problem)
+        if match is None or key == "error":
+            continue
+        values = match.groupdict()
+        if "problem" in values:
+            values["problem"] = _word_usage_problem(values["problem"])
+        return str(load_shell_table("USAGE_ERRORS")[key].format(**values))
+    return problem
 
 
 @contextmanager
@@ -143,6 +201,8 @@ def app(words: Sequence[str] = ()) -> typer.Typer:
         cls=RootGroup,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
+        # `mneme completion` prints, installs and removes it.
+        add_completion=False,
         context_settings={"help_option_names": list(HELP_OPTIONS)},
     )
 

@@ -310,7 +310,7 @@ def describe_error(error: Exception) -> str:
         sys.stdout.flush()
     except OSError:
         _silence_stdout()
-    reason = error.strerror or str(error) or type(error).__name__
+    reason = texts.word_stored(error.strerror or str(error) or type(error).__name__)
     if error.filename is None:
         return texts.compose("input_failed", reason=reason)
     path = os.fsdecode(error.filename)

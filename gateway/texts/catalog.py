@@ -32,6 +32,7 @@ from gateway.texts.text_files import (
     load_file,
     load_names,
     match_language,
+    word_system_error,
 )
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ class Texts:
         clauses = text.split("; ")
         if len(clauses) > 1 and all(map(_is_clause, clauses)):
             return self.join_list([self.word_stored(clause) for clause in clauses])
-        return self.word_suspicion(text)
+        return self.word_suspicion(word_system_error(text, self.table("SYSTEM_ERRORS")))
 
     def word_marks(self, text: str) -> str:
         """Translate the marks of an incomplete answer, such as "[stopped]"."""

@@ -5,6 +5,8 @@ Everything else uses `gateway/texts/catalog.py`.
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -93,6 +95,20 @@ def load_shell_table(name: str) -> Mapping[str, Any]:
     """Return a table in the language of the shell, or in English if that language lacks it."""
     table: Mapping[str, Any] | None = load_file(find_shell_language()).get(name)
     return table if table is not None else load_file(ENGLISH_CODE)[name]
+
+
+def word_system_error(reason: str, words: Mapping[str, str]) -> str:
+    """Return an explanation of the operating system, such as "File exists", in other words.
+
+    `words` has them by the names of errors, such as "EEXIST". Any other text stays.
+    """
+    return words.get(_load_system_errors().get(reason, ""), reason)
+
+
+@cache
+def _load_system_errors() -> Mapping[str, str]:
+    """Return the names of errors by how this operating system words them in English."""
+    return {os.strerror(number): name for number, name in errno.errorcode.items()}
 
 
 @cache

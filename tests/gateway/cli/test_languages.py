@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
 
+from core.errors import StoreError
 from gateway.cli.shell import describe_error
-from gateway.texts.catalog import SHELL
+from gateway.texts.catalog import SHELL, Texts
 from tests.fixtures.command_line import mneme
 
 
@@ -23,6 +26,43 @@ def test_command_line_prints_help_and_errors_in_the_language_of_the_shell(home: 
     english = mneme(home, "usage", "--help", LC_ALL="C").stdout
     assert english.startswith("Usage: mneme usage")
     assert "The last 30 days" in english
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("recall", "--limit", "x"), "Falscher Wert für '--limit': eine ganze Zahl wird gebraucht"),
+        (("recall", "--limit", "0"), "Falscher Wert für '--limit': mindestens 1"),
+        (("recal", "x"), "Einen Befehl 'recal' gibt es nicht. Meintest du 'recall'?"),
+        (("status", "--foo"), "Eine Option --foo gibt es nicht"),
+        (("import",), "'FILE' fehlt."),
+        (("recall", "--limit"), "Die Option '--limit' braucht einen Wert."),
+        (("status", "--json=3"), "Die Option '--json' hat keinen Wert."),
+        (("status", "now"), "Damit kann der Befehl nichts anfangen: now"),
+        (("usage", "foo"), "'foo' ist nicht dabei; möglich sind 'lately', 'months'."),
+        (("people", "x", "--json"), "Falscher Wert für --json: nur die Liste gibt es als JSON"),
+        (("--install-completion",), "Eine Option --install-completion gibt es nicht"),
+    ],
+)
+def test_wrong_usage_is_reported_in_the_language_of_the_shell(
+    home: Path, arguments: tuple[str, ...], problem: str
+) -> None:
+    done = mneme(home, *arguments, LC_ALL="de_AT.UTF-8")
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith("Fehler: ")
+    assert done.stderr.splitlines()[-1].endswith(problem)
+
+
+def test_reason_of_the_operating_system_is_in_the_language_of_the_shell(home: Path) -> None:
+    missing = mneme(home, "import", "/nowhere", LC_ALL="de_AT.UTF-8")
+    assert missing.stderr == (
+        "/nowhere ist nicht benutzbar: die Datei oder den Ordner gibt es nicht.\n"
+    )
+    unopened = StoreError("store_unopened", path="state.db", reason=os.strerror(errno.EACCES))
+    assert Texts("de").word(unopened) == (
+        "state.db lässt sich nicht zum Schreiben öffnen: keine Berechtigung. "
+        "Prüf die Rechte des Ordners."
+    )
 
 
 @pytest.mark.parametrize(("code", "text"), [("fr_FR", "inutilisable"), ("nl_NL", "cannot be used")])
