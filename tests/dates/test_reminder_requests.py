@@ -11,6 +11,7 @@ import pytest
 
 from core.dates.recurrence import next_recurrences
 from core.dates.requests.intents import Intent
+from core.dates.requests.lexicon import load_lexicon
 from core.dates.requests.parts import Assumption, Missing, Problem
 from core.dates.requests.reader import ReminderReading, read_request, revise_reading
 
@@ -229,6 +230,34 @@ def test_month_after_a_complete_time_belongs_to_the_task_of_a_reminder_request(
 )
 def test_not_at_the_beginning_of_a_task_is_kept_in_ten_languages(text: str, task: str) -> None:
     assert read(text).task == task
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tell me only if the weather gets bad every day at 9",
+        "sag mir jeden Tag um 9 nur Bescheid, wenn es regnet",
+        "préviens-moi seulement s'il pleut demain à 8h",
+        "avísame solo si llueve mañana a las 8",
+        "me avisa só se chover amanhã às 8",
+        "сообщи мне только если завтра в 8 будет дождь",
+        "每天九点下雨才提醒我",
+        "毎日9時に雨が降る場合だけ教えて",
+        "매일 9시에 비가 올 때만 알려줘",
+        "her gün 9'da yağmur yağarsa haber ver",
+    ],
+)
+def test_wish_to_be_told_only_under_a_condition_is_no_reminder(text: str) -> None:
+    assert not read(text).is_complete
+
+
+def test_request_loads_only_the_lexicon_of_its_language() -> None:
+    load_lexicon.cache_clear()
+
+    read("erinnere mich morgen um 8 an den Zahnarzt")
+    read("what did the dentist say?")
+
+    assert load_lexicon.cache_info().currsize == 1
 
 
 def test_no_before_a_comma_is_a_correction_and_not_part_of_the_task() -> None:
