@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from config.settings import Settings, SettingsError
 from core.errors import StoreError
 from gateway.cli.shell import describe_error
 from gateway.texts.catalog import SHELL, Texts
+from gateway.texts.settings_problems import word_problem
 from tests.fixtures.command_line import mneme
 
 
@@ -26,6 +28,33 @@ def test_command_line_prints_help_and_errors_in_the_language_of_the_shell(home: 
     english = mneme(home, "usage", "--help", LC_ALL="C").stdout
     assert english.startswith("Usage: mneme usage")
     assert "The last 30 days" in english
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'sessions.daily_at = "25:00"',
+        'backup.passphrase = "bad name"',
+        'owner.rooms = ["x"]',
+        'access.people = ["x"]',
+        'page.bind = "x"',
+        'store.url = "mysql://x"',
+        'calendar.x.url = "ftp://x"',
+        'chats.x.folders = ["/nowhere"]',
+        'telegram.webhook_listen = "x"',
+        'backup.every = "2m"',
+        'model.chat = "foo/"',
+    ],
+)
+def test_rare_mistake_in_the_settings_is_in_the_language_of_the_shell(
+    home: Path, line: str
+) -> None:
+    (home / "mneme.toml").write_text(line)
+    with pytest.raises(SettingsError) as raised:
+        Settings.load({"MNEME_HOME": str(home)})
+    (problem,) = raised.value.located_problems
+    english, german = (word_problem(Texts(code), problem) for code in ("en", "de"))
+    assert german.partition(" (Zeile")[0] != english.partition(" (line")[0]
 
 
 @pytest.mark.parametrize(
