@@ -68,7 +68,12 @@ _FORMS = compile_grammar(
         | unit in in? (?= [number month_day month year date] )  # the week of
     )?
     (?:
-        (?P<week>
+        (?P<nth>
+            [ordinal last month_day] weekday (?: in in? )? month (?: [in comma]* year )?
+                                                            # the second Tuesday of May
+            | month in? ordinal weekday
+        )
+        | (?P<week>
             (?: [ordinal last month_day] [to and] )? [ordinal last month_day] unit in in?
                 (?: month (?: [in comma]* year )? | year )      # the first week of May
             | month ordinal unit
@@ -125,7 +130,9 @@ _FORMS = compile_grammar(
 )
 _JUST_ONE_PERIOD = compile_grammar("[in on weekday comma]* = (?: [in on]* [to until] [in on]* = )?")
 """Matches a text that is one period or one range, after "=" has replaced each match of `_FORMS`."""
-_WEEKDAY_THEN_MONTH = compile_grammar("weekday [in on comma]* month (?! [number month_day] )")
+_WEEKDAY_THEN_MONTH = compile_grammar(
+    "(?<! [ordinal last month_day] ) weekday [in on comma]* month (?! [number month_day] )"
+)
 """A weekday before a word that may not be a month, as in "since:monday may be late"."""
 _RANGE = compile_grammar("[in on]* [to until] [in on]*")
 """The tokens between the two ends of a range: the "to" of "March to May"."""
@@ -472,6 +479,35 @@ def _read_week(tokens: Sequence[Token], today: date) -> list[Period]:
     return periods
 
 
+def _read_nth_weekday(tokens: Sequence[Token], today: date) -> list[Period]:
+    """Read a weekday of a month: ``the second Tuesday of October``, ``last Friday in May 2024``.
+
+    Without a year, it's the latest such day up to today. Return no periods if there is none.
+    """
+    month = _month_of_year(tokens)
+    counter = _find(tokens, Kind.ORDINAL, Kind.LAST, Kind.MONTH_DAY)
+    weekdays = _numbers(tokens, Kind.WEEKDAY)
+    if counter is None or not weekdays:
+        return []
+    is_last = counter.kind is Kind.LAST or counter.number == LAST_ORDINAL
+    nth = LAST_ORDINAL if is_last else int(counter.number)
+    years = [month.year] if month.has_year else [today.year, today.year - 1]
+    for year in years:
+        day = _nth_weekday(date(year, month.month, 1), weekdays[0], nth)
+        if day is not None and (month.has_year or day <= today):
+            return [Period(day, day)]
+    return []
+
+
+def _nth_weekday(first: date, weekday: int, nth: int) -> date | None:
+    """Return the nth weekday of the month that begins at `first`, or None if there is none."""
+    days = [first + number * ONE_DAY for number in range(31)]
+    matches = [day for day in days if day.month == first.month and day.weekday() == weekday]
+    if nth == LAST_ORDINAL:
+        return matches[-1]
+    return matches[nth - 1] if 1 <= nth <= len(matches) else None
+
+
 def _read_season(tokens: Sequence[Token], today: date) -> list[Period]:
     """Read a season: ``summer``, ``summer 2024``.
 
@@ -627,6 +663,7 @@ def _unit_period(unit: Unit, offset: int, today: date) -> Period:
 
 
 _READERS: Mapping[str, Callable[[Sequence[Token], date], list[Period]]] = {
+    "nth": _read_nth_weekday,
     "week": _read_week,
     "day": _read_day,
     "relative": _read_relative,

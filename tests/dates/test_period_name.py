@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -229,3 +229,20 @@ def test_day_whose_midnight_is_skipped_by_a_clock_change_begins_at_one() -> None
     found = read_period("2018-11-04", NOW, place)
     assert found is not None
     assert found[0] == datetime(2018, 11, 4, 3, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("the second Tuesday of October", "2026-10-13"),
+        ("the last Friday in December", "2025-12-26"),
+        ("the 3rd Monday of May 2024", "2024-05-20"),
+        ("am zweiten Dienstag im Oktober", "2026-10-13"),
+        ("le deuxième mardi d'octobre", "2026-10-13"),
+        ("во второй вторник октября", "2026-10-13"),
+    ],
+)
+def test_weekday_of_a_month_is_the_latest_such_day(text: str, day: str) -> None:
+    following = date.fromisoformat(day) + timedelta(days=1)
+
+    assert _said(text) == f"{day}/{following}"
