@@ -322,13 +322,17 @@ class Admission:
                 await self._delivery.send_unstored(inbound, reply, answer)
 
     async def _answer_outsider(self, inbound: Inbound, reply: Reply) -> None:
-        """Reply that people without access aren't answered in this group, once per group."""
-        rules = self._access.chat_rules
-        await rules.load()
-        key = replace(inbound.address, thread_id=None).key
-        if rules.get(key).refused_at is not None:
-            return
-        await rules.save(key, refused_at=self._clock.now())
+        """Reply that people without access aren't answered in this group, once per group.
+
+        The answer to a slash command is visible to one person only, so each of them gets it.
+        """
+        if not inbound.is_interaction:
+            rules = self._access.chat_rules
+            await rules.load()
+            key = replace(inbound.address, thread_id=None).key
+            if rules.get(key).refused_at is not None:
+                return
+            await rules.save(key, refused_at=self._clock.now())
         texts = load_texts(inbound.language)
         answer = Answer(text=texts.STRANGER_IN_GROUP, is_private=inbound.is_interaction)
         await self._delivery.send_unstored(inbound, reply, answer)

@@ -80,6 +80,19 @@ async def test_strangers_of_an_unlisted_group_are_told_once(home: Path) -> None:
         assert reply.answer is None
 
 
+async def test_each_slash_command_of_a_stranger_is_refused_to_that_person_alone(
+    home: Path,
+) -> None:
+    async with gateway(home) as harness:
+        for who in ("99", "99", "98"):
+            reply = await harness.say("/ask hello", who, **UNLISTED, is_interaction=True)
+            assert reply.text == texts.STRANGER_IN_GROUP
+            assert reply.answer is not None
+            assert reply.answer.is_private
+        # The group hasn't been told yet.
+        assert (await harness.say("hello", "98", **UNLISTED)).text == texts.STRANGER_IN_GROUP
+
+
 async def test_stranger_in_a_group_who_does_not_address_the_bot_gets_no_answer(home: Path) -> None:
     async with gateway(home) as harness:
         reply = await harness.say("hello all", "99", **{**UNLISTED, "is_addressed": False})
