@@ -15,8 +15,15 @@ from functools import cached_property
 from itertools import accumulate, chain, islice
 from typing import Any, NamedTuple
 
-from core.store.engine import IS_SHOWN, LISTED_ID, Connection, SqlCondition, listed
-from core.store.query import CandidateMessage, MessageMatch, SearchPlan, SearchQuery, TextKind
+from core.store.engine import IS_SHOWN, LISTED_ID, NO_CONDITION, Connection, SqlCondition, listed
+from core.store.query import (
+    CandidateMessage,
+    MessageMatch,
+    SearchFilters,
+    SearchPlan,
+    SearchQuery,
+    TextKind,
+)
 from core.store.rows import get_meta, scoped_term
 from core.store.search.narrowing import narrow_chunks, narrow_messages
 from core.store.visibility import (
@@ -153,7 +160,9 @@ class TextSearch:
         sizes = self._sizes
         is_small = sizes.chunk_count < SMALL_SHARE * sizes.total_chunk_count
         index = self._connection.index
-        condition = narrow_messages(self._query, index)
+        condition = NO_CONDITION
+        if self._query.filters != SearchFilters():
+            condition = narrow_messages(self._query, index)
         rankings = index.rank_messages(
             self._connection, plan, sizes.scope_ids, condition, is_small=is_small
         )
@@ -422,7 +431,9 @@ class TextSearch:
         before all older ones, because ranking takes most of the time of a search.
         """
         index = self._connection.index
-        condition = narrow_chunks(self._query, index)
+        condition = NO_CONDITION
+        if self._query.filters != SearchFilters():
+            condition = narrow_chunks(self._query, index)
         rankings = index.rank_chunks(
             self._connection, leading, lending, match_count, limit, condition
         )
