@@ -290,20 +290,19 @@ class StreamedReply:
         The last message of the text has the buttons and, if the platform allows it, as many files
         as fit. Further files follow in messages without text.
         """
-        attached, rest = answer.files[: self._api.max_files], answer.files[self._api.max_files :]
-        files_per_message = self._api.max_files
-        if self._api.posts_files_alone:
-            attached, rest = (), answer.files
-            files_per_message = 1
-        if attached != answer.files:
-            answer = replace(answer, files=attached)
-        if not parts and (attached or not rest):
-            parts = [StyledText("" if attached else self._record.notices.no_text)]
+        attached_count = 0 if self._api.posts_files_alone else self._api.max_files
+        files_per_message = 1 if self._api.posts_files_alone else self._api.max_files
+        attached_files = answer.files[:attached_count]
+        separate_files = answer.files[attached_count:]
+        if attached_files != answer.files:
+            answer = replace(answer, files=attached_files)
+        if not parts and (attached_files or not separate_files):
+            parts = [StyledText("" if attached_files else self._record.notices.no_text)]
         pieces = [_Piece(part) for part in parts]
         if pieces:
             pieces[-1] = _Piece(parts[-1], answer)
-        for start in range(0, len(rest), files_per_message):
-            files = rest[start : start + files_per_message]
+        for start in range(0, len(separate_files), files_per_message):
+            files = separate_files[start : start + files_per_message]
             pieces.append(_Piece(StyledText(""), Answer(text="", files=files)))
         return pieces
 
@@ -500,12 +499,12 @@ class StreamedReply:
         await self._pause(self._begun_at + self._first_words_s - loop.time())
         with suppress(TimeoutError):
             async with asyncio.timeout_at(ends_at):
-                while not self._has_words() and not self._ending.is_set():
+                while not self._is_worth_draft() and not self._ending.is_set():
                     self._text_changed.clear()
                     await self._text_changed.wait()
         await self._pause(_SETTLING_S)
 
-    def _has_words(self) -> bool:
+    def _is_worth_draft(self) -> bool:
         """Return whether the text is long enough for a draft.
 
         In some languages, there are no spaces between words.

@@ -23,7 +23,7 @@ def find_line(text: str, path: str) -> int | None:
     `path` is dotted, such as "limits.day.answers", and may end with an index in brackets. If the
     option is in an inline table, the line of that table is returned.
     """
-    wanted = split_path(re.sub(r"\[\d+\]", "", path))
+    option_keys = split_path(re.sub(r"\[\d+\]", "", path))
     best_line = None
     best_length = 0
     table: list[str] = []
@@ -37,7 +37,7 @@ def find_line(text: str, path: str) -> int | None:
             if option is None:
                 continue
             keys = [*table, *_parse_key(option[1])]
-        if len(keys) > best_length and wanted[: len(keys)] == keys:
+        if len(keys) > best_length and option_keys[: len(keys)] == keys:
             best_line = number
             best_length = len(keys)
     return best_line

@@ -188,7 +188,7 @@ class ModelOptions(_Section):
         server, _ = self.split_name(name)
         return frozenset((*self.servers[server].lacks, *self.lacks.get(name, ())))
 
-    def forgets_lacks(self, name: str) -> bool:
+    def has_all_abilities(self, name: str) -> bool:
         """Return whether the settings say that a model has all abilities, despite earlier
         refusals.
         """

@@ -178,9 +178,9 @@ def _run_ps(*arguments: str) -> str:
     import subprocess
 
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             ["ps", *arguments], capture_output=True, text=True, timeout=PS_TIMEOUT_S, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return done.stdout
+    return result.stdout

@@ -496,7 +496,7 @@ def read_options(file_name: str, text: str) -> tuple[dict[str, Any], list[str]]:
         own_options = tomllib.loads(text)
         advice = _apply_renames(options, own_options)
         _drop_obsolete_options(own_options)
-        _merge(options, own_options)
+        _override_options(options, own_options)
     except tomllib.TOMLDecodeError as error:
         problems.append(f"{file_name}: isn't valid TOML: {error}")
     _complete_model_names(get_table(options, "model"))
@@ -588,11 +588,11 @@ def _find_helper(model: dict[str, Any], chat: str) -> Any:
     return get_table(servers, DEFAULT_SERVER).get("helper")
 
 
-def _merge(options: dict[str, Any], own_options: Mapping[str, Any]) -> None:
+def _override_options(options: dict[str, Any], own_options: Mapping[str, Any]) -> None:
     """Override options in place. Tables are merged key by key."""
     for name, value in own_options.items():
         if isinstance(value, dict) and isinstance(options.get(name), dict):
-            _merge(options[name], value)
+            _override_options(options[name], value)
         else:
             options[name] = value
 
@@ -612,9 +612,9 @@ def _check_tokens(options: Mapping[str, Any]) -> list[str]:
 
 def _describe_problem(detail: Any) -> str:
     """Return one of pydantic's errors as ``dotted.path: explanation``."""
-    first, *rest = detail["loc"]
+    first, *other_parts = detail["loc"]
     path = ENVIRONMENT.get(first, first)
-    for part in rest:
+    for part in other_parts:
         if isinstance(part, int):
             path += f"[{part}]"
         elif part != "[key]":

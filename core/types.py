@@ -119,8 +119,8 @@ class Address:
     @classmethod
     def parse(cls, key: str) -> Address:
         """Return the address with this `key`. Raises ValueError if the key is invalid."""
-        platform, _, rest = key.partition(":")
-        chat_id, _, thread_id = rest.partition("/")
+        platform, _, chat_and_thread = key.partition(":")
+        chat_id, _, thread_id = chat_and_thread.partition("/")
         if not platform or not chat_id:
             raise ValueError(
                 f"not an address: {key!r}; write platform:chat or platform:chat/thread"
@@ -170,8 +170,8 @@ class Scope:
 
         In a direct chat, this is always the account that owns the chat.
         """
-        _, _, rest = self.key.partition(":")
-        platform, _, own_id = rest.partition(":")
+        _, _, scope_id = self.key.partition(":")
+        platform, _, own_id = scope_id.partition(":")
         return Account(platform=platform, user_id=user_id if self.is_group else own_id)
 
 

@@ -447,7 +447,7 @@ class TurnRunner:
             media = self._agent.media
             if batch.receptions and media is not None:
                 media.forget_transient(answered_turn.turn.address)
-                sees_pictures = media.is_shown_pictures(answered_turn.session.model)
+                sees_pictures = media.gets_pictures(answered_turn.session.model)
                 notices = describe_files(texts, batch.receptions, sees_pictures=sees_pictures)
                 answer = replace(answer, text="\n\n".join([answer.text, *notices]))
         await self._deliver(batch, answer)

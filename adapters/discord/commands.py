@@ -125,11 +125,11 @@ def join_options(options: object, spec: CommandSpec | None) -> str:
     raw_options = _list_raw_options(options)
     if raw_options and raw_options[0].get("type") == SUB_COMMAND_TYPE:
         name = str(raw_options[0]["name"])
-        rest = _list_raw_options(raw_options[0].get("options"))
+        action_options = _list_raw_options(raw_options[0].get("options"))
         action = None if spec is None else spec.find_action(name)
         if action is None:
-            return " ".join([name, *(_read_value(option) for option in rest)])
-        values = {str(option["name"]): _read_value(option) for option in rest}
+            return " ".join([name, *(_read_value(option) for option in action_options)])
+        values = {str(option["name"]): _read_value(option) for option in action_options}
         return f"{name} {join_values(values, action.options, action.joiner)}".rstrip()
     values = {str(option["name"]): _read_value(option) for option in raw_options}
     if spec is None:

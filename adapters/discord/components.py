@@ -103,14 +103,14 @@ def build_view(buttons: Sequence[Button]) -> discord.ui.View:
     the view, so the view is stopped.
     """
     view = discord.ui.View(timeout=None)
-    for items in list(_arrange(buttons))[:MAX_ROWS]:
+    for items in list(_arrange_rows(buttons))[:MAX_ROWS]:
         for item in items:
             view.add_item(item)
     view.stop()
     return view
 
 
-def _arrange(buttons: Sequence[Button]) -> Iterator[list[discord.ui.Item[Any]]]:
+def _arrange_rows(buttons: Sequence[Button]) -> Iterator[list[discord.ui.Item[Any]]]:
     """Yield the items of each row: select menus first, then rows of up to five buttons."""
     singles: list[Button] = []
     by_menu = sorted(buttons, key=lambda button: button.menu)

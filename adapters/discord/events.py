@@ -214,15 +214,17 @@ class DiscordEvents:
                 )
             # Let each new task acquire the lock of its channel.
             await asyncio.sleep(0)
-        if channels:
-            newest_id = channels[0][0]
-            known_ids = {channel_id for _, channel_id in channels}
-            try:
-                thread_ids = await self._list_active_threads(newest_id)
-            except MnemeError as error:
-                log.warning("The threads of Discord can't be listed: %s", error)
-                return
-            for thread_id in [id_ for id_ in thread_ids if id_ not in known_ids]:
+        if not channels:
+            return
+        newest_id = channels[0][0]
+        known_ids = {channel_id for _, channel_id in channels}
+        try:
+            thread_ids = await self._list_active_threads(newest_id)
+        except MnemeError as error:
+            log.warning("The threads of Discord can't be listed: %s", error)
+            return
+        for thread_id in thread_ids:
+            if thread_id not in known_ids:
                 self.start_task(
                     self._catch_up_channel(thread_id, newest_id, heard_id, dead_letter_ids)
                 )

@@ -122,7 +122,7 @@ class DiscordMessages(_Messages):
         """
         if not self._is_typing:
             self._is_typing = True
-            self._start_task(self._type())
+            self._start_task(self._show_typing_once())
 
     async def prepare(self, answer: Answer) -> None:
         """If the answer is private, send it in the person's direct chat from now on.
@@ -161,7 +161,7 @@ class DiscordMessages(_Messages):
         text = to_discord(part)
         with translate_errors(is_post=True):
             message = await channel.send(text, nonce=short_nonce, **options)
-            if self._is_taken(str(message.id)):
+            if self._shows_another_answer(str(message.id)):
                 new_nonce = secrets.token_hex(MAX_NONCE_CHARS // 2)
                 message = await channel.send(text, nonce=new_nonce, **options)
         if not _is_shown(message, text, answer):
@@ -171,7 +171,7 @@ class DiscordMessages(_Messages):
         self._reply_to = None
         return str(message.id)
 
-    def _is_taken(self, message_id: str) -> bool:
+    def _shows_another_answer(self, message_id: str) -> bool:
         """Return whether a message that Discord returned for a nonce already shows another answer.
 
         This is possible only after a search that didn't find the message of a lost post.
@@ -260,7 +260,7 @@ class DiscordMessages(_Messages):
             error.is_uncertain = True
             raise
 
-    async def _type(self) -> None:
+    async def _show_typing_once(self) -> None:
         """Show typing once. A failure is only logged."""
         try:
             with translate_errors():

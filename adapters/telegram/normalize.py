@@ -442,8 +442,10 @@ def _start_after_mention(text: str, entities: tuple[MessageEntity, ...], me: Use
     """
     for entity in entities:
         if entity.offset == 0 and _is_mention(text, entity, me):
-            rest = _slice_utf16(text, entity.length)
-            separator_length = utf16_length(rest) - utf16_length(rest.lstrip(" \t\n,:;"))
+            following_text = _slice_utf16(text, entity.length)
+            separator_length = utf16_length(following_text) - utf16_length(
+                following_text.lstrip(" \t\n,:;")
+            )
             return entity.length + separator_length
     return 0
 

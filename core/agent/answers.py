@@ -18,8 +18,8 @@ from core.agent.quotes import (
     AskedQuestion,
     Quote,
     distinct_words,
+    find_acting_person,
     find_opening_name,
-    find_somebody,
     is_distinctive,
     plain_text,
     words_in,
@@ -86,13 +86,18 @@ def follow_up_query(quote: Quote) -> str:
         return " OR ".join(unspaced_terms[:MAX_FOLLOW_UP_WORDS])
     words = [word.casefold() for word in words_of(text)]
     if languages_of(text) == ("german",):
-        words += [
-            word[start:]
-            for word in words
-            if len(word) >= MIN_COMPOUND_CHARS
-            for start in range(MIN_STEM_CHARS, len(word) - MIN_STEM_CHARS)
-        ]
+        words += _list_compound_endings(words)
     return f"{' '.join(dict.fromkeys(words[:MAX_FOLLOW_UP_WORDS]))}?"
+
+
+def _list_compound_endings(words: Iterable[str]) -> list[str]:
+    """Return the possible last parts of German compounds: "garten" for "schrebergarten"."""
+    endings: list[str] = []
+    for word in words:
+        if len(word) >= MIN_COMPOUND_CHARS:
+            starts = range(MIN_STEM_CHARS, len(word) - MIN_STEM_CHARS)
+            endings += [word[start:] for start in starts]
+    return endings
 
 
 def rank_quotes(question: AskedQuestion, quotes: Iterable[Quote]) -> list[Quote]:
@@ -104,16 +109,21 @@ def rank_quotes(question: AskedQuestion, quotes: Iterable[Quote]) -> list[Quote]
     quotes = list(quotes)
     for quote in quotes:
         quote.coverage = quote.relevance = question.measure(quote)
-    answers = _find_answers(question, [quote for quote in quotes if quote.is_askers])
-    rest = [quote for quote in quotes if quote not in answers and quote.rank is not None]
+    answers = _rank_answers(question, [quote for quote in quotes if quote.is_askers])
+    other_quotes = [quote for quote in quotes if quote not in answers and quote.rank is not None]
     if answers:
         is_answered = answers[0].coverage == 1
-        least = MIN_RELEVANCE if is_answered else 0
-        rest = [quote for quote in rest if quote.relevance > 0 and quote.relevance >= least]
-        answers = _drop_loose(question, answers)
-    rest.sort(key=lambda quote: quote.rank or 0)
-    room = max(0, MAX_QUOTES - len(answers))
-    return [*answers, *_group_touching(rest[:room]), *rest[room:]]
+        min_relevance = MIN_RELEVANCE if is_answered else 0
+        other_quotes = [
+            quote
+            for quote in other_quotes
+            if quote.relevance > 0 and quote.relevance >= min_relevance
+        ]
+        answers = _limit_loose_answers(question, answers)
+    other_quotes.sort(key=lambda quote: quote.rank or 0)
+    free_places = max(0, MAX_QUOTES - len(answers))
+    shown_quotes = _group_neighbours(other_quotes[:free_places])
+    return [*answers, *shown_quotes, *other_quotes[free_places:]]
 
 
 def _distance_from_asker(question: AskedQuestion, quote: Quote) -> int:
@@ -124,22 +134,22 @@ def _distance_from_asker(question: AskedQuestion, quote: Quote) -> int:
     """
     if "speaker" not in question.reading.kinds or "speaker" in quote.reading.kinds:
         return 0
-    name = find_somebody(quote.text)
+    name = find_acting_person(quote.text)
     return 2 if name and not words_in(question.text).contain(name) else 1
 
 
-def _drop_loose(question: AskedQuestion, answers: Sequence[Quote]) -> list[Quote]:
+def _limit_loose_answers(question: AskedQuestion, answers: Sequence[Quote]) -> list[Quote]:
     """Return the answers with at most `MAX_LOOSE` loose ones.
 
     A loose answer has fewer of the question's topic words than the best answer, and shares no
     distinctive word with it.
     """
     best = answers[0]
-    named_count = question.count_named(best)
+    named_count = question.count_topic_words(best)
     result: list[Quote] = []
     loose_count = 0
     for quote in answers:
-        is_loose = not quote.is_over and question.count_named(quote) < named_count
+        is_loose = not quote.is_over and question.count_topic_words(quote) < named_count
         if is_loose and not _share_distinctive_word(best, quote):
             loose_count += 1
             if loose_count > MAX_LOOSE:
@@ -148,7 +158,7 @@ def _drop_loose(question: AskedQuestion, answers: Sequence[Quote]) -> list[Quote
     return result
 
 
-def _group_touching(quotes: Sequence[Quote]) -> list[Quote]:
+def _group_neighbours(quotes: Sequence[Quote]) -> list[Quote]:
     """Group messages of a conversation that have at most one message between them.
 
     A group takes the place of its best message. The other messages of the group follow in the order
@@ -159,7 +169,7 @@ def _group_touching(quotes: Sequence[Quote]) -> list[Quote]:
     while remaining:
         group = [remaining.pop(0)]
         for quote in sorted(remaining, key=lambda quote: quote.message_id or 0):
-            if any(_touch(quote, other) for other in group):
+            if any(_are_neighbours(quote, other) for other in group):
                 group.append(quote)
                 quote.follows = True
                 remaining.remove(quote)
@@ -167,7 +177,7 @@ def _group_touching(quotes: Sequence[Quote]) -> list[Quote]:
     return grouped
 
 
-def _touch(quote: Quote, other: Quote) -> bool:
+def _are_neighbours(quote: Quote, other: Quote) -> bool:
     """Return whether two messages of a conversation have at most one message between them."""
     if quote.session_id is None or quote.session_id != other.session_id:
         return False
@@ -176,47 +186,49 @@ def _touch(quote: Quote, other: Quote) -> bool:
     return abs(quote.message_id - other.message_id) <= MAX_DISTANCE
 
 
-def _find_answers(question: AskedQuestion, own: list[Quote]) -> list[Quote]:
+def _rank_answers(question: AskedQuestion, statements: list[Quote]) -> list[Quote]:
     """Return the asker's statements that answer the question, best first."""
-    own.sort(key=lambda quote: quote.at)
-    penalties = {id(quote): question.penalty(quote, own) for quote in own}
-    for index, quote in enumerate(own):
+    statements.sort(key=lambda quote: quote.at)
+    penalties = {id(quote): question.penalty(quote, statements) for quote in statements}
+    for index, quote in enumerate(statements):
         if not penalties[id(quote)]:
-            _replace_earlier(question, quote, own[:index], penalties)
-    for index, quote in enumerate(own):
+            _mark_replaced(question, quote, statements[:index], penalties)
+    for index, quote in enumerate(statements):
         if not penalties[id(quote)] and not quote.is_over:
-            _outrank_earlier(question, quote, own[:index], own)
-    answers = [quote for quote in own if quote.relevance >= MIN_RELEVANCE]
+            _rank_above_earlier(question, quote, statements[:index], statements)
+    answers = [quote for quote in statements if quote.relevance >= MIN_RELEVANCE]
     # A statement that replaces an answer is itself an answer.
     for quote in list(answers):
         if quote.replaced_by is not None and quote.replaced_by not in answers:
             answers.append(quote.replaced_by)
 
-    def order(quote: Quote) -> tuple[bool, bool, int, bool, int, bool, int, int, float]:
-        """Return the sort key of a statement.
+    return sorted(answers, key=lambda quote: _sort_key(question, quote, penalties[id(quote)]))
 
-        Statements about the asker come before those about others. Then come the ones that are still
-        true, the most relevant ones, and the latest ones.
-        """
-        penalty = penalties[id(quote)]
-        relevance = round(2 * quote.relevance)
-        distance = _distance_from_asker(question, quote)
-        if "still" in question.reading.kinds:
-            # "Do we still have Clover?" asks for the latest statement about Clover.
-            relevance = 2
-        return (
-            penalty > 1,
-            quote.is_over,
-            penalty,
-            quote.is_outranked,
-            -relevance,
-            distance > 1,
-            -question.count_named(quote),
-            distance,
-            -quote.at.timestamp(),
-        )
 
-    return sorted(answers, key=order)
+def _sort_key(
+    question: AskedQuestion, quote: Quote, penalty: int
+) -> tuple[bool, bool, int, bool, int, bool, int, int, float]:
+    """Return a key that sorts the best statement first.
+
+    Statements about the asker come before those about others. Then come the ones that are still
+    true, the most relevant ones, and the latest ones.
+    """
+    relevance = round(2 * quote.relevance)
+    distance = _distance_from_asker(question, quote)
+    if "still" in question.reading.kinds:
+        # "Do we still have Clover?" asks for the latest statement about Clover.
+        relevance = 2
+    return (
+        penalty > 1,
+        quote.is_over,
+        penalty,
+        quote.is_outranked,
+        -relevance,
+        distance > 1,
+        -question.count_topic_words(quote),
+        distance,
+        -quote.at.timestamp(),
+    )
 
 
 def add_facts(
@@ -250,7 +262,7 @@ def add_facts(
             quotes[key] = Quote(fact["content"], at, speaker, is_askers=who is None, rank=rank)
         if end and message_id not in current:
             quotes[key].end = end
-    _end_replaced(quotes, replaced, current)
+    _copy_ends_of_replaced(quotes, replaced, current)
 
 
 def _is_source(quote: Quote, fact: Json) -> bool:
@@ -268,7 +280,7 @@ def _is_source(quote: Quote, fact: Json) -> bool:
     )
 
 
-def _end_replaced(
+def _copy_ends_of_replaced(
     quotes: dict[object, Quote], replaced: Sequence[Json], current: Collection[object]
 ) -> None:
     """Copy the ends of replaced facts to the quotes of their messages.
@@ -281,7 +293,7 @@ def _end_replaced(
             quote.end = former["ended"]
 
 
-def _replace_earlier(
+def _mark_replaced(
     question: AskedQuestion, quote: Quote, earlier: Sequence[Quote], penalties: dict[int, int]
 ) -> None:
     """Mark the earlier statements that a newer statement replaces.
@@ -306,7 +318,7 @@ def _replace_earlier(
             other.replaced_by = quote
 
 
-def _outrank_earlier(
+def _rank_above_earlier(
     question: AskedQuestion, quote: Quote, earlier: Sequence[Quote], own: Sequence[Quote]
 ) -> None:
     """Rank a statement above earlier ones that it probably updates.
@@ -348,15 +360,15 @@ def _count_signs(
         signs += 1
     if "speaker" in newer.reading.kinds:
         signs += 1
-    return signs + _weigh_new_value(newer, older)
+    return signs + _score_new_value(newer, older)
 
 
 def _are_about_different_things(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
     """Return whether a newer statement can't update an older one, because the subjects differ."""
     return (
         _differ_in_narrow_topic(question, newer, older)
-        or _leaves_out_subject(question, newer, older)
-        or _adds_subject(question, newer, older)
+        or _omits_person_of_question(question, newer, older)
+        or _adds_name_of_question(question, newer, older)
         or _is_about_another_person(newer, older)
         or _is_less_specific(question, newer, older)
     )
@@ -379,7 +391,7 @@ def _list_shared_words(
     ]
 
 
-def _weigh_new_value(newer: Quote, older: Quote) -> float:
+def _score_new_value(newer: Quote, older: Quote) -> float:
     """Return 1.5 if the newer statement has another day, time or number than the older one.
 
     Otherwise return 1 if it has another name, and 0 if it has no new value.
@@ -391,7 +403,8 @@ def _weigh_new_value(newer: Quote, older: Quote) -> float:
     # The first word of a text has a capital in any case, so a word is put before it.
     old_names = set(names_in(f"x {older.text}"))
     new_names = set(names_in(f"x {newer.text}"))
-    return 1.0 if old_names and new_names - old_names else 0.0
+    has_new_name = bool(old_names) and not new_names <= old_names
+    return 1.0 if has_new_name else 0.0
 
 
 def _has_new_value(newer: Quote, older: Quote) -> bool:
@@ -403,13 +416,13 @@ def _has_new_value(newer: Quote, older: Quote) -> bool:
     old_values = find_values(older.text)
     new_values = find_values(newer.text)
     return any(
-        not values <= old_values[form] and _are_alike(values, old_values[form])
+        not values <= old_values[form] and _have_similar_lengths(values, old_values[form])
         for form, values in new_values.items()
         if form in old_values
     )
 
 
-def _are_alike(values: Collection[str], others: Collection[str]) -> bool:
+def _have_similar_lengths(values: Collection[str], others: Collection[str]) -> bool:
     """Return whether a value is about as long as one of the others.
 
     A six-digit code, for example, isn't a new hour.
@@ -427,12 +440,14 @@ def _share_subject(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
     "Maya has quit piano" replaces "Maya and Finn take piano" only in answers about Maya.
     """
     newer_words = words_in(newer.text)
-    missing = _list_left_out(question, newer, older)
+    missing = _list_omitted_words(question, newer, older)
     if _differ_in_narrow_topic(question, newer, older):
         return False
     if question.unspaced_subject in missing:
         return _names_former_value(question, newer, older)
-    if _leaves_out_subject(question, newer, older) or _adds_subject(question, newer, older):
+    if _omits_person_of_question(question, newer, older) or _adds_name_of_question(
+        question, newer, older
+    ):
         return False
     common_topics = newer.reading.topics & older.reading.topics & question.topics
     if common_topics and not missing:
@@ -443,23 +458,26 @@ def _share_subject(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
         if newer_words.contain(word) and (word in question.words or is_distinctive(word, older))
     ]
     # A shared word of the question also shows a shared subject.
-    is_asked = any(word in question.words for word in shared)
-    return is_asked or len(shared) > _has_other_topic(question, newer, older)
+    if any(word in question.words for word in shared):
+        return True
+    # A statement with another topic must share two words instead of one.
+    min_shared = 2 if _has_other_topic(question, newer, older) else 1
+    return len(shared) >= min_shared
 
 
-def _list_left_out(question: AskedQuestion, newer: Quote, older: Quote) -> list[str]:
+def _list_omitted_words(question: AskedQuestion, newer: Quote, older: Quote) -> list[str]:
     """Return the words of the question that only the older statement contains."""
     older_words = words_in(older.text)
     return [word for word in question.find_missing(newer.text) if older_words.contain(word)]
 
 
-def _leaves_out_subject(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
+def _omits_person_of_question(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
     """Return whether the newer statement isn't about the person in the question.
 
     "Sam dropped scouts" isn't about Ella, but "swimming moved to Tuesdays" may be. In text without
     spaces, the first word of the question is taken for its subject.
     """
-    missing = _list_left_out(question, newer, older)
+    missing = _list_omitted_words(question, newer, older)
     if question.unspaced_subject in missing:
         return True
     if not any(word in missing for word in question.subjects):
@@ -468,7 +486,7 @@ def _leaves_out_subject(question: AskedQuestion, newer: Quote, older: Quote) -> 
         return True
     if not any(map(question.is_name, missing)):
         return False
-    return _names_somebody(newer, older) or not _share_distinctive_word(newer, older)
+    return _is_about_person(newer, older) or not _share_distinctive_word(newer, older)
 
 
 def _is_about_another_person(newer: Quote, older: Quote) -> bool:
@@ -477,12 +495,12 @@ def _is_about_another_person(newer: Quote, older: Quote) -> bool:
     The result is also True if the newer statement is about the asker's own home or work, and the
     older one is about another person's.
     """
-    name = find_somebody(newer.text)
+    name = find_acting_person(newer.text)
     if name:
         return not words_in(older.text).contain(name)
     if "speaker" not in newer.reading.kinds or older.reading.topics.isdisjoint(PERSONAL_TOPICS):
         return False
-    name = find_somebody(older.text)
+    name = find_acting_person(older.text)
     return bool(name) and not words_in(newer.text).contain(name)
 
 
@@ -513,7 +531,7 @@ def _share_distinctive_word(newer: Quote, older: Quote) -> bool:
     )
 
 
-def _adds_subject(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
+def _adds_name_of_question(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
     """Return whether only the newer statement has a name from the question, and they share
     no word.
     """
@@ -525,7 +543,7 @@ def _adds_subject(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
     return is_added and not _share_distinctive_word(newer, older)
 
 
-def _names_somebody(newer: Quote, older: Quote) -> bool:
+def _is_about_person(newer: Quote, older: Quote) -> bool:
     """Return whether the newer statement is about a person, or has a name from the older one."""
     if "other" in newer.reading.kinds or find_opening_name(newer.text) is not None:
         return True
@@ -598,7 +616,7 @@ def _render_quote(
 
     If the quote belongs to the message listed above it, the day and the session are left out.
     """
-    text = _shorten(question, quote.text)
+    text = _shorten_quote(question, quote.text)
     if quote.follows and not quote.is_over:
         return texts["quote_below"].format(speaker=quote.speaker, text=text)
     notes = []
@@ -628,7 +646,7 @@ def _format_day(at: datetime, texts: Mapping[str, str], *, has_year: bool) -> st
     return template.format(day=at.day, month=_name_month(at, texts), year=at.year)
 
 
-def _shorten(question: AskedQuestion, text: str) -> str:
+def _shorten_quote(question: AskedQuestion, text: str) -> str:
     """Return a message on one line.
 
     A message longer than `MAX_QUOTE_CHARS` is cut to its most relevant sentence and the sentences

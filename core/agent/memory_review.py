@@ -81,7 +81,7 @@ class _Proposal(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class _Holdings:
+class _Memory:
     """The notes, facts and skills that a person has when a review begins."""
 
     entries: Mapping[str, Sequence[str]]
@@ -150,11 +150,11 @@ class MemoryReviewer:
         if material is None or not material.messages:
             return False
         messages = await self._mark_foreign(material, own_scopes)
-        holdings = await self._load_holdings(own_scopes, now - PAUSE)
-        answer = await self._ask(due, messages, holdings)
+        memory = await self._load_memory(own_scopes, now - PAUSE)
+        answer = await self._ask(due, messages, memory)
         proposals, _ = parse_items(answer, _Proposal)
         notes = await asyncio.to_thread(
-            self._check_proposals, due.scope, proposals, messages, holdings
+            self._check_proposals, due.scope, proposals, messages, memory
         )
         pending_notes = await self.reviews.propose(notes, own_scopes, material.epoch)
         if pending_notes:
@@ -181,7 +181,7 @@ class MemoryReviewer:
         # Comparing long texts takes long, so it runs in a thread.
         return await asyncio.to_thread(mark)
 
-    async def _load_holdings(self, scopes: frozenset[Scope], since: datetime) -> _Holdings:
+    async def _load_memory(self, scopes: frozenset[Scope], since: datetime) -> _Memory:
         """Load the notes, the latest facts that can be ended, and the skills used after `since`."""
         entries = {target: await self.notebook.entries(scopes, target) for target in FILES}
         page = await self.facts.list_page(scopes, MAX_FACTS)
@@ -191,9 +191,9 @@ class MemoryReviewer:
             if is_recent and skill.is_own and not skill.is_disabled and len(skills) < MAX_SKILLS:
                 skills[skill.name] = skill, await self.skills.read_text(skill)
         facts = {fact.id: fact for fact in page if fact.is_open and not fact.is_pinned}
-        return _Holdings(entries, facts, skills)
+        return _Memory(entries, facts, skills)
 
-    async def _ask(self, due: DueReview, messages: Sequence[Message], holdings: _Holdings) -> str:
+    async def _ask(self, due: DueReview, messages: Sequence[Message], memory: _Memory) -> str:
         """Return the helper model's answer, or "" if it can't be reached."""
         account = parse_account(due.scope.key.partition(":")[2])
         try:
@@ -202,7 +202,7 @@ class MemoryReviewer:
                 self.name,
                 "review",
                 language_data("prompts", "core.agent")["review"],
-                [_render_holdings(holdings), await asyncio.to_thread(_render_messages, messages)],
+                [_render_memory(memory), await asyncio.to_thread(_render_messages, messages)],
                 max_tokens=MAX_ANSWER_TOKENS,
                 billing=BillingScope(scope=due.scope, user_id=account.user_id if account else ""),
             )
@@ -216,7 +216,7 @@ class MemoryReviewer:
         scope: Scope,
         proposals: Sequence[_Proposal],
         messages: Sequence[Message],
-        holdings: _Holdings,
+        memory: _Memory,
     ) -> list[PendingNote]:
         """Return the proposals that the cited message supports, as pending changes."""
         account = parse_account(scope.key.partition(":")[2])
@@ -225,7 +225,7 @@ class MemoryReviewer:
             if not 1 <= proposal.message <= len(messages) or find_suspicion(proposal.content):
                 continue
             message = messages[proposal.message - 1]
-            change = _plan_change(proposal, Evidence([message]), holdings)
+            change = _plan_change(proposal, Evidence([message]), memory)
             if change is None or len(notes) == MAX_PROPOSALS:
                 continue
             target, operation = change
@@ -243,7 +243,7 @@ class MemoryReviewer:
 
 
 def _plan_change(
-    proposal: _Proposal, evidence: Evidence, holdings: _Holdings
+    proposal: _Proposal, evidence: Evidence, memory: _Memory
 ) -> tuple[str, Operation] | None:
     """Return the target and the operation of a proposal.
 
@@ -253,15 +253,15 @@ def _plan_change(
     if evidence.judge_note(proposal.content).support is Support.REFUSED:
         return None
     if proposal.what == "note":
-        if proposal.content in holdings.entries[proposal.target]:
+        if proposal.content in memory.entries[proposal.target]:
             return None
         return proposal.target, Operation(action="add", content=proposal.content)
     if proposal.what == "end":
-        fact = holdings.facts.get(proposal.fact)
+        fact = memory.facts.get(proposal.fact)
         if fact is None:
             return None
         return FACT, Operation(action="remove", old_text=fact.content, path=f"f{fact.id}")
-    _, text = holdings.skills.get(proposal.skill, (None, ""))
+    _, text = memory.skills.get(proposal.skill, (None, ""))
     if text.count(proposal.old_text) != 1 or not proposal.old_text.strip():
         return None
     operation = Operation(
@@ -273,13 +273,13 @@ def _plan_change(
     return SKILL, operation
 
 
-def _render_holdings(holdings: _Holdings) -> str:
+def _render_memory(memory: _Memory) -> str:
     """Return the notes, facts and skills as JSON, one on each line."""
     lines: list[dict[str, object]] = []
-    for target, entries in holdings.entries.items():
+    for target, entries in memory.entries.items():
         lines += [{"note": entry, "target": target} for entry in entries]
-    lines += [{"fact": fact.id, "content": fact.content} for fact in holdings.facts.values()]
-    for name, (_, text) in holdings.skills.items():
+    lines += [{"fact": fact.id, "content": fact.content} for fact in memory.facts.values()]
+    for name, (_, text) in memory.skills.items():
         lines.append({"skill": name, "text": text[:MAX_SKILL_CHARS]})
     return "\n".join(json.dumps(line, ensure_ascii=False) for line in lines) or "{}"
 

@@ -165,9 +165,9 @@ class _Answerer:
             note = note[:1].upper() + note[1:]
             return _call_tools(("memory", {"target": "memory", "action": "add", "content": note}))
 
-        fixed_answer = self._answer_small(text, request.messages) or self._answer_request(text)
+        fixed_answer = self._answer_small_talk(text, request.messages) or self._answer_request(text)
         if fixed_answer is not None:
-            return _say(fixed_answer)
+            return _get_text(fixed_answer)
 
         calls = self._ask_calendar(typed_text, request.messages, tools)
         if calls is not None:
@@ -177,8 +177,8 @@ class _Answerer:
         if has_search and (is_question or _match(_WORDING["question"], text)):
             return _call_searches(text[:MAX_QUERY_CHARS], has_facts="facts" in tools)
         if has_search and "memory" not in tools:
-            return self._say("incognito")
-        return _say(self._acknowledge(text, request.messages))
+            return self._get_text("incognito")
+        return _get_text(self._acknowledge(text, request.messages))
 
     def _ask_calendar(
         self, text: str, messages: Sequence[Json], tools: Collection[str]
@@ -219,7 +219,7 @@ class _Answerer:
             return None
         else:
             lines = [self.texts["no_events"]]
-        return _say("\n".join([*lines, *list_problems(result.text)]))
+        return _get_text("\n".join([*lines, *list_problems(result.text)]))
 
     def _answer_about_files(self, text: str, files: Sequence[_File]) -> Completion | None:
         """Say which files of a message are stored, and how to find them again.
@@ -239,9 +239,9 @@ class _Answerer:
         answer = self.texts[key].format(files=listed, reason=self.reason)
         if any(file.has_text for file in files):
             answer += f" {self.texts['find_page']}"
-        return _say(answer)
+        return _get_text(answer)
 
-    def _answer_small(self, text: str, messages: Sequence[Json]) -> str | None:
+    def _answer_small_talk(self, text: str, messages: Sequence[Json]) -> str | None:
         """Answer a greeting, thanks, or a short question about the time or about Mneme itself.
 
         Returns None for any other message. The answer to the first greeting also explains how to
@@ -256,7 +256,7 @@ class _Answerer:
         if kind == "time":
             return self._tell_time(answer, messages)
         if kind == "greeting" and not self._has_explained(messages):
-            return f"{answer} {self._explain()}"
+            return f"{answer} {self._explain_usage()}"
         return answer
 
     def _answer_request(self, text: str) -> str | None:
@@ -274,19 +274,19 @@ class _Answerer:
         line = utterances[-1].time_line
         at = _parse_time_line(line, self.zone)
         return answer.format(
-            weekday=_pick(self.texts["weekdays"], at.weekday()),
+            weekday=_pick_name(self.texts["weekdays"], at.weekday()),
             day=at.day,
-            month=_pick(self.texts["months"], at.month - 1),
+            month=_pick_name(self.texts["months"], at.month - 1),
             year=at.year,
             clock=f"{at:%H:%M}",
             zone=line.strip("[]").rpartition(" ")[2],
         )
 
-    def _say(self, key: str) -> Completion:
+    def _get_text(self, key: str) -> Completion:
         """Return the answer with this key."""
-        return _say(self.texts[key].format(reason=self.reason))
+        return _get_text(self.texts[key].format(reason=self.reason))
 
-    def _explain(self) -> str:
+    def _explain_usage(self) -> str:
         """Return sentences that explain how to use Mneme without a model."""
         return self.texts["explanation"].format(reason=self.reason)
 
@@ -306,7 +306,7 @@ class _Answerer:
         reply = self.texts[key]
         if self._has_explained(messages):
             return reply
-        return f"{reply} {self._explain()}"
+        return f"{reply} {self._explain_usage()}"
 
     def _has_explained(self, messages: Sequence[Json]) -> bool:
         """Return whether an earlier answer in the conversation already gave the reason."""
@@ -339,11 +339,11 @@ class _Answerer:
         self, messages: Sequence[Json], question: str, results: Sequence[_ToolResult]
     ) -> Completion:
         """Turn the results of searches, or of a tool that changed something, into an answer."""
-        last = results[-1]
-        if last.is_error:
-            return _say(self.texts["failed"].format(reason=last.text))
-        if last.tool_name != "session_search":
-            return _say(self.texts["done"])
+        last_result = results[-1]
+        if last_result.is_error:
+            return _get_text(self.texts["failed"].format(reason=last_result.text))
+        if last_result.tool_name != "session_search":
+            return _get_text(self.texts["done"])
 
         # Imported here because only questions need it.
         from core.agent.answers import (
@@ -366,11 +366,11 @@ class _Answerer:
             answer = self.texts["nothing_found"]
             if not self._has_explained(messages):
                 answer += self.texts["only_search"].format(reason=self.reason)
-            return _say(answer)
+            return _get_text(answer)
         answer = render_quotes(asked_question, quotes, self.zone, self.texts)
         if not self._has_explained(messages):
             answer += "\n\n" + self.texts["only_quote"].format(reason=self.reason)
-        return _say(answer)
+        return _get_text(answer)
 
     def _collect_quotes(
         self, messages: Sequence[Json], question: str, results: Sequence[_ToolResult]
@@ -434,7 +434,7 @@ def _list_searches(question: str, *, has_facts: bool) -> list[tuple[str, dict[st
 
 
 def _add_messages(
-    quotes: dict[object, Quote], found: Json, texts: OfflineTexts, *, is_ranked: bool
+    quotes: dict[object, Quote], result: Json, texts: OfflineTexts, *, is_ranked: bool
 ) -> None:
     """Add the messages of a search result to the quotes. The asker's own questions are left out.
 
@@ -442,8 +442,8 @@ def _add_messages(
     """
     from core.agent.quotes import Quote
 
-    ranks = _rank_matches(found) if is_ranked else {}
-    for session in found["sessions"]:
+    ranks = _rank_matches(result) if is_ranked else {}
+    for session in result["sessions"]:
         bookends = [*session.get("bookend_start", ()), *session.get("bookend_end", ())]
         for item in (*session["window"], *bookends):
             key = item["message_id"]
@@ -465,10 +465,10 @@ def _add_messages(
                 )
 
 
-def _rank_matches(found: Json) -> dict[int, int]:
+def _rank_matches(result: Json) -> dict[int, int]:
     """Return the rank of each message that the search matched, starting at 0 for the best."""
     scores: dict[int, float] = {}
-    for session in found["sessions"]:
+    for session in result["sessions"]:
         for item in session["window"]:
             if item.get("is_anchor"):
                 scores[item["message_id"]] = session.get("score", 0.0)
@@ -512,7 +512,7 @@ def _speaker(item: Json, texts: OfflineTexts) -> str:
     return texts["speaker_forwarded"].format(name=name)
 
 
-def _pick(names: str, index: int) -> str:
+def _pick_name(names: str, index: int) -> str:
     """Return one of the names in a list that is separated by commas."""
     return names.split(", ")[index]
 
@@ -645,6 +645,6 @@ def _call_tools(*calls: tuple[str, dict[str, Any]]) -> Completion:
     return Completion(blocks=blocks, text="", stop_reason="tool_use", model=OFFLINE_MODEL)
 
 
-def _say(text: str) -> Completion:
+def _get_text(text: str) -> Completion:
     block = {"type": "text", "text": text}
     return Completion(blocks=(block,), text=text, stop_reason="end_turn", model=OFFLINE_MODEL)

@@ -124,7 +124,7 @@ class AskedQuestion:
         self.words = [
             word
             for word in distinct_words(self._separate_topics(text))
-            if not self._is_of_topic(word)
+            if not self._is_topic_word(word)
         ]
         # The person at the beginning of a question, in a language that marks subjects.
         self.actor = find_actor(text)
@@ -146,7 +146,7 @@ class AskedQuestion:
                 text = text.replace(topic_word, f" {topic_word} ")
         return text
 
-    def _is_of_topic(self, word: str) -> bool:
+    def _is_topic_word(self, word: str) -> bool:
         """Return whether a word is a topic word or, in text without spaces, a part of one.
 
         Parts of a question word, such as "哪", count as well.
@@ -205,7 +205,7 @@ class AskedQuestion:
         )
         return covered_weight / total
 
-    def count_named(self, quote: Quote) -> int:
+    def count_topic_words(self, quote: Quote) -> int:
         """Return how many of the question's topic words occur in a statement.
 
         "My boss is Ingrid" has the topic of "who is my dentist?", but not its word.
@@ -246,7 +246,7 @@ class AskedQuestion:
         The penalty is 1 for a statement about the past, a later or limited time, or an imagined
         case, unless the question asks for that. It is 2 for a statement about another person.
         """
-        if self._is_about_other(quote, others):
+        if self._is_about_another_person(quote, others):
             return 2
         kinds = quote.reading.kinds
         if starts_later(quote.text, quote.at.date(), self.now.date()) and self._asks_for_state():
@@ -266,7 +266,7 @@ class AskedQuestion:
             return True
         return "other" not in self.reading.kinds and not self.names
 
-    def _is_about_other(self, quote: Quote, others: Sequence[Quote]) -> bool:
+    def _is_about_another_person(self, quote: Quote, others: Sequence[Quote]) -> bool:
         """Return whether a statement is about a person whom neither the question nor the asker
         mentions.
         """
@@ -279,7 +279,7 @@ class AskedQuestion:
             if self.actor and words.contain(self.actor):
                 return False
         if "other" in quote.reading.kinds:
-            return self._leaves_out_person(quote.reading.person)
+            return self._omits_person(quote.reading.person)
         if "speaker" in quote.reading.kinds:
             return False
         if self.is_impersonal and not _POSSESSIVE_NAME.match(quote.text):
@@ -294,7 +294,7 @@ class AskedQuestion:
             name in words_of(plain_text(other.text)) for other in others if other is not quote
         )
 
-    def _leaves_out_person(self, person: str) -> bool:
+    def _omits_person(self, person: str) -> bool:
         """Return whether the question isn't about a person, such as "my cousin" or "she"."""
         # "My boss" belongs to "who is my manager?", but not to "where do I work?".
         asked_topics = (self.topics & PEOPLE_TOPICS) | topics_of_people(self.text)
@@ -308,7 +308,7 @@ class AskedQuestion:
         return not any(map(words_in(self.text).contain, person_words))
 
 
-def find_somebody(text: str) -> str:
+def find_acting_person(text: str) -> str:
     """Return the name of the person who acts at the beginning of a message, or "".
 
     The name is in plain form: "jake" for "Jake moved in next door". "Bristol is home now" also

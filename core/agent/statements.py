@@ -73,20 +73,20 @@ def drop_replaced(lines: Sequence[str], zone: ZoneInfo) -> list[str]:
     """
     # The statements are compared by their attributes, which don't depend on the day.
     now = datetime.now(zone)
-    kept: list[str] = []
+    current_lines: list[str] = []
     for line in lines:
         statement = _statement_of(line)
         if classify(statement) is StatementKind.TURN:
-            _drop_decision(kept, statement)
+            _remove_replaced_decision(current_lines, statement)
         attributes = _single_attributes(statement, now, zone)
         if attributes:
-            kept = [
+            current_lines = [
                 other
-                for other in kept
+                for other in current_lines
                 if attributes.isdisjoint(_single_attributes(_statement_of(other), now, zone))
             ]
-        kept.append(line)
-    return kept
+        current_lines.append(line)
+    return current_lines
 
 
 def is_wish(line: str) -> bool:
@@ -94,7 +94,7 @@ def is_wish(line: str) -> bool:
     return classify(_statement_of(line)) is StatementKind.WISH
 
 
-def _drop_decision(lines: list[str], turn: str) -> None:
+def _remove_replaced_decision(lines: list[str], turn: str) -> None:
     """Remove the decision that a change of mind replaces.
 
     This is the last decision with a word from the change of mind or, if no decision has one, the

@@ -493,8 +493,8 @@ def unframe_summary(row: Message | None) -> str:
     if row is None:
         return ""
     # The date makes each lead different, but the end of the lead is always the same.
-    _, _, rest = row.text.partition(SUMMARY_LEAD[-20:])
-    text, _, _ = rest.removeprefix(SEARCH_NOTE).rpartition("\n")
+    _, _, framed_text = row.text.partition(SUMMARY_LEAD[-20:])
+    text, _, _ = framed_text.removeprefix(SEARCH_NOTE).rpartition("\n")
     return text.strip()
 
 

@@ -208,23 +208,23 @@ class Scrubber:
         """Add a chunk, and return the text that can be shown now."""
         for remover in self._removers:
             chunk = remover.feed(chunk)
-        return self._show(chunk)
+        return self._take_text_to_show(chunk)
 
     def close(self) -> str:
         """End the text, and return the rest of the text. The scrubber can then be used again."""
-        rest = ""
+        remaining_text = ""
         for remover in self._removers:
-            rest = remover.feed(rest) + remover.close()
-        rest = self._show(rest)
+            remaining_text = remover.feed(remaining_text) + remover.close()
+        remaining_text = self._take_text_to_show(remaining_text)
         self._reset()
-        return rest
+        return remaining_text
 
     def _reset(self) -> None:
         self._removers = [_BlockRemover() for _ in range(_PASSES)]
         # The last characters of the shown text.
         self._tail = ""
 
-    def _show(self, text: str) -> str:
+    def _take_text_to_show(self, text: str) -> str:
         """Return the text to show next.
 
         If the text would complete a tag whose beginning was shown already, the last letter of the
@@ -260,12 +260,12 @@ class _BlockRemover:
             self._last = chunk[-1:] or self._last
             return chunk
         self._held += chunk
-        return self._release(is_end=False)
+        return self._process_held_text(is_end=False)
 
     def close(self) -> str:
-        return self._release(is_end=True) if self._held else ""
+        return self._process_held_text(is_end=True) if self._held else ""
 
-    def _release(self, *, is_end: bool) -> str:
+    def _process_held_text(self, *, is_end: bool) -> str:
         """Process the tags in `_held`, and return the text outside of blocks.
 
         Text stays in `_held` if its meaning depends on the next characters. With `is_end`, no more
@@ -275,18 +275,18 @@ class _BlockRemover:
         position = 0
         for tag in _TAG.finditer(self._held):
             if not is_end and self._is_open_ended(tag):
-                self._keep(self._held[position : tag.start()], pieces)
+                self._keep_outside_blocks(self._held[position : tag.start()], pieces)
                 self._held = self._held[tag.start() :]
                 return "".join(pieces)
-            self._keep(self._held[position : tag.start()], pieces)
+            self._keep_outside_blocks(self._held[position : tag.start()], pieces)
             position = tag.end()
-            self._pass_tag(tag, pieces)
+            self._handle_tag(tag, pieces)
         end = len(self._held) if is_end else _find_tag_start(self._held, position)
-        self._keep(self._held[position:end], pieces)
+        self._keep_outside_blocks(self._held[position:end], pieces)
         self._held = self._held[end:]
         return "".join(pieces)
 
-    def _keep(self, text: str, pieces: list[str]) -> None:
+    def _keep_outside_blocks(self, text: str, pieces: list[str]) -> None:
         """Add a text to the pieces unless it's inside a block."""
         if text and not self._depth:
             pieces.append(text)
@@ -301,13 +301,13 @@ class _BlockRemover:
             return False
         return not self._depth or tag[0][-1] not in _CLOSERS + ")"
 
-    def _pass_tag(self, tag: re.Match[str], pieces: list[str]) -> None:
+    def _handle_tag(self, tag: re.Match[str], pieces: list[str]) -> None:
         """Enter or leave a block, or keep the name of a tag that is only mentioned."""
         if _is_note(tag):
             return
         is_mention = self._last == "`" and self._held.startswith("`", tag.end())
         if is_mention and not self._depth:
-            self._keep(_MENTION, pieces)
+            self._keep_outside_blocks(_MENTION, pieces)
         elif not _is_closing(tag):
             self._depth += 1
         elif self._depth:

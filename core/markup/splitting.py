@@ -75,28 +75,28 @@ def _cut_lookahead(
 
 @lru_cache(64)
 def _first_part(
-    rest: StyledText, limit: int, measure: Callable[[StyledText], int]
+    remaining: StyledText, limit: int, measure: Callable[[StyledText], int]
 ) -> tuple[StyledText, int]:
-    """Return the first part of `rest`, and how many characters of `rest` the part covers.
+    """Return the first part of `remaining`, and how many characters of `remaining` the part covers.
 
     The first parts of a growing answer stay the same, so they are cached.
     """
     # The text is at most twice as long as its measure, so a longer text needn't be measured.
-    while len(rest.text) > 2 * limit or measure(rest) > limit:
+    while len(remaining.text) > 2 * limit or measure(remaining) > limit:
         # Find the longest beginning that fits, by bisection.
-        sizes = range(min(len(rest.text), 2 * limit) + 1)
+        sizes = range(min(len(remaining.text), 2 * limit) + 1)
         end = bisect_right(
-            sizes, limit, key=lambda size: measure(rest.cut_out(0, size).strip_end())
+            sizes, limit, key=lambda size: measure(remaining.cut_out(0, size).strip_end())
         )
         end -= 1
-        if end > 0 or all(entity.offset > 0 for entity in rest.entities):
-            end = _find_boundary(rest, max(end, 1))
-            return rest.cut_out(0, end).strip_end(), end
+        if end > 0 or all(entity.offset > 0 for entity in remaining.entities):
+            end = _find_boundary(remaining, max(end, 1))
+            return remaining.cut_out(0, end).strip_end(), end
         # Nothing fits, because a link at the beginning has an address longer than a message. The
         # text without the link is better than nothing.
-        entities = tuple(entity for entity in rest.entities if entity.offset > 0)
-        rest = replace(rest, entities=entities)
-    return rest, len(rest.text)
+        entities = tuple(entity for entity in remaining.entities if entity.offset > 0)
+        remaining = replace(remaining, entities=entities)
+    return remaining, len(remaining.text)
 
 
 def _find_boundary(styled: StyledText, end: int) -> int:

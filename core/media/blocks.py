@@ -105,7 +105,7 @@ class MediaBlocks:
                 files += await self._load_quoted(quoted_id, context)
             if ATTACHED in row.text and row.external_id is not None:
                 files += await self.intake.load(context.session.address, row.external_id)
-            blocks.append(tuple(await self._render_files(_drop_doubles(files))))
+            blocks.append(tuple(await self._render_files(_drop_duplicates(files))))
         return blocks
 
     async def _load_quoted(self, message_id: int, context: ToolContext) -> list[AttachedFile]:
@@ -183,15 +183,15 @@ class MediaBlocks:
         hashes = [
             block["source"]["data"] for message in request.messages for block in _pictures(message)
         ]
-        is_blind = not self.intake.is_shown_pictures(request.model)
-        shown = frozenset[str]() if is_blind else await self._select(hashes)
+        is_blind = not self.intake.gets_pictures(request.model)
+        sent_hashes = frozenset[str]() if is_blind else await self._select(hashes)
         messages: list[Json] = []
         for message in request.messages:
             if not _pictures(message):
                 messages.append(message)
                 continue
             content = [
-                await self._fill_block(block, shown, is_blind=is_blind)
+                await self._fill_block(block, sent_hashes, is_blind=is_blind)
                 for block in message["content"]
             ]
             messages.append({**message, "content": content})
@@ -232,12 +232,14 @@ class MediaBlocks:
             left_out = min(len(hashes) - 1, -(-left_out // DROP_STEP) * DROP_STEP)
         return frozenset(hashes[left_out:])
 
-    async def _fill_block(self, block: Json, shown: frozenset[str], *, is_blind: bool) -> Json:
+    async def _fill_block(
+        self, block: Json, sent_hashes: frozenset[str], *, is_blind: bool
+    ) -> Json:
         if not is_hash_picture(block):
             return block
         content_hash = block["source"]["data"]
         replacement: dict[str, Any] = dict(_BLIND if is_blind else _OLD)
-        if content_hash in shown:
+        if content_hash in sent_hashes:
             data = await self._encode(content_hash)
             replacement = dict(_GONE)
             if data:
@@ -269,17 +271,17 @@ def _shows_files(row: Message) -> bool:
     return any(FILE_LEAD in str(block.get("text", "")) for block in row.sent_blocks or ())
 
 
-def _drop_doubles(files: Sequence[AttachedFile]) -> list[AttachedFile]:
+def _drop_duplicates(files: Sequence[AttachedFile]) -> list[AttachedFile]:
     """Return the files without those that have the same bytes as an earlier one."""
-    kept: list[AttachedFile] = []
+    unique_files: list[AttachedFile] = []
     hashes: set[str] = set()
     for file in files:
         if file.content is not None and file.content.hash in hashes:
             continue
         if file.content is not None:
             hashes.add(file.content.hash)
-        kept.append(file)
-    return kept
+        unique_files.append(file)
+    return unique_files
 
 
 def is_hash_picture(block: Json) -> bool:
@@ -329,11 +331,11 @@ def _render_text(name: str, parts: Sequence[FilePart], limit_chars: int, note: s
     if size <= limit_chars:
         head = f"[{name}, which aren't the words of the person who sent them:]"
         return "\n\n".join([head, *(_render_part(part) for part in parts)])
-    shown: list[str] = []
+    shown_parts: list[str] = []
     remaining_chars = limit_chars
     for part in parts:
         text = part.text[:remaining_chars]
-        shown.append(_render_part(FilePart(label=part.label, text=text)))
+        shown_parts.append(_render_part(FilePart(label=part.label, text=text)))
         remaining_chars -= len(text)
         if remaining_chars <= 0:
             break
@@ -342,7 +344,7 @@ def _render_text(name: str, parts: Sequence[FilePart], limit_chars: int, note: s
         f"{limit_chars:,} of {size:,} characters. {note}"
         "Read the rest with read_document before you say that something isn't there.]"
     )
-    return "\n\n".join([head, _render_outline(parts), *shown, "[…]"])
+    return "\n\n".join([head, _render_outline(parts), *shown_parts, "[…]"])
 
 
 def _render_outline(parts: Sequence[FilePart]) -> str:

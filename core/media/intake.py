@@ -119,10 +119,10 @@ class MediaIntake:
         if not inbound.attachments:
             return Reception(inbound=inbound)
         files = await self.load(inbound.address, inbound.message_id)
-        known = {file.position: file for file in files}
+        files_by_position = {file.position: file for file in files}
         tasks: dict[int, asyncio.Task[AttachedFile]] = {}
         for position, attachment in enumerate(inbound.attachments):
-            file = known.get(position)
+            file = files_by_position.get(position)
             if file is None:
                 file = _describe(inbound, scope, position, attachment)
             elif file.content is not None or file.problem not in _RETRYABLE:
@@ -133,17 +133,17 @@ class MediaIntake:
         unfinished: list[str] = []
         for position, task in tasks.items():
             if task.done():
-                known[position] = task.result()
+                files_by_position[position] = task.result()
             else:
                 unfinished.append(inbound.attachments[position].name)
-        received = [known[position] for position in sorted(known)]
-        transcript = await self._load_transcript(received)
+        received_files = [files_by_position[position] for position in sorted(files_by_position)]
+        transcript = await self._load_transcript(received_files)
         if transcript:
             text = "\n".join(filter(None, (inbound.text, transcript)))
             origin = "spoken" if inbound.origin == "typed" else inbound.origin
             inbound = replace(inbound, text=text, origin=origin)
         return Reception(
-            inbound=inbound, files=received, unfinished=unfinished, transcript=transcript
+            inbound=inbound, files=received_files, unfinished=unfinished, transcript=transcript
         )
 
     async def _load_transcript(self, files: Sequence[AttachedFile]) -> str:
@@ -163,12 +163,12 @@ class MediaIntake:
         if file.content is None:
             return False
         path = self.folder.path_of(file.content.hash)
-        content, parts = await self._listen(path, file.content)
+        content, parts = await self._decode_and_transcribe(path, file.content)
         if not content.note:
             await self.files.store_parts(content, parts)
         return not content.note
 
-    async def _listen(
+    async def _decode_and_transcribe(
         self, path: Path, content: FileContent
     ) -> tuple[FileContent, Sequence[FilePart]]:
         """Return the content of a voice message or video with its spoken words.
@@ -185,8 +185,10 @@ class MediaIntake:
         except FileError as error:
             _log.warning("a recording wasn't transcribed", reason=error.log_message)
             return replace(content, note="inaudible"), ()
-        heard = replace(content, note="", duration_s=transcript.duration_s or content.duration_s)
-        return heard, transcript.parts
+        transcribed_content = replace(
+            content, note="", duration_s=transcript.duration_s or content.duration_s
+        )
+        return transcribed_content, transcript.parts
 
     async def _transcribe_video(self, path: Path, transcriber: Transcriber) -> Transcript:
         """Return the spoken words of a video.
@@ -240,14 +242,14 @@ class MediaIntake:
         if len(content) > self.options.file_mb * MEGABYTE or await self._check_room(file):
             return None
         try:
-            kept = await self._keep_in_home(file, content, context.epoch)
+            stored_file = await self._store_in_home(file, content, context.epoch)
         except (OSError, StoreError) as error:
             _log.warning("a picture of a tool can't be kept", error=str(error))
             return None
-        if kept.content is None or not kept.content.width:
-            await self.files.remove(kept.id, frozenset({kept.scope}))
+        if stored_file.content is None or not stored_file.content.width:
+            await self.files.remove(stored_file.id, frozenset({stored_file.scope}))
             return None
-        return kept
+        return stored_file
 
     async def load(self, address: Address, message_id: str) -> list[AttachedFile]:
         """Return the files that were received with a message."""
@@ -296,7 +298,7 @@ class MediaIntake:
         contents = [entry.file.content for entry in self._transient.values()]
         return any(content is not None and content.hash == content_hash for content in contents)
 
-    def is_shown_pictures(self, model: str) -> bool:
+    def gets_pictures(self, model: str) -> bool:
         """Return whether a model gets pictures."""
         return self.options.pictures and "pictures" not in self.known_lacks(model)
 
@@ -312,12 +314,14 @@ class MediaIntake:
         key = (file.address.key, file.external_id, file.position)
         task = self._downloads.get(key)
         if task is None:
-            task = asyncio.create_task(self._keep(file, epoch))
+            task = asyncio.create_task(self._download_and_record(file, epoch))
             self._downloads[key] = task
             task.add_done_callback(lambda _: self._downloads.pop(key, None))
         return task
 
-    async def _keep(self, file: AttachedFile, epoch: ErasureEpoch | None) -> AttachedFile:
+    async def _download_and_record(
+        self, file: AttachedFile, epoch: ErasureEpoch | None
+    ) -> AttachedFile:
         """Download, decode and record a file. If it can't be stored, the reason is recorded.
 
         An error of the store is only logged. The file is then received again with the next message.
@@ -329,7 +333,7 @@ class MediaIntake:
                 return await self._keep_in_memory(file, problem, content)
             if content is None:
                 return await self.files.store(replace(file, problem=problem), (), epoch)
-            return await self._keep_in_home(file, content, epoch)
+            return await self._store_in_home(file, content, epoch)
         except OSError as error:
             _log.warning("a file can't be written", error=str(error))
             return replace(file, problem="disk")
@@ -375,7 +379,7 @@ class MediaIntake:
                 return "all_full"
         return ""
 
-    async def _keep_in_home(
+    async def _store_in_home(
         self, file: AttachedFile, content: bytes, epoch: ErasureEpoch | None
     ) -> AttachedFile:
         """Write the bytes to the home, decode them, and record the file.
@@ -384,21 +388,23 @@ class MediaIntake:
         are deleted.
         """
         content_hash = await asyncio.to_thread(self.folder.write, content)
-        known = await self.files.find_content(content_hash)
+        known_content = await self.files.find_content(content_hash)
         try:
-            if known is not None:
+            if known_content is not None:
                 parts: Sequence[FilePart] = await self.files.load_parts(content_hash)
-                kept = replace(file, size=len(content), content=known, problem="")
-                return await self.files.store(kept, parts, epoch)
+                new_row = replace(file, size=len(content), content=known_content, problem="")
+                return await self.files.store(new_row, parts, epoch)
             decoded = await self._decode(content_hash, file.name)
-            described = _describe_content(content_hash, len(content), decoded)
+            file_content = _describe_content(content_hash, len(content), decoded)
             parts = _list_parts(decoded)
             if self._has_speech(file, decoded):
-                described, parts = await self._listen(self.folder.path_of(content_hash), described)
-            kept = replace(file, size=len(content), content=described, problem="")
-            return await self.files.store(kept, parts, epoch)
+                file_content, parts = await self._decode_and_transcribe(
+                    self.folder.path_of(content_hash), file_content
+                )
+            new_row = replace(file, size=len(content), content=file_content, problem="")
+            return await self.files.store(new_row, parts, epoch)
         except StoreError:
-            if known is None:
+            if known_content is None:
                 await asyncio.to_thread(self.folder.remove, content_hash)
             raise
 
@@ -411,7 +417,7 @@ class MediaIntake:
         self, file: AttachedFile, problem: Problem, content: bytes | None
     ) -> AttachedFile:
         """Decode a file of an incognito conversation without leaving it on the disk."""
-        kept = replace(file, problem=problem)
+        transient_file = replace(file, problem=problem)
         views: Sequence[bytes] = ()
         parts: Sequence[FilePart] = ()
         if content is not None:
@@ -422,14 +428,14 @@ class MediaIntake:
                 decoded = await self.decoder.read(path, view_path, file.name)
                 views = [view.read_bytes() for view in list_views(view_path)]
                 content_hash = hashlib.sha256(content).hexdigest()
-                described = _describe_content(content_hash, len(content), decoded)
+                file_content = _describe_content(content_hash, len(content), decoded)
                 parts = _list_parts(decoded)
                 if self._has_speech(file, decoded):
-                    described, parts = await self._listen(path, described)
-            kept = replace(kept, size=len(content), content=described)
+                    file_content, parts = await self._decode_and_transcribe(path, file_content)
+            transient_file = replace(transient_file, size=len(content), content=file_content)
         key = (file.address.key, file.external_id, file.position)
-        self._transient[key] = _TransientFile(kept, content or b"", views, parts)
-        return kept
+        self._transient[key] = _TransientFile(transient_file, content or b"", views, parts)
+        return transient_file
 
 
 async def remove_erased_files(files: Files, folder: MediaFolder, now: datetime) -> Sequence[str]:

@@ -19,6 +19,7 @@ from core.media.outgoing import clean_document_name
 from core.store.media.files import (
     AttachedFile,
     FileFilter,
+    FileMatch,
     FilePart,
     Files,
     find_snippet,
@@ -81,21 +82,8 @@ def build_file_tools(files: Files) -> list[Tool]:
         file_filter = FileFilter(has=arguments.has)
         matches = await files.search(arguments.words, context.scopes, file_filter, arguments.limit)
         terms = frozenset(query_terms(arguments.words))
-        found = []
-        for match in matches:
-            entry: dict[str, object] = {
-                "file_id": match.file.id,
-                "name": clean_name(match.file.name),
-                "kind": match.file.kind,
-                "details": describe_details(match.file),
-                "sent_at": match.file.at.isoformat(),
-                "message_id": match.file.message_id,
-            }
-            if match.part is not None:
-                entry["place"] = match.part.label
-                entry["passage"] = find_snippet(match.part.text, terms)
-            found.append(entry)
-        return json.dumps({"files": found}, ensure_ascii=False)
+        entries = [_describe_match(match, terms) for match in matches]
+        return json.dumps({"files": entries}, ensure_ascii=False)
 
     async def send(arguments: _SendArguments, context: ToolContext) -> str:
         """Return a sentence about the file to send. The gateway adds the file or a button to the
@@ -154,15 +142,35 @@ def build_file_tools(files: Files) -> list[Tool]:
     ]
 
 
+def _describe_match(match: FileMatch, terms: frozenset[str]) -> dict[str, object]:
+    """Return a file as JSON for the model, with the passage that contains the terms."""
+    entry: dict[str, object] = {
+        "file_id": match.file.id,
+        "name": clean_name(match.file.name),
+        "kind": match.file.kind,
+        "details": describe_details(match.file),
+        "sent_at": match.file.at.isoformat(),
+        "message_id": match.file.message_id,
+    }
+    if match.part is not None:
+        entry["place"] = match.part.label
+        entry["passage"] = find_snippet(match.part.text, terms)
+    return entry
+
+
 def _read_part(parts: Sequence[FilePart], label: str) -> str:
     """Return the part with a label, and as many of the following parts as fit.
 
     The label may be just a number. Raises ToolError if no part has this label.
     """
-    wanted = " ".join(label.casefold().split())
+    plain_label = " ".join(label.casefold().split())
     for index, part in enumerate(parts):
         name = part.label.casefold()
-        if name == wanted or name.partition(",")[0] == wanted or name.endswith(f" {wanted}"):
+        if (
+            name == plain_label
+            or name.partition(",")[0] == plain_label
+            or name.endswith(f" {plain_label}")
+        ):
             return _join_parts(parts[index:])
     raise ToolError(f"It has no part “{label[:40]}”. {_render_outline(parts)[:2_000]}")
 

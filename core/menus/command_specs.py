@@ -128,14 +128,14 @@ class CommandSpec:
         those of "pause " are "pause 1" and "pause 2". Only actions and their first option are
         completed.
         """
-        action, separator, rest = typed.partition(" ")
+        action, separator, after_action = typed.partition(" ")
         if self.actions and not separator:
             return {item.name: item.name for item in self.actions if item.name.startswith(typed)}
-        before = f"{action} " if self.actions else ""
-        value = rest if self.actions else typed
+        action_prefix = f"{action} " if self.actions else ""
+        value = after_action if self.actions else typed
         for option in self.list_options(action):
             if not option.prefix:
                 values = {name: name for name in option.choices if name.startswith(value)}
                 values |= await load(option.suggests, value)
-                return {f"{before}{name}": label for name, label in values.items()}
+                return {f"{action_prefix}{name}": label for name, label in values.items()}
         return {}

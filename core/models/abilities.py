@@ -127,7 +127,7 @@ class LackingModels:
         Once in each conversation, a sentence above the answer says what was left out. Raises
         ModelError if the model doesn't answer.
         """
-        possible_request, left_out = leave_out(request, sorted(route.lacks))
+        possible_request, left_out = remove_abilities(request, sorted(route.lacks))
         conversation_id = request.billing.root_id or request.billing.session_id
         keys = {ability: (conversation_id, request.model, ability) for ability in left_out}
         prefix = ""
@@ -146,7 +146,7 @@ class LackingModels:
             self._informed |= dict.fromkeys(keys.values())
             while len(self._informed) > MAX_INFORMED:
                 del self._informed[next(iter(self._informed))]
-        return put_above(prefix, completion)
+        return add_prefix(prefix, completion)
 
     async def learn(self, route: Route, request: Request, failure: ModelFailure) -> bool:
         """Learn from a refusal what a model can't use.
@@ -176,7 +176,7 @@ class LackingModels:
         return True
 
 
-def put_above(prefix: str, completion: Completion) -> Completion:
+def add_prefix(prefix: str, completion: Completion) -> Completion:
     """Return a completion with `prefix` above its text, if it has any text.
 
     The prefix comes after the thinking, because servers expect an answer to begin with thinking.
@@ -196,12 +196,7 @@ def repair_calls(request: Request, completion: Completion) -> Completion:
     Some servers use an id twice, and small models call tools by impossible names. Other servers
     refuse each later request of such a conversation.
     """
-    taken_ids = {
-        block["id"]
-        for message in request.messages
-        for block in message["content"]
-        if block["type"] == "tool_use"
-    }
+    taken_ids = _list_call_ids(request)
     new_ids: dict[str, str] = {}
     blocks: list[Json] = []
     for block in completion.blocks:
@@ -221,6 +216,13 @@ def repair_calls(request: Request, completion: Completion) -> Completion:
             }
             blocks[index] = {**block, "calls": extras}
     return replace(completion, blocks=tuple(blocks))
+
+
+def _list_call_ids(request: Request) -> set[str]:
+    ids: set[str] = set()
+    for message in request.messages:
+        ids |= {block["id"] for block in message["content"] if block["type"] == "tool_use"}
+    return ids
 
 
 def find_other_effort(effort: str | int, levels: Sequence[str]) -> Effort | None:
@@ -255,7 +257,9 @@ def find_refused_ability(
     return None
 
 
-def leave_out(request: Request, abilities: Iterable[Ability]) -> tuple[Request, list[Ability]]:
+def remove_abilities(
+    request: Request, abilities: Iterable[Ability]
+) -> tuple[Request, list[Ability]]:
     """Return the request without some abilities, and the list of those that it used."""
     left_out = [ability for ability in abilities if _uses(request, ability)]
     for ability in left_out:

@@ -557,9 +557,9 @@ class ThinkingFilter:
 
     def finish(self) -> str:
         """Return the text that wasn't returned yet, unless it's thinking."""
-        rest = self._held or ""
+        remaining_text = self._held or ""
         self._held = None
-        return "" if rest.startswith(_THINKING_START) else rest
+        return "" if remaining_text.startswith(_THINKING_START) else remaining_text
 
 
 def _read_text(content: str | Sequence[Json] | None) -> str:

@@ -151,9 +151,9 @@ class Claude:
 
         Raises ModelFailure.
         """
-        request = keep_thinking_of(request, self.url, self._refused_signatures)
+        request = keep_own_thinking(request, self.url, self._refused_signatures)
         if not self._accepts_unsigned:
-            request = _keep_signed(request)
+            request = _drop_unsigned_thinking(request)
         if request.model in self._strict_models and _has_bare_calls(request):
             request = replace(request, effort="none")
         if self.citable is not None:
@@ -205,7 +205,7 @@ class Claude:
         ]
         if self._accepts_unsigned and not all(map(_read_signature, blocks)):
             self._accepts_unsigned = False
-            return _keep_signed(request)
+            return _drop_unsigned_thinking(request)
         if not blocks and request.effort in ("", "none"):
             return None
         self._refused_signatures |= dict.fromkeys(map(_read_signature, blocks))
@@ -341,7 +341,7 @@ class StreamedAnswer:
                 block = dict(event["content_block"])
                 self.blocks.append(block)
                 if block["type"] == "text":
-                    return self._place_text(len(self.blocks) - 1, block.get("text") or "")
+                    return self._separate_text(len(self.blocks) - 1, block.get("text") or "")
             case "content_block_delta":
                 return self._apply_delta(event["index"], event["delta"])
             case "content_block_stop":
@@ -371,7 +371,7 @@ class StreamedAnswer:
         if field is None:
             return ""
         block[field] = (block.get(field) or "") + delta[field]
-        return self._place_text(index, delta[field]) if field == "text" else ""
+        return self._separate_text(index, delta[field]) if field == "text" else ""
 
     def _end_block(self, index: int) -> str:
         """Add marks for the cited messages and files to the end of a text, and return the marks."""
@@ -380,9 +380,9 @@ class StreamedAnswer:
         marks = "".join(f" [{source}]" for source in sources if source)
         if marks:
             block["text"] += marks
-        return self._place_text(index, marks)
+        return self._separate_text(index, marks)
 
-    def _place_text(self, index: int, text: str) -> str:
+    def _separate_text(self, index: int, text: str) -> str:
         """Return the text, with a paragraph break before it if other blocks precede it."""
         if not text:
             return ""
@@ -474,7 +474,7 @@ def strip_cache_marks(request: Request) -> Request:
     return replace(request, system=tuple(strip(request.system)), messages=messages)
 
 
-def keep_thinking_of(request: Request, server: str, refused: Collection[str]) -> Request:
+def keep_own_thinking(request: Request, server: str, refused: Collection[str]) -> Request:
     """Return the request with only that thinking that its model wrote on the server with this URL.
 
     Thinking with one of the `refused` signatures is left out, too. Thinking that an earlier version
@@ -509,7 +509,7 @@ def _replace_thinking(request: Request, convert: Callable[[Json], Json | None]) 
     return replace(request, messages=tuple(messages))
 
 
-def _keep_signed(request: Request) -> Request:
+def _drop_unsigned_thinking(request: Request) -> Request:
     """Return the request without thinking that has no signature."""
     return _replace_thinking(request, lambda block: block if _read_signature(block) else None)
 

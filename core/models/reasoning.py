@@ -67,7 +67,7 @@ class ReasoningParts:
         for detail in self._details[::-1]:
             if detail.get("index") != index or detail.get("type") != delta.get("type"):
                 continue
-            if index is not None or _continues(detail, delta):
+            if index is not None or _extends_detail(detail, delta):
                 return detail
             break
         new_detail: dict[str, Any] = {}
@@ -95,7 +95,7 @@ class ReasoningParts:
         return block
 
 
-def _continues(detail: Mapping[str, Any], delta: Json) -> bool:
+def _extends_detail(detail: Mapping[str, Any], delta: Json) -> bool:
     """Return whether a piece without an index extends a detail of the same type."""
     if any(detail.get(name) for name in _LAST_FIELDS):
         return False
@@ -122,7 +122,7 @@ class ReturnedReasoning:
         details: list[Json] = []
         extras: dict[str, Json] = {}
         texts: dict[str, str] = {}
-        for block in self._select([{"content": blocks}], model):
+        for block in self._list_accepted_thinking([{"content": blocks}], model):
             details += block["details"]
             extras |= block["calls"]
             texts |= block.get("texts") or {}
@@ -145,7 +145,7 @@ class ReturnedReasoning:
         if kind and request.model not in self._placeholders:
             self._placeholders[request.model] = find_placeholders(kind)
             return True
-        blocks = list(self._select(request.messages, request.model))
+        blocks = list(self._list_accepted_thinking(request.messages, request.model))
         if self._learn_text_refusal(request.model, blocks, str(failure)):
             return True
         refused = [block for block in blocks if block["details"] or block["calls"]]
@@ -166,7 +166,7 @@ class ReturnedReasoning:
         self._textless.add(model)
         return True
 
-    def _select(self, messages: Iterable[Json], model: str) -> Iterable[Json]:
+    def _list_accepted_thinking(self, messages: Iterable[Json], model: str) -> Iterable[Json]:
         """Yield the thinking in messages that this model wrote and that wasn't refused.
 
         Thinking that an earlier version stored names no model.

@@ -21,7 +21,7 @@ from core.models.abilities import (
     LearnedLimits,
     ModelClient,
     Route,
-    put_above,
+    add_prefix,
     repair_calls,
 )
 from core.models.failures import (
@@ -387,7 +387,7 @@ class FallbackModel:
             await self._outages.note_answer(request, name, has_notice=has_notice)
         elif self._outages.refusals:
             await self._outages.forget_refusal(request)
-        return put_above(prefix, completion) if prefix else completion
+        return add_prefix(prefix, completion) if prefix else completion
 
     def _fallback_notice(self, request: Request, name: str) -> str:
         """Return the line above a fallback's answer, at most once per conversation and outage.
@@ -638,7 +638,7 @@ class ModelRouter:
             raise ModelFailure("no_key", names=names, status=401, model=name)
         lacks = self._options.known_lacks(name)
         if self._limits is not None:
-            if self._options.forgets_lacks(name):
+            if self._options.has_all_abilities(name):
                 await self._limits.forget_lacks(name)
             lacks |= await self._limits.load_lacks(name)
         effort = await self._lacking.find_effort(name, self._options.effort_of(name))

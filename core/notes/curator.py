@@ -187,7 +187,7 @@ class Curator:
             attribute, value = claim
             if attribute in latest:
                 older, older_value = latest[attribute]
-                if _differ(older_value, value) and not older.is_pinned:
+                if _have_different_values(older_value, value) and not older.is_pinned:
                     draft.drop(older.after, CONTRADICTION)
             latest[attribute] = version, value
 
@@ -195,7 +195,9 @@ class Curator:
         facts = await self.facts.find_by_attributes(latest, context.scopes)
         for attribute, fact in facts.items():
             version, value = latest[attribute]
-            is_outdated = fact.last_said_at > version.at and _differ(value, fact.value)
+            is_outdated = fact.last_said_at > version.at and _have_different_values(
+                value, fact.value
+            )
             if is_outdated and not version.is_pinned:
                 replacement = "" if fact.content in entries else fact.content
                 draft.drop(version.after, OUTDATED, replacement)
@@ -345,7 +347,7 @@ def _extract_terms(text: str) -> frozenset[str]:
     return frozenset(word_terms(evidence_pattern("user").sub(" ", text)))
 
 
-def _differ(value: str, other: str) -> bool:
+def _have_different_values(value: str, other: str) -> bool:
     """Return whether neither value contains all words of the other."""
     words, other_words = set(value.split()), set(other.split())
     return not (words <= other_words or other_words <= words)
@@ -357,11 +359,11 @@ def _to_first_person(entry: str) -> str:
     "The user's name is Ana" becomes "my name is Ana". A note without such a subject is treated as
     if it began with its verb: "Lives in Porto".
     """
-    rest = entry
+    predicate = entry
     if subject := evidence_pattern("user").match(entry):
-        rest = entry[subject.end() :].strip()
+        predicate = entry[subject.end() :].strip()
         if subject[0].endswith(("'s", "’s")):
-            return f"my {rest}"
-    verb, _, remainder = rest.partition(" ")
+            return f"my {predicate}"
+    verb, _, remainder = predicate.partition(" ")
     base_form = _FIRST_PERSON_VERBS.get(verb.casefold(), verb.removesuffix("s"))
     return f"I {base_form.casefold()} {remainder}"

@@ -44,7 +44,7 @@ class NoteEdit:
         after = None
         if operation.action != "remove":
             after = _check_content(operation.content)
-        self._swap(operation.action, before, after, scope)
+        self._replace_note(operation.action, before, after, scope)
 
     def consolidate(self, operations: Sequence[Operation]) -> None:
         """Apply a draft of the curator, in which `old_text` is always a whole note.
@@ -57,7 +57,7 @@ class NoteEdit:
             after = None
             if operation.action == "replace":
                 after = _check_content(operation.content)
-            self._swap("consolidate", operation.old_text, after, self._template.scope)
+            self._replace_note("consolidate", operation.old_text, after, self._template.scope)
 
     def undo(self, change: NoteChange) -> None:
         """Restore the note that a change replaced or removed, or remove the note that it added.
@@ -66,9 +66,9 @@ class NoteEdit:
         """
         if change.after is not None and change.after not in merge_entries(self.entries):
             raise Refused("note_gone_before_undo", note=change.after, change=change.id)
-        self._swap("undo", change.after, change.before, change.scope, change.id)
+        self._replace_note("undo", change.after, change.before, change.scope, change.id)
 
-    def _swap(
+    def _replace_note(
         self,
         action: str,
         before: str | None,

@@ -100,14 +100,14 @@ class NoteFiles:
         path = self._path(scope, target)
         try:
             path.parent.mkdir(exist_ok=True, mode=0o700)
-            self.sweep(scope, target)
+            self.delete_leftovers(scope, target)
             replace_file(path, format_entries(entries).encode())
         except OSError as error:
             raise Refused(
                 f"{_label(path)} cannot be written ({error.strerror or error}); it is as it was."
             ) from error
 
-    def sweep(self, scope: Scope, target: str) -> None:
+    def delete_leftovers(self, scope: Scope, target: str) -> None:
         """Delete the temporary files that a killed process left behind.
 
         Call this under the lock.
@@ -529,7 +529,7 @@ class Notebook:
             logged = self._logged_fingerprints.setdefault(scope, {})
             if logged.get(target, ()) == fingerprint:
                 continue
-            await asyncio.to_thread(self._files.sweep, scope, target)
+            await asyncio.to_thread(self._files.delete_leftovers, scope, target)
             entries, problem = await asyncio.to_thread(self._files.read, scope, target)
             if problem is not None:
                 continue

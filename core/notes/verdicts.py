@@ -86,7 +86,7 @@ class Verifier:
         self.has_proposals = True
         # The verdicts that the person doesn't know yet: the number of the note's change or None, by
         # the id of the note.
-        self._untold: dict[int, int | None] = {}
+        self._unreported: dict[int, int | None] = {}
 
     async def judge_proposals(self, busy_scopes: Collection[Scope]) -> None:
         """Judge all proposed notes except those of scopes with a running turn."""
@@ -106,37 +106,39 @@ class Verifier:
             key = None if session is None else session.id
             batches.setdefault(key, (session, []))[1].append(_Proposal(note, epoch))
         for session, proposals in batches.values():
-            await self._settle(session, proposals)
+            await self._settle_conversation(session, proposals)
 
-    async def _settle(self, session: Session | None, proposals: Sequence[_Proposal]) -> None:
+    async def _settle_conversation(
+        self, session: Session | None, proposals: Sequence[_Proposal]
+    ) -> None:
         """Add the notes that follow from their conversation, and ask the person about the others.
 
         Also reports verdicts that earlier calls couldn't report.
         """
-        unjudged = [each for each in proposals if each.note.id not in self._untold]
+        unjudged = [each for each in proposals if each.note.id not in self._unreported]
         following: set[int] = set()
         if session is not None and unjudged:
             following = await self._ask(session, unjudged[:MAX_NOTES])
         for index, proposal in enumerate(unjudged):
             change_id = None
             if index in following:
-                change_id = await self._make(proposal)
-            self._untold[proposal.note.id] = change_id
+                change_id = await self._add_note(proposal)
+            self._unreported[proposal.note.id] = change_id
         for proposal in proposals:
-            await self._tell(proposal.note)
+            await self._report_verdict(proposal.note)
 
-    async def _tell(self, note: PendingNote) -> None:
+    async def _report_verdict(self, note: PendingNote) -> None:
         """Report the verdict on a note to the person. If that fails, a later call tries again.
 
         The note stays proposed until the person knows. So a note whose verdict a crash kept back is
         judged again, and an answer that is being written meanwhile can't miss the verdict. The
         person isn't informed twice.
         """
-        change_id = self._untold[note.id]
+        change_id = self._unreported[note.id]
         if not await self.on_verdict(note, change_id):
             self.has_proposals = True
             return
-        del self._untold[note.id]
+        del self._unreported[note.id]
         if change_id is None:
             await self.notes.ask_about(note.id)
         else:
@@ -176,13 +178,13 @@ class Verifier:
             return set()
         return _read_verdicts(completion.text, possible)
 
-    async def _make(self, proposal: _Proposal) -> int | None:
+    async def _add_note(self, proposal: _Proposal) -> int | None:
         """Add a proposed note, and return the number of its change, or None if that isn't
         possible.
         """
         note = proposal.note
         scopes = frozenset((note.scope,))
-        made_id = await self._find_made(note)
+        made_id = await self._find_added_change(note)
         if made_id is not None:
             return made_id
         author = Author(**note.source_values, origin="typed", epoch=proposal.epoch)
@@ -194,7 +196,7 @@ class Verifier:
             return None
         return change.id
 
-    async def _find_made(self, note: PendingNote) -> int | None:
+    async def _find_added_change(self, note: PendingNote) -> int | None:
         """Return the number of the change with which an earlier process added the note, or None."""
         contents = {operation.content for operation in note.operations}
         changes = await self.notes.list_changes(frozenset((note.scope,)), MAX_CHANGES)

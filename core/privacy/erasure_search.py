@@ -328,11 +328,11 @@ def _add_copies(connection: Connection, erasure_list: ErasureList, matcher: Quot
             # Outgoing messages with files are always erased, because their files aren't searched.
             # The person can make such a file, an export, again.
             has_files = kind == "outbox" and '"files":[{' in texts[0]
-            if not (is_derived or has_files or _repeats(matcher, texts, can_match_words)):
+            if not (is_derived or has_files or _is_copy(matcher, texts, can_match_words)):
                 continue
             erasure_list.ids[kind].append(row_id)
             if kind == "note_changes":
-                notes = [text for text in texts if _repeats(matcher, [text], can_match_words)]
+                notes = [text for text in texts if _is_copy(matcher, [text], can_match_words)]
                 erasure_list.note_entries.update(notes)
                 if is_derived:
                     # The last text is the note after the change, or before it if it was removed.
@@ -343,7 +343,7 @@ def _add_copies(connection: Connection, erasure_list: ErasureList, matcher: Quot
                 )
 
 
-def _repeats(matcher: QuoteMatcher, texts: Sequence[str], can_match_words: bool) -> bool:
+def _is_copy(matcher: QuoteMatcher, texts: Sequence[str], can_match_words: bool) -> bool:
     """Return whether the texts repeat a passage or, with `can_match_words`, contain the words."""
     if can_match_words and matcher.has_words(*texts):
         return True

@@ -89,7 +89,7 @@ class HomeFiles:
         for path in sorted(self._home.rglob("*")):
             if path.is_relative_to(installed_programs):
                 continue
-            if _contains(path, encodings, has_words):
+            if _file_contains(path, encodings, has_words):
                 name = _public_path(path.relative_to(self._home))
                 names.append(name.removesuffix("-wal"))
         # Without duplicates, in the same order.
@@ -168,7 +168,9 @@ def _public_path(path: Path) -> str:
     return "/".join(path.parts[:3] if is_in_skill else path.parts)
 
 
-def _contains(path: Path, encodings: frozenset[bytes], has_words: Callable[[str], bool]) -> bool:
+def _file_contains(
+    path: Path, encodings: frozenset[bytes], has_words: Callable[[str], bool]
+) -> bool:
     """Return whether a file contains one of the encodings.
 
     An encoding also matches inside a longer word, because a database doesn't separate its texts.

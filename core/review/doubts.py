@@ -39,7 +39,7 @@ _VERB_FRAME = re.compile(r"^\(([^()*]+)\) ?\*$|\(([^()*]+)\)(?:\([^()*]*\)\??)*$
 _CLOCK_COLON = re.compile(r"(?<=\d):(?=\d)")
 
 
-def may_hold_wish(message: str, effect: Effect) -> bool:
+def may_contain_wish(message: str, effect: Effect) -> bool:
     """Return whether a message may contain the sender's own request for an effect.
 
     Signs against a request are hearsay, a withdrawal, a condition, "don't delete", a question that
@@ -57,7 +57,7 @@ def may_hold_wish(message: str, effect: Effect) -> bool:
         # A request to move a reminder also allows removing the old one.
         return True
     names = ("ends", "denial", "pauses") if effect is Effect.WEAKEN else ("ends", "denial")
-    return any(_has_end(plain, language, names) for language in languages)
+    return any(_mentions_end(plain, language, names) for language in languages)
 
 
 def speaks_against_wish(message: str, effect: Effect) -> bool:
@@ -90,7 +90,9 @@ def _is_in_other_language(message: str) -> bool:
     for language in LATIN:
         plain = marker(language, "denial").sub(" ", plain)
     is_known = any(marker(language, "ends").search(plain) for language in languages)
-    is_known = is_known or any(_verbs_to_end(language).search(plain) for language in languages)
+    is_known = is_known or any(
+        _removal_verb_pattern(language).search(plain) for language in languages
+    )
     return not is_known and not any(count_common_words(plain).values())
 
 
@@ -105,7 +107,7 @@ def _other_letters() -> re.Pattern[str]:
     return re.compile(f"[{language_data('wishes', 'core.review')['others']['letters']}]")
 
 
-def _has_end(plain: str, language: str, names: Sequence[str]) -> bool:
+def _mentions_end(plain: str, language: str, names: Sequence[str]) -> bool:
     """Return whether a text says that something ends, or has a word from the tables `names`.
 
     The text consists of plain words (`to_plain`).
@@ -113,12 +115,12 @@ def _has_end(plain: str, language: str, names: Sequence[str]) -> bool:
     if any(marker(language, name).search(plain) for name in names):
         return True
     text = plain.replace(" ", "") if language in UNSPACED_LANGUAGES else plain
-    return _verbs_to_end(language).search(text) is not None
+    return _removal_verb_pattern(language).search(text) is not None
 
 
 def _speaks_against(sentence: str, effect: Effect, languages: frozenset[str]) -> bool:
     plain = to_plain(mask_quotations(sentence))
-    if _is_unmeant(plain, languages):
+    if _is_hearsay_or_retracted(plain, languages):
         return True
     if is_question(sentence) and not has_marker(plain, "request", languages):
         return True
@@ -132,29 +134,31 @@ def _speaks_against(sentence: str, effect: Effect, languages: frozenset[str]) ->
     lead, colon, _ = _CLOCK_COLON.sub(" ", sentence).partition(":")
     if colon and not is_polite(to_plain(lead), languages) and not find_wishes([lead], effect):
         return True
-    return _depends(plain, languages) or any(_forbids(clause, languages) for clause in clauses)
+    return _is_conditional(plain, languages) or any(
+        _negates_removal(clause, languages) for clause in clauses
+    )
 
 
-def _is_unmeant(plain: str, languages: frozenset[str]) -> bool:
+def _is_hearsay_or_retracted(plain: str, languages: frozenset[str]) -> bool:
     """Return whether a sentence reports another person's request, or withdraws its own."""
     return any(has_marker(plain, name, languages) for name in ("hearsay", "retract"))
 
 
-def _depends(plain: str, languages: frozenset[str]) -> bool:
+def _is_conditional(plain: str, languages: frozenset[str]) -> bool:
     """Return whether a sentence requests something only under a condition, or not now."""
     return any(has_marker(plain, name, languages) for name in ("condition", "not_now"))
 
 
-def _forbids(clause: str, languages: frozenset[str]) -> bool:
+def _negates_removal(clause: str, languages: frozenset[str]) -> bool:
     """Return whether a clause negates a verb that requests a removal or a pause."""
     return any(
-        marker(language, "denial").search(clause) and _verbs_to_end(language).search(clause)
+        marker(language, "denial").search(clause) and _removal_verb_pattern(language).search(clause)
         for language in languages
     )
 
 
 @cache
-def _list_verbs_to_end(language: str) -> frozenset[str]:
+def _list_removal_verbs(language: str) -> frozenset[str]:
     """Return the verbs in frames such as "(delete|drop) *", which request a removal or a pause."""
     data = language_data("wishes", "core.review")[language]
     verbs: set[str] = set()
@@ -166,16 +170,16 @@ def _list_verbs_to_end(language: str) -> frozenset[str]:
 
 
 @cache
-def _verbs_to_end(language: str) -> re.Pattern[str]:
-    """Return a pattern that matches the verbs of `_list_verbs_to_end`."""
-    joined = "|".join(sorted(map(re.escape, _list_verbs_to_end(language)), key=len, reverse=True))
+def _removal_verb_pattern(language: str) -> re.Pattern[str]:
+    """Return a pattern that matches the verbs of `_list_removal_verbs`."""
+    joined = "|".join(sorted(map(re.escape, _list_removal_verbs(language)), key=len, reverse=True))
     if language == "tr":
         return re.compile(rf"(?<!\w)(?:{joined})")
     is_spaced = language not in UNSPACED_LANGUAGES and language != "ko"
     return re.compile(rf"(?<!\w)(?:{joined})(?!\w)" if is_spaced else f"(?:{joined})")
 
 
-def is_against(message: str, names: Callable[[str], bool], known: str) -> bool:
+def speaks_against_change(message: str, names: Callable[[str], bool], known: str) -> bool:
     """Return whether a message wants to keep an item, or is about a text ("her line about the
     swim").
 
@@ -187,18 +191,18 @@ def is_against(message: str, names: Callable[[str], bool], known: str) -> bool:
     has_verb = False
     for sentence in SENTENCE_END.split(message):
         for clause, _ in split_clauses(mask_quotations(sentence), languages):
-            verb_count = max(count_verbs_to_end(clause, known, code) for code in languages)
-            if verb_count > 1 or _has_other(clause, "texts", known, languages):
+            verb_count = max(count_removal_verbs(clause, known, code) for code in languages)
+            if verb_count > 1 or _has_unknown_marker(clause, "texts", known, languages):
                 return True
             is_left_out = has_verb and _begins_with_denial(clause, languages)
-            is_kept = is_left_out or _has_other(clause, "keeps", known, languages)
+            is_kept = is_left_out or _has_unknown_marker(clause, "keeps", known, languages)
             if is_kept and names(clause):
                 return True
             has_verb = has_verb or verb_count > 0
     return False
 
 
-def _has_other(clause: str, name: str, known: str, languages: Iterable[str]) -> bool:
+def _has_unknown_marker(clause: str, name: str, known: str, languages: Iterable[str]) -> bool:
     """Return whether a clause has a word from a table that isn't in the text `known`."""
     known_words = to_plain(known)
     return any(
@@ -212,16 +216,16 @@ def _begins_with_denial(clause: str, languages: Iterable[str]) -> bool:
     return any(marker(language, "denial").match(clause) for language in languages)
 
 
-def count_verbs_to_end(clause: str, known: str, language: str) -> int:
+def count_removal_verbs(clause: str, known: str, language: str) -> int:
     """Return how many verbs in a clause request a removal or a pause.
 
     Words that are also in the text `known` aren't counted.
     """
     known_words = to_plain(known)
-    matches = [match[0] for match in _verbs_to_end(language).finditer(clause)]
+    matches = [match[0] for match in _removal_verb_pattern(language).finditer(clause)]
     if language in UNSPACED_LANGUAGES or language in ("ko", "tr"):
         return len({verb for verb in matches if verb not in known_words})
-    terms = _terms_to_end(language)
+    terms = _removal_verb_stems(language)
     return sum(
         not terms.isdisjoint(word_terms(word))
         for word in clause.split()
@@ -230,7 +234,7 @@ def count_verbs_to_end(clause: str, known: str, language: str) -> int:
 
 
 @cache
-def _terms_to_end(language: str) -> frozenset[str]:
+def _removal_verb_stems(language: str) -> frozenset[str]:
     """Return the stems of the verbs that request a removal or a pause."""
-    verbs = _list_verbs_to_end(language)
+    verbs = _list_removal_verbs(language)
     return frozenset(term for verb in verbs if " " not in verb for term in word_terms(verb))

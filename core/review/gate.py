@@ -128,12 +128,12 @@ class Gate:
         context: ToolContext,
     ) -> str:
         """Return a clause that says why a call with this effect has to wait, or ""."""
-        arguments, action_argument = _open_call(tool, arguments)
+        arguments, action_argument = _get_inner_call(tool, arguments)
         texts = _list_texts(arguments, action_argument)
         if effect is Effect.SEND and tool.is_lookup:
             return await self._explain_lookup(tool, arguments, transcript, context)
         if effect in (*_CONTENT_EFFECTS, Effect.SEND) and not tool.can_hold:
-            texts += _list_odd_texts(arguments, action_argument)
+            texts += _list_numbers_and_keys(arguments, action_argument)
             missing = await self._explain_content(texts, transcript, context)
             if missing:
                 return missing
@@ -146,7 +146,7 @@ class Gate:
             return ""
         known = [*texts, tool.name.replace("_", " ")]
         if effect is Effect.SEND and not _is_typed_to_send(texts, subjects, transcript):
-            return _word_not_wished(transcript)
+            return _word_unrequested(transcript)
         reason = _explain_untyped(effect, texts, subjects, transcript, known)
         if reason and await self._is_wished(tool, effect, arguments, subjects, transcript, context):
             return ""
@@ -201,7 +201,7 @@ class Gate:
         return word_clause("waits_not_typed")
 
 
-def _open_call(tool: Tool, arguments: Json) -> tuple[Json, str]:
+def _get_inner_call(tool: Tool, arguments: Json) -> tuple[Json, str]:
     """Return the arguments that a call passes on, and the name of the one with the action, or "".
 
     A tool that stands for several tools passes on the arguments of the inner tool.
@@ -235,7 +235,7 @@ def _list_doubtful_effects(
     return _ENDING_EFFECTS.intersection(effects)
 
 
-def _word_not_wished(transcript: Transcript) -> str:
+def _word_unrequested(transcript: Transcript) -> str:
     """Return the clause for a call that the person didn't request."""
     if not transcript.foreign:
         return word_clause("waits_nobody_asked")
@@ -254,7 +254,7 @@ def _explain_untyped(
     `known` are texts whose words a message may contain if the call has no subject or sends
     something.
     """
-    not_wished = _word_not_wished(transcript)
+    not_wished = _word_unrequested(transcript)
     if not transcript.messages:
         return not_wished
     if effect is Effect.SEND:
@@ -407,7 +407,7 @@ def _list_texts(value: object, action_argument: str) -> list[str]:
     return texts
 
 
-def _list_odd_texts(value: object, action_argument: str, depth: int = 0) -> list[str]:
+def _list_numbers_and_keys(value: object, action_argument: str, depth: int = 0) -> list[str]:
     """Return, as texts, the numbers in the arguments and the keys of nested mappings.
 
     The names of the arguments themselves come from the tool, so they are left out.
@@ -419,10 +419,10 @@ def _list_odd_texts(value: object, action_argument: str, depth: int = 0) -> list
         for name, child in value.items():
             if name != action_argument or depth > 0:
                 texts += [str(name)] if depth > 0 else []
-                texts += _list_odd_texts(child, action_argument, depth + 1)
+                texts += _list_numbers_and_keys(child, action_argument, depth + 1)
     elif isinstance(value, (list, tuple)):
         for child in value:
-            texts += _list_odd_texts(child, action_argument, depth + 1)
+            texts += _list_numbers_and_keys(child, action_argument, depth + 1)
     return texts
 
 

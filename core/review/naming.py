@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from core.dates.periods_in_text import month_number
-from core.review.doubts import is_against
+from core.review.doubts import speaks_against_change
 from core.review.negation import to_plain_pattern
 from core.review.phrases import (
     UNSPACED_LANGUAGES,
@@ -179,7 +179,7 @@ def is_kept_or_in_text(message: str, subject: Subject) -> bool:
     def names(clause: str) -> bool:
         return _compare(_PART.findall(clause), subject.text)[0] > 0
 
-    return is_against(message, names, f"{subject.text} {subject.label}")
+    return speaks_against_change(message, names, f"{subject.text} {subject.label}")
 
 
 def mentions_subject(message: str, subject: Subject) -> bool:

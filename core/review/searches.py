@@ -57,25 +57,25 @@ def _drop_secrets(text: str) -> str:
     If no clause may state a secret, the whole text is returned unchanged.
     """
     languages = find_languages(text)
-    kept: list[str] = []
+    safe_clauses: list[str] = []
     has_secret = is_announced = False
     for sentence in filter(None, _SENTENCE_END.split(text)):
         clauses = [clause for clause, _ in split_clauses(sentence, languages)]
         is_question = sentence.rstrip().endswith(("?", "\uff1f")) and len(clauses) == 1
         is_key = find_suspicion(sentence) is not None
         for clause in clauses:
-            names_secret = _has(clause, "secrets", languages)
+            names_secret = _has_pattern(clause, "secrets", languages)
             is_value = is_announced and len(clause.split()) <= _MAX_SECRET_WORDS
-            asks = _has(clause, "lookups", languages) or (is_question and not is_value)
+            asks = _has_pattern(clause, "lookups", languages) or (is_question and not is_value)
             if asks or not (names_secret or is_value or is_key):
-                kept.append(clause)
+                safe_clauses.append(clause)
             else:
                 has_secret = True
             is_announced = names_secret
-    return "\n".join(kept) if has_secret else text
+    return "\n".join(safe_clauses) if has_secret else text
 
 
-def _has(clause: str, name: str, languages: Iterable[str]) -> bool:
+def _has_pattern(clause: str, name: str, languages: Iterable[str]) -> bool:
     return any(_pattern(language, name).search(clause) for language in languages)
 
 

@@ -188,7 +188,7 @@ def read_transcript(
         foreign.insert(0, ForeignText(_PROMPT_SOURCE, session.prompt.text))
     texts = [item.text for item in foreign if item.source != _PROMPT_SOURCE]
     texts += earlier_foreign
-    current = _list_current(rows)
+    current = _list_answered_messages(rows)
     # A scheduled question was typed or approved when it was set.
     is_scheduled = session.address.platform == "cron"
     typed: list[str] = []
@@ -196,7 +196,7 @@ def read_transcript(
     all_typed: list[str] = []
     previous = ""
     for index, row in enumerate(rows):
-        part = _typed_by(row, asker)
+        part = _get_typed_text(row, asker)
         if part and not is_scheduled and repeats(part, texts):
             foreign.append(ForeignText(Sentence("source_repetition"), part))
         elif part:
@@ -204,7 +204,7 @@ def read_transcript(
             if any(row is each for each in current):
                 typed.append(part)
                 # A "yes" adopts the question that it answers.
-                questions.append(_adopted_question(part, row, rows[:index], asker))
+                questions.append(_find_confirmed_question(part, row, rows[:index], asker))
             else:
                 previous = part
     return Transcript(
@@ -216,11 +216,11 @@ def read_transcript(
         search_results=_list_results(rows, "web_search"),
         page_results=_list_results(rows, "web_fetch"),
         is_spoken=any(row.origin == "spoken" for row in current),
-        has_long=not is_scheduled and _has_long(rows),
+        has_long=not is_scheduled and _has_long_message(rows),
     )
 
 
-def _has_long(rows: Sequence[Message]) -> bool:
+def _has_long_message(rows: Sequence[Message]) -> bool:
     """Return whether a person's message is more than one short line."""
     texts = [row.text for row in rows if row.role == "user" and row.kind == "chat" and row.text]
     return not all(map(is_single_line, texts))
@@ -240,7 +240,9 @@ def _list_results(rows: Sequence[Message], tool_name: str) -> tuple[str, ...]:
     )
 
 
-def _adopted_question(part: str, reply: Message, earlier: Sequence[Message], asker: Sender) -> str:
+def _find_confirmed_question(
+    part: str, reply: Message, earlier: Sequence[Message], asker: Sender
+) -> str:
     """Return the question that a typed "yes" in the message `reply` answers, or "".
 
     A question that repeats another member's words isn't the assistant's own, so it doesn't count.
@@ -311,7 +313,12 @@ def _read_question(answer: str, earlier: Sequence[Message]) -> str:
     questions = list_questions(answer)
     if len(questions) != 1 or not ends_with_question(answer):
         return ""
-    texts = [item.text for row in earlier if row.role != "assistant" for item in _foreign_of(row)]
+    texts = [
+        item.text
+        for row in earlier
+        if row.role != "assistant"
+        for item in _list_own_foreign_texts(row)
+    ]
     if texts and questions[0].strip() != answer.strip():
         return ""
     is_foreign = shares_words(questions[0], "\n".join(texts), MIN_REPEATED_SHARE)
@@ -346,7 +353,7 @@ def ends_with_question(text: str) -> bool:
     return text.rstrip(" *_”\"')]").endswith(("?", "\uff1f"))
 
 
-def _foreign_of(row: Message) -> list[ForeignText]:
+def _list_own_foreign_texts(row: Message) -> list[ForeignText]:
     """Return the foreign texts in a person's message or in a tool's result."""
     if row.role == "tool":
         return _list_result(row, is_group=False)
@@ -386,14 +393,14 @@ def mark_repeats(rows: Sequence[Message], earlier_foreign: Sequence[str]) -> lis
     return marked
 
 
-def _typed_by(row: Message, asker: Sender) -> str:
+def _get_typed_text(row: Message, asker: Sender) -> str:
     """Return the text that the asker typed in a message, or ""."""
     if row.sender is None or row.sender.id != asker.id:
         return ""
     return typed_text(row, with_speech=True)
 
 
-def _list_current(rows: Sequence[Message]) -> list[Message]:
+def _list_answered_messages(rows: Sequence[Message]) -> list[Message]:
     """Return the messages that are being answered: the last messages of people.
 
     Tool calls may be between them, after a restart or if a message arrives during the answer.

@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from core.errors import ModelError
 from core.models.wrappers import ask_model, take_call
 from core.ports import Model
-from core.review.doubts import may_hold_wish
+from core.review.doubts import may_contain_wish
 from core.review.naming import is_kept_or_in_text, mentions_subject
 from core.review.repetition import shares_words
 from core.review.transcript import Transcript
@@ -80,18 +80,7 @@ class WishJudge:
             if not context.budget.has_calls_left():
                 return False
             take_call(context.budget)
-        call = {
-            "tool": wished.tool,
-            "effect": wished.effect.value,
-            "arguments": {
-                **_list_typed_arguments(wished.arguments, transcript),
-                **wished.compared,
-            },
-            "things": [f"{subject.label}: {subject.text}" for subject in wished.subjects],
-            "other things": [other for subject in wished.subjects for other in subject.others][
-                :MAX_OTHERS
-            ],
-        }
+        call = _describe_call(wished, transcript)
         lines = [json.dumps({"typed": text}, ensure_ascii=False) for text in transcript.messages]
         try:
             async with asyncio.timeout(TIMEOUT_S):
@@ -114,6 +103,20 @@ class WishJudge:
         return _read_verdict(completion.text)
 
 
+def _describe_call(wished: WishedCall, transcript: Transcript) -> dict[str, object]:
+    """Return the call as the helper model gets it."""
+    others: list[str] = []
+    for subject in wished.subjects:
+        others += subject.others
+    return {
+        "tool": wished.tool,
+        "effect": wished.effect.value,
+        "arguments": {**_list_typed_arguments(wished.arguments, transcript), **wished.compared},
+        "things": [f"{subject.label}: {subject.text}" for subject in wished.subjects],
+        "other things": others[:MAX_OTHERS],
+    }
+
+
 def may_be_wished(effect: Effect, subjects: Sequence[Subject], messages: Sequence[str]) -> bool:
     """Return whether the rules allow asking the helper model about a call.
 
@@ -122,7 +125,9 @@ def may_be_wished(effect: Effect, subjects: Sequence[Subject], messages: Sequenc
     """
     if effect not in JUDGED_EFFECTS or (not subjects and effect not in _FREE_OF_SUBJECTS):
         return False
-    if any(len(text) > MAX_MESSAGE_CHARS or not may_hold_wish(text, effect) for text in messages):
+    if any(
+        len(text) > MAX_MESSAGE_CHARS or not may_contain_wish(text, effect) for text in messages
+    ):
         return False
     if effect in (Effect.REMOVE, Effect.WEAKEN) and _may_be_kept(subjects, messages):
         return False

@@ -140,9 +140,11 @@ def _match_table(plain: str, table: str, language: str, *, is_offer: bool) -> It
     Polite words before and after the frame are allowed.
     """
     text = plain.replace(" ", "") if language in UNSPACED_LANGUAGES else plain
-    bodies = _list_bodies(text, language, _lead_pattern(language, table == "plan", is_offer))
+    bodies = _list_without_polite_words(
+        text, language, _lead_pattern(language, table == "plan", is_offer)
+    )
     objects: dict[str, None] = {}
-    for frame in _frames(language, table):
+    for frame in _compile_frames(language, table):
         for body in bodies:
             match = frame.fullmatch(body)
             if match is not None:
@@ -155,18 +157,22 @@ def _match_table(plain: str, table: str, language: str, *, is_offer: bool) -> It
     ]
 
 
-def _list_bodies(text: str, language: str, leads: re.Pattern[str]) -> list[str]:
+def _list_without_polite_words(text: str, language: str, leads: re.Pattern[str]) -> list[str]:
     """Return each version of a text with some of the polite words at its ends cut off.
 
     The versions with the most words cut off at the start come first.
     """
     starts = [0]
-    while len(starts) <= MAX_LEADS and (lead := leads.match(text, starts[-1])):
+    lead = leads.match(text)
+    while lead is not None and len(starts) <= MAX_LEADS:
         starts.append(lead.end())
+        lead = leads.match(text, lead.end())
     tails = _tail_pattern(language)
     ends = [len(text)]
-    while len(ends) <= MAX_TAILS and (tail := tails.search(text, 0, ends[-1])):
+    tail = tails.search(text)
+    while tail is not None and len(ends) <= MAX_TAILS:
         ends.append(tail.start())
+        tail = tails.search(text, 0, tail.start())
     return [text[start:end] for start in reversed(starts) for end in ends if start < end]
 
 
@@ -185,7 +191,7 @@ def _tail_pattern(language: str) -> re.Pattern[str]:
 
 
 @cache
-def _frames(language: str, table: str) -> tuple[re.Pattern[str], ...]:
+def _compile_frames(language: str, table: str) -> tuple[re.Pattern[str], ...]:
     """Return the patterns for the frames in a table."""
     patterns = []
     for frame in language_data("wishes", "core.review")[language][table]:

@@ -225,8 +225,8 @@ class Skills:
 
         changes = await self._change_files(skill, plan_changes, author)
         key = "skill_removed" if operation.action == "delete" else "skill_kept"
-        done = Sentence(key, {"name": skill.name, "change": str(changes[0].id)})
-        return Report((done,) if notice is None else (notice, done))
+        outcome = Sentence(key, {"name": skill.name, "change": str(changes[0].id)})
+        return Report((outcome,) if notice is None else (notice, outcome))
 
     async def _find_target(
         self, home: Scope, scopes: frozenset[Scope], operation: Operation

@@ -88,12 +88,14 @@ def _repeats(instruction: str, typed: str) -> bool:
     for first in range(len(clauses)):
         for last in range(first, min(first + MAX_CLAUSES, len(clauses))):
             used = clauses[first : last + 1]
-            if _is_whole(terms, used) and _denials(instruction) == _denials(" ".join(used)):
+            if _covers_clauses(terms, used) and _count_negations(instruction) == _count_negations(
+                " ".join(used)
+            ):
                 return True
     return False
 
 
-def _is_whole(terms: set[str], clauses: Sequence[str]) -> bool:
+def _covers_clauses(terms: set[str], clauses: Sequence[str]) -> bool:
     """Return whether all terms occur in the clauses, and most of each clause is among the terms."""
     parts = [{*word_terms(clause)} for clause in clauses]
     return terms <= set().union(*parts) and all(
@@ -101,11 +103,11 @@ def _is_whole(terms: set[str], clauses: Sequence[str]) -> bool:
     )
 
 
-def _denials(text: str) -> int:
+def _count_negations(text: str) -> int:
     return len(evidence_pattern("denial").findall(text))
 
 
-def adds_only(text: str, old_text: str) -> bool:
+def keeps_all_lines(text: str, old_text: str) -> bool:
     """Return whether a text keeps all lines of the text that it replaces."""
     lines = set(_list_lines(text))
     return all(line in lines for line in _list_lines(old_text))

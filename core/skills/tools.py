@@ -104,7 +104,7 @@ class SkillTools:
         skills, problems = await self.skills.list_skills(context.scopes, arguments.words)
         lines = [render_skill(skill) for skill in skills]
         lines += [f"({problem})" for problem in problems]
-        return _excerpt("\n".join(lines) or "There are no such skills.", arguments.line)
+        return _cut_from_line("\n".join(lines) or "There are no such skills.", arguments.line)
 
     async def _run_view(self, arguments: _View, context: ToolContext) -> str:
         """Return the text of a rule or of a file of a skill, starting at the given line.
@@ -114,7 +114,7 @@ class SkillTools:
         if self.read_rule is not None:
             rule = await self.read_rule(arguments.name, context)
             if rule is not None:
-                return _excerpt(rule, arguments.line)
+                return _cut_from_line(rule, arguments.line)
         skill = await self.skills.find(arguments.name, context.scopes)
         if skill.is_disabled:
             raise ToolError(
@@ -123,14 +123,14 @@ class SkillTools:
         if arguments.path in ("", SKILL_FILE):
             return await self.show_skill(skill, context, arguments.line)
         text = await self.skills.read_text(skill, arguments.path)
-        return _excerpt(clean_text(text), arguments.line)
+        return _cut_from_line(clean_text(text), arguments.line)
 
     async def show_skill(self, skill: Skill, context: ToolContext, line: int = 1) -> str:
         """Return SKILL.md starting at a line, and the list of the skill's other files.
 
         This counts as a use of the skill, except in incognito sessions.
         """
-        text = _excerpt(clean_text(await self.skills.read_text(skill)), line).rstrip()
+        text = _cut_from_line(clean_text(await self.skills.read_text(skill)), line).rstrip()
         if not context.session.is_incognito:
             await self.skills.notes.update_skill(
                 skill.scope, skill.name, context.epoch, used_at=context.now
@@ -208,7 +208,7 @@ class SkillTools:
         old_text = await self._load_old_text(operation, context)
         # Imported here because few conversations write skills.
         from core.facts.evidence import EvidenceSearch
-        from core.skills.support import SkillSupport, adds_only
+        from core.skills.support import SkillSupport, keeps_all_lines
 
         evidence = await EvidenceSearch(self.conversations).load_session(
             context.session, context.scopes
@@ -220,7 +220,7 @@ class SkillTools:
 
         if not await asyncio.to_thread(is_supported):
             return hold_reason or source
-        return None if adds_only(operation.content, old_text) else hold_reason
+        return None if keeps_all_lines(operation.content, old_text) else hold_reason
 
     async def _load_old_text(self, operation: Operation, context: ToolContext) -> str:
         """Return the text that an operation replaces, or "" if it creates a skill or a file."""
@@ -230,15 +230,15 @@ class SkillTools:
         return operation.old_text if operation.action == "patch" else ""
 
 
-def _excerpt(text: str, line: int) -> str:
+def _cut_from_line(text: str, line: int) -> str:
     """Return a text starting at a line.
 
     If more than `SHOWN_CHARS` characters remain, the text is cut, and a note at the end says so.
     """
-    rest = "".join(text.splitlines(keepends=True)[line - 1 :])
-    if len(rest) <= SHOWN_CHARS:
-        return rest
-    excerpt = rest[:SHOWN_CHARS]
+    remaining_text = "".join(text.splitlines(keepends=True)[line - 1 :])
+    if len(remaining_text) <= SHOWN_CHARS:
+        return remaining_text
+    excerpt = remaining_text[:SHOWN_CHARS]
     # The last line is probably cut, so it's left out unless it's the only one.
     excerpt = excerpt.rpartition("\n")[0] or excerpt
     next_line = line + excerpt.count("\n") + 1

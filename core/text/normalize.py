@@ -238,14 +238,14 @@ def _split_for_normalization(text: str) -> Iterator[str]:
     start = 0
     while len(text) - start > NORMALIZED_PIECE_CHARS:
         end = start + NORMALIZED_PIECE_CHARS
-        while end < len(text) and not _begins_anew(text[end]):
+        while end < len(text) and not _never_combines(text[end]):
             end += 1
         yield text[start:end]
         start = end
     yield text[start:]
 
 
-def _begins_anew(character: str) -> bool:
+def _never_combines(character: str) -> bool:
     """Return whether normalization never combines a character with the one before.
 
     Only marks, and the vowels and final consonants of Hangul, are combined.

@@ -70,13 +70,15 @@ def _asks_about(text: str, last: str) -> bool:
     line = _fold_apostrophes(last.strip())
     if not line or "\n" in line or _count_words(line) > _MAX_LABELLED_WORDS:
         return False
-    return _matches("abouts", line) and not _matches("alone", _fold_apostrophes(text))
+    return _matches_paste_pattern("abouts", line) and not _matches_paste_pattern(
+        "alone", _fold_apostrophes(text)
+    )
 
 
 def _speaks_for_sender(text: str) -> bool:
     """Return whether a folded text refers to its sender ("I", "my") or asks for something."""
     tables = ("first_person", "speaking", "requests", "asking", "greetings")
-    return any(_matches(table, text) for table in tables)
+    return any(_matches_paste_pattern(table, text) for table in tables)
 
 
 def _limit_search(text: str) -> tuple[str, int]:
@@ -105,7 +107,9 @@ def _find_end_of_lead(text: str, end: int) -> int:
     for number, colon in enumerate(_COLON.finditer(text)):
         line = _read_line_end(text, colon.start())
         sentence = _SENTENCE.split(_fold_apostrophes(line))[-1]
-        if _matches("leads", sentence) and not _matches("requests", sentence):
+        if _matches_paste_pattern("leads", sentence) and not _matches_paste_pattern(
+            "requests", sentence
+        ):
             return colon.end()
         if number == _MAX_SEARCHED_COLONS:
             return 0
@@ -137,15 +141,17 @@ def _is_pasted_below(above: str, below: str) -> bool:
     """Return whether the text below a line looks pasted rather than typed together with
     the line.
     """
-    if re.match(r"https?://|[\"“„«「『]", below) or _matches("openings", below, is_start=True):
+    if re.match(r"https?://|[\"“„«「『]", below) or _matches_paste_pattern(
+        "openings", below, is_start=True
+    ):
         return True
-    if _matches("requests", above):
+    if _matches_paste_pattern("requests", above):
         return False
-    has_lead = above.endswith((":", "\uff1a")) and _matches("leads", above)
-    if has_lead or _matches("abouts", above):
+    has_lead = above.endswith((":", "\uff1a")) and _matches_paste_pattern("leads", above)
+    if has_lead or _matches_paste_pattern("abouts", above):
         return True
     is_question = above.endswith(("?", "\uff1f", "\u5417", "\u5462")) or _OR_NOT.search(above)
-    return bool(is_question) and not _matches("first_person", below)
+    return bool(is_question) and not _matches_paste_pattern("first_person", below)
 
 
 def find_doubt(text: str, sender_name: str = "") -> int:
@@ -175,7 +181,7 @@ def find_doubt(text: str, sender_name: str = "") -> int:
     if is_task or not _is_own_message(lines):
         return lines[0].end
     for above, line in pairwise(lines):
-        if _matches("addressed", line.text):
+        if _matches_paste_pattern("addressed", line.text):
             return above.end
     return len(text)
 
@@ -199,7 +205,9 @@ def shows_author(text: str, sender_name: str = "") -> bool:
     if signature is None or _count_words(text[: -len(signature[0])]) < _MIN_SIGNED_WORDS:
         return False
     name = signature["name"] or ""
-    return not _is_sender(name, sender_name) and not _matches("greetings", name.casefold())
+    return not _is_sender(name, sender_name) and not _matches_paste_pattern(
+        "greetings", name.casefold()
+    )
 
 
 def _is_edited_prose(text: str) -> bool:
@@ -213,7 +221,7 @@ def _is_edited_prose(text: str) -> bool:
         return False
     words = _count_words(text)
     if any(map(is_unspaced, text)) or words < _MIN_PROSE_WORDS:
-        return words >= _MIN_ADDRESSED_WORDS and _matches("addressed", folded)
+        return words >= _MIN_ADDRESSED_WORDS and _matches_paste_pattern("addressed", folded)
     return True
 
 
@@ -243,27 +251,31 @@ def _is_own_label(label: str, sender_name: str) -> bool:
     """
     folded = _fold_apostrophes(label)
     tables = ("requests", "asking", "lists", "labels")
-    return _is_sender(label, sender_name) or any(_matches(table, folded) for table in tables)
+    return _is_sender(label, sender_name) or any(
+        _matches_paste_pattern(table, folded) for table in tables
+    )
 
 
-def _is_log_entry(minutes: str, rest: str) -> bool:
+def _is_log_entry(minutes: str, text_after: str) -> bool:
     """Return whether a text after a name and a time is a message rather than an appointment.
 
     Appointments are at full five minutes, and are rarely followed by a sentence.
     """
-    folded = _fold_apostrophes(rest)
-    if _count_words(rest) < _MIN_SIGNED_WORDS or _matches("requests", folded):
+    folded = _fold_apostrophes(text_after)
+    if _count_words(text_after) < _MIN_SIGNED_WORDS or _matches_paste_pattern("requests", folded):
         return False
-    begins_sentence = rest[:2].istitle() and rest[1:2].isalpha()
-    return int(minutes) % 5 != 0 or (begins_sentence and _count_words(rest) > _MAX_LABELLED_WORDS)
+    begins_sentence = text_after[:2].istitle() and text_after[1:2].isalpha()
+    return int(minutes) % 5 != 0 or (
+        begins_sentence and _count_words(text_after) > _MAX_LABELLED_WORDS
+    )
 
 
-def _is_author(label: str, rest: str, sender_name: str) -> bool:
+def _is_author(label: str, text_after: str, sender_name: str) -> bool:
     """Return whether a word before a colon seems to name the author of the text after it."""
     if _is_own_label(label, sender_name):
         return False
-    words = _count_words(rest)
-    return words > _MAX_LABELLED_WORDS or (words >= _MIN_SIGNED_WORDS and rest[:1].isupper())
+    words = _count_words(text_after)
+    return words > _MAX_LABELLED_WORDS or (words >= _MIN_SIGNED_WORDS and text_after[:1].isupper())
 
 
 def _is_sender(name: str, sender_name: str) -> bool:
@@ -282,16 +294,20 @@ def _introduces(before: str, after: str, sign: str) -> bool:
     """Return whether the words before a colon or a dash introduce another person's text."""
     words = _SENTENCE.split(_fold_apostrophes(before))[-1]
     if sign in ":\uff1a":
-        return _points_at(words)
+        return _refers_to_text_below(words)
     is_heading = "'" not in words and _count_words(before) <= _MAX_SOURCE_WORDS
-    is_source = _matches("leads", words) and not _matches("requests", words)
-    is_own = _matches("first_person", words)
+    is_source = _matches_paste_pattern("leads", words) and not _matches_paste_pattern(
+        "requests", words
+    )
+    is_own = _matches_paste_pattern("first_person", words)
     return is_heading and is_source and not is_own and _count_words(after) > _MAX_LABELLED_WORDS
 
 
-def _points_at(above: str) -> bool:
+def _refers_to_text_below(above: str) -> bool:
     """Return whether a line refers to the text after it, or asks to work on that text."""
-    return _matches("pointers", above) and not _matches("requests", above)
+    return _matches_paste_pattern("pointers", above) and not _matches_paste_pattern(
+        "requests", above
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,8 +320,10 @@ class _Line:
     @property
     def is_own(self) -> bool:
         """Whether the sender refers to themselves in the line."""
-        is_speaker = _matches("first_person", self.text) or _matches("speaking", self.text)
-        return is_speaker or _matches("elliptic", self.text, is_start=True)
+        is_speaker = _matches_paste_pattern("first_person", self.text) or _matches_paste_pattern(
+            "speaking", self.text
+        )
+        return is_speaker or _matches_paste_pattern("elliptic", self.text, is_start=True)
 
     @property
     def is_sentence(self) -> bool:
@@ -322,11 +340,12 @@ def has_style_of(text: str, samples: Sequence[str]) -> bool:
         return False
     lines = _split_lines(text)
     sample_lines = [line for sample in samples for line in _split_lines(sample)]
-    longest = max((_width(line) for line in sample_lines), default=0)
-    if any(_width(line) > longest for line in lines):
+    longest = max((_measure_width(line) for line in sample_lines), default=0)
+    if any(_measure_width(line) > longest for line in lines):
         return False
     for trait in (lambda line: line[0].isupper(), _ends_sentence):
-        share, sample_share = _share(lines, trait), _share(sample_lines, trait)
+        share = _share_with_trait(lines, trait)
+        sample_share = _share_with_trait(sample_lines, trait)
         if abs(share - sample_share) > MAX_STYLE_DIFFERENCE:
             return False
     return True
@@ -336,7 +355,7 @@ def _split_lines(text: str) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
-def _share(lines: Sequence[str], trait: Callable[[str], bool]) -> float:
+def _share_with_trait(lines: Sequence[str], trait: Callable[[str], bool]) -> float:
     """Return the share of lines for which `trait` is true."""
     return sum(map(trait, lines)) / max(1, len(lines))
 
@@ -358,13 +377,13 @@ def _list_lines(text: str) -> list[_Line]:
 def _is_own_message(lines: Sequence[_Line]) -> bool:
     """Return whether the sender seems to have typed all lines of a message."""
     head, *below = lines
-    if all(_matches("greetings", line.text) for line in below):
+    if all(_matches_paste_pattern("greetings", line.text) for line in below):
         return True
-    if _matches("greetings", head.text):
-        if any(line.is_own or _matches("asking", line.text) for line in below):
+    if _matches_paste_pattern("greetings", head.text):
+        if any(line.is_own or _matches_paste_pattern("asking", line.text) for line in below):
             return True
         return len(below) > 1 and not any(line.is_sentence for line in below)
-    if head.is_own or _matches("asking", head.text):
+    if head.is_own or _matches_paste_pattern("asking", head.text):
         return _is_continued(head, below)
     if head.is_sentence:
         is_own_below = any(line.is_own for line in below)
@@ -376,7 +395,7 @@ def _is_task(head: _Line) -> bool:
     """Return whether a short line asks to work on the text below it, such as "shorten"."""
     if head.is_own or head.is_sentence or head.text.endswith("\u4e86"):
         return False
-    return _count_words(head.text) <= _MAX_HEADING_WORDS and _points_at(head.text)
+    return _count_words(head.text) <= _MAX_HEADING_WORDS and _refers_to_text_below(head.text)
 
 
 def _is_continued(head: _Line, below: Sequence[_Line]) -> bool:
@@ -384,15 +403,15 @@ def _is_continued(head: _Line, below: Sequence[_Line]) -> bool:
 
     A single line below words that refer to it, or below very few words, may be pasted.
     """
-    if _points_at(head.text):
+    if _refers_to_text_below(head.text):
         return False
     line = below[0]
-    if len(below) > 1 or _continues(line) or _matches("greetings", line.text):
+    if len(below) > 1 or _continues(line) or _matches_paste_pattern("greetings", line.text):
         return True
     if head.is_sentence or line.is_sentence:
         return line.is_own and head.is_sentence
-    if _matches("requests", head.text):
-        return line.is_own or _width(line.text) <= MAX_NOTE_CHARS
+    if _matches_paste_pattern("requests", head.text):
+        return line.is_own or _measure_width(line.text) <= MAX_NOTE_CHARS
     if _count_words(head.text) <= _MAX_HEADING_WORDS and _count_words(line.text) > 5:
         return False
     return line.is_own or _is_list([line])
@@ -400,7 +419,7 @@ def _is_continued(head: _Line, below: Sequence[_Line]) -> bool:
 
 def _are_own_notes(head: _Line, below: Sequence[_Line]) -> bool:
     """Return whether the lines below a heading look like the sender's own notes or list."""
-    if len(below) < 2 or any(_width(line.text) > MAX_NOTE_CHARS for line in below):
+    if len(below) < 2 or any(_measure_width(line.text) > MAX_NOTE_CHARS for line in below):
         return False
     if 2 * sum(line.is_sentence for line in below) > len(below):
         return False
@@ -409,23 +428,24 @@ def _are_own_notes(head: _Line, below: Sequence[_Line]) -> bool:
     return (
         len(below) > 1
         and _is_list(below)
-        and (is_unspaced(head.text[-1]) or _matches("lists", head.text))
+        and (is_unspaced(head.text[-1]) or _matches_paste_pattern("lists", head.text))
     )
 
 
 def _continues(line: _Line) -> bool:
     """Return whether a line continues the one above it, such as "He thinks so, too"."""
-    return _matches("continuations", line.text, is_start=True)
+    return _matches_paste_pattern("continuations", line.text, is_start=True)
 
 
 def _is_list(lines: Sequence[_Line]) -> bool:
     """Return whether the lines are short items that don't state rules."""
     return not any(
-        _width(line.text) > MAX_ITEM_CHARS or _matches("rules", line.text) for line in lines
+        _measure_width(line.text) > MAX_ITEM_CHARS or _matches_paste_pattern("rules", line.text)
+        for line in lines
     )
 
 
-def _width(text: str) -> int:
+def _measure_width(text: str) -> int:
     """Return the number of characters. Characters of scripts without spaces count twice."""
     return len(text) + sum(character >= "\u2e80" for character in text)
 
@@ -487,7 +507,7 @@ def _fold_apostrophes(text: str) -> str:
     return text.casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
 
 
-def _matches(table: str, text: str, *, is_start: bool = False) -> bool:
+def _matches_paste_pattern(table: str, text: str, *, is_start: bool = False) -> bool:
     """Return whether a text in lower case contains a pattern of pastes.toml.
 
     With `is_start`, the text must begin with the pattern.

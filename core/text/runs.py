@@ -166,12 +166,12 @@ def _hiragana_pairs(part: str, previous: str) -> list[str]:
     `previous` is the character before the sequence, or "" at the beginning of the text.
     """
     particle = _any_of("japanese_particles").match(part) if previous else None
-    rest = part[particle.end() :] if particle else part
-    if previous and rest == part:
+    word_part = part[particle.end() :] if particle else part
+    if previous and word_part == part:
         # Without a particle, this is the ending of a verb. The first character of the ending
         # distinguishes 取り from 取る.
         return [previous + part[0]]
-    return _pairs(rest) if len(rest) > 1 else []
+    return _pairs(word_part) if len(word_part) > 1 else []
 
 
 def drop_covered_characters(terms: Sequence[str]) -> list[str]:

@@ -183,11 +183,11 @@ def _spell_han_numeral(number: int) -> str:
     for size, sign in _HAN_UNITS:
         if number < size:
             continue
-        count, rest = divmod(number, size)
+        count, remainder = divmod(number, size)
         numeral = f"{_spell_han_numeral(count)}{sign}"
-        if 0 < rest < size // 10:
+        if 0 < remainder < size // 10:
             numeral += "零"
-        return numeral + (_spell_han_numeral(rest) if rest else "")
+        return numeral + (_spell_han_numeral(remainder) if remainder else "")
     # For 405: 零千, 四百, 零十, 五. Each group of zeros then becomes a single 零: 四百零五.
     places = zip(f"{number:04}", ("千", "百", "十", ""), strict=True)
     signs = "".join(_HAN_DIGITS[int(digit)] + unit for digit, unit in places)
@@ -325,13 +325,13 @@ def spelling_corrections(word: str) -> dict[str, float]:
     and Gale, "A spelling correction program based on a noisy channel model" (1990).
     """
     corrections: dict[str, float] = {}
-    for text, likelihood in _undo_errors(word):
+    for text, likelihood in _list_corrections(word):
         if text != word and likelihood > corrections.get(text, 0.0):
             corrections[text] = likelihood
     return corrections
 
 
-def _undo_errors(word: str) -> Iterator[tuple[str, float]]:
+def _list_corrections(word: str) -> Iterator[tuple[str, float]]:
     """Yield each possible correction at each position of a word, with its likelihood.
 
     A correction may be yielded several times.
@@ -396,20 +396,20 @@ MIN_SINGULAR_LETTERS = 4
 _CYRILLIC = re.compile("[\u0430-\u044f\u0451]{3,}")
 
 
-def are_related(one: str, other: str) -> bool:
+def are_related(word: str, other: str) -> bool:
     """Return whether two different words begin alike, such as "adopt" and "adoptive".
 
     The common beginning must have at least `RELATED_PREFIX_LETTERS` letters, and at least
     `RELATED_PREFIX_SHARE` of the letters of the longer word.
     """
-    if one == other:
+    if word == other:
         return False
     common = 0
-    for letter, other_letter in zip(one, other, strict=False):
+    for letter, other_letter in zip(word, other, strict=False):
         if letter != other_letter:
             break
         common += 1
-    longest = max(len(one), len(other))
+    longest = max(len(word), len(other))
     return common >= RELATED_PREFIX_LETTERS and common >= RELATED_PREFIX_SHARE * longest
 
 

@@ -56,10 +56,10 @@ def select_events(result: str, question: AgendaQuestion) -> list[str]:
 
     If the question names an event, a line must contain all words of the name.
     """
-    wanted = set(word_terms(question.what))
+    name_terms = set(word_terms(question.what))
     lines = [line.removeprefix("- ") for line in result.splitlines() if line.startswith("- ")]
-    chosen = [line for line in lines if wanted <= set(word_terms(line))]
-    return [f"- {escape(line)}" for line in chosen[:MAX_EVENTS]]
+    events = [line for line in lines if name_terms <= set(word_terms(line))]
+    return [f"- {escape(event)}" for event in events[:MAX_EVENTS]]
 
 
 def list_problems(result: str) -> list[str]:

@@ -148,7 +148,7 @@ class Calendars:
             components = await self._run(name, lambda: self._search_caldav(name, start, end))
         else:
             content = await self._load_feed(name)
-            components = await self._run(name, lambda: _expand(content, start, end))
+            components = await self._run(name, lambda: _list_occurrences(content, start, end))
         events = []
         for component in components:
             # A damaged event is left out, so that the others are shown.
@@ -185,10 +185,10 @@ class Calendars:
         if expires_at > monotonic():
             return content
         source = self.sources[name]
-        url = re.sub(r"^webcals?://", "https://", self._fill(source.url))
+        url = re.sub(r"^webcals?://", "https://", self._fill_variables(source.url))
         client = WebClient(
             source.timeout_s,
-            is_allowed=_is_any,
+            is_allowed=_allow_any_address,
             max_bytes=MAX_FEED_BYTES,
             respects_robots=False,
             is_only_first_trusted=True,
@@ -201,7 +201,7 @@ class Calendars:
         self._feeds[name] = (download.body, monotonic() + FEED_CACHE_S)
         return download.body
 
-    def _fill(self, value: str) -> str:
+    def _fill_variables(self, value: str) -> str:
         """Replace each ``${NAME}`` with its variable. Raises ToolError if a variable isn't set."""
         try:
             return fill_placeholders(value, self.variables)
@@ -215,9 +215,9 @@ class Calendars:
 
         source = self.sources[name]
         client = DAVClient(
-            url=self._fill(source.url),
+            url=self._fill_variables(source.url),
             username=source.user or None,
-            password=self._fill(f"${{{source.key}}}") if source.key else None,
+            password=self._fill_variables(f"${{{source.key}}}") if source.key else None,
             timeout=ceil(source.timeout_s),
         )
         with client:
@@ -252,12 +252,12 @@ class Calendars:
         return False
 
 
-def _is_any(ip: IPAddress) -> bool:
+def _allow_any_address(ip: IPAddress) -> bool:
     """Allow every IP address, because the owner configured the calendar's address."""
     return True
 
 
-def _expand(content: bytes, start: datetime, end: datetime) -> list[Any]:
+def _list_occurrences(content: bytes, start: datetime, end: datetime) -> list[Any]:
     """Return the occurrences in a calendar file that overlap a span of time.
 
     Damaged events are left out. So are events that recur every minute or second, because a month

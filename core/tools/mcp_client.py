@@ -193,7 +193,7 @@ class McpConnection:
         async with AsyncExitStack() as stack:
             if self._options.url:
                 http_client = httpx2.AsyncClient(
-                    headers=self._fill(self._options.headers),
+                    headers=self._fill_variables(self._options.headers),
                     timeout=httpx2.Timeout(self._connect_timeout_s, read=self._options.timeout_s),
                 )
                 await stack.enter_async_context(http_client)
@@ -202,7 +202,7 @@ class McpConnection:
                 parameters = StdioServerParameters(
                     command=self._options.command,
                     args=list(self._options.args),
-                    env=self._fill(self._options.env),
+                    env=self._fill_variables(self._options.env),
                 )
                 # The standard error of a server must not appear in the person's terminal.
                 null_device = await asyncio.to_thread(open, os.devnull, "w", encoding="utf-8")
@@ -211,7 +211,7 @@ class McpConnection:
             client_info = Implementation(name="mneme", version="1")
             yield await stack.enter_async_context(Client(transport, client_info=client_info))
 
-    def _fill(self, values: Mapping[str, str]) -> dict[str, str]:
+    def _fill_variables(self, values: Mapping[str, str]) -> dict[str, str]:
         """Replace each ``${NAME}`` with its variable. Raises ToolError if a variable isn't set."""
         try:
             return {

@@ -80,7 +80,7 @@ def build_server(memory: SharedMemory, version: str) -> MCPServer:
         content: Annotated[str, Field(min_length=3, max_length=400)], context: Context[Any, Any]
     ) -> str:
         """Propose one fact as a declarative sentence. It's stored after the person confirms it."""
-        return await _call(memory.propose_fact(content, _find_program(context)))
+        return await _call(memory.propose_fact(content, _get_program_name(context)))
 
     return server
 
@@ -111,8 +111,8 @@ class _KeyCheck:
         self, scope: MutableMapping[str, Any], receive: Any, send: Callable[..., Awaitable[None]]
     ) -> None:
         headers = dict(scope.get("headers", ()))
-        given = headers.get(b"authorization", b"")
-        if scope["type"] == "lifespan" or secrets.compare_digest(given, self._header):
+        authorization = headers.get(b"authorization", b"")
+        if scope["type"] == "lifespan" or secrets.compare_digest(authorization, self._header):
             await self._app(scope, receive, send)
             return
         lines = [(b"www-authenticate", b"Bearer"), (b"content-type", b"text/plain")]
@@ -128,7 +128,7 @@ async def _call(work: Awaitable[T]) -> T:
         raise ToolError(str(error)) from error
 
 
-def _find_program(context: Context[Any, Any]) -> str:
+def _get_program_name(context: Context[Any, Any]) -> str:
     """Return the name that the program reports for itself, on one short line."""
     parameters = context.session.client_params
     name = parameters.client_info.name if parameters is not None else ""

@@ -132,22 +132,21 @@ class McpServers:
 
         Tools are left out if their name is taken or if their definition can't be sent.
         """
-        stored = self._read_file()
-        unknown = [
+        stored_servers = self._read_file()
+        unknown_names = [
             name
             for name, options in self._servers.items()
-            if name not in stored or stored[name].fingerprint != _fingerprint(options)
+            if name not in stored_servers
+            or stored_servers[name].fingerprint != _fingerprint(options)
         ]
-        answers = await asyncio.gather(*(self.refresh(name) for name in unknown))
-        for name, server in zip(unknown, answers, strict=True):
+        answers = await asyncio.gather(*(self.refresh(name) for name in unknown_names))
+        for name, server in zip(unknown_names, answers, strict=True):
             if server is not None:
-                stored[name] = server
-        offers = [
-            offer
-            for name in self._servers
-            if name in stored
-            for offer in self._list_offers(name, stored[name])
-        ]
+                stored_servers[name] = server
+        offers: list[Offer] = []
+        for name in self._servers:
+            if name in stored_servers:
+                offers += self._list_offers(name, stored_servers[name])
         return self._build_tools(sorted(offers, key=lambda offer: offer.full_name), taken_names)
 
     async def refresh(self, name: str) -> _StoredServer | None:
@@ -163,8 +162,10 @@ class McpServers:
             fingerprint=_fingerprint(options), tools=[_store(each) for each in descriptions]
         )
         stored = {**self._read_file(), name: server}
-        kept = {each: stored[each].model_dump() for each in sorted(stored) if each in self._servers}
-        replace_file(self._file, json.dumps(kept, ensure_ascii=False, indent=1).encode())
+        configured = {
+            each: stored[each].model_dump() for each in sorted(stored) if each in self._servers
+        }
+        replace_file(self._file, json.dumps(configured, ensure_ascii=False, indent=1).encode())
         return server
 
     def is_change(self, full_name: str) -> bool:
@@ -256,8 +257,8 @@ class McpServers:
         by_name = {offer.full_name: offer for offer in offers}
 
         async def find(arguments: _FindArguments, context: ToolContext) -> str:
-            found = rank_offers(arguments.query, offers)[:MAX_FOUND_TOOLS]
-            if not found:
+            matches = rank_offers(arguments.query, offers)[:MAX_FOUND_TOOLS]
+            if not matches:
                 return "No tool fits. Try other words."
             return "\n\n".join(
                 json.dumps(
@@ -268,7 +269,7 @@ class McpServers:
                     },
                     ensure_ascii=False,
                 )
-                for offer in found
+                for offer in matches
             )
 
         async def call(arguments: _CallArguments, context: ToolContext) -> str:
@@ -318,8 +319,8 @@ class McpServers:
         try:
             result = await (await self._connect(offer.server)).call(offer.tool.name, arguments)
         except ToolError as error:
-            raise type(error)(_frame(offer.server, str(error), options)) from error
-        text = _frame(offer.server, result.text or "Done.", options)
+            raise type(error)(_frame_foreign_text(offer.server, str(error), options)) from error
+        text = _frame_foreign_text(offer.server, result.text or "Done.", options)
         return "\n".join([*await self._keep_pictures(offer, result, context), text])
 
     async def _keep_pictures(
@@ -331,8 +332,8 @@ class McpServers:
             number = None
             if self._keep_picture is not None:
                 number = await self._keep_picture(offer.tool.name, picture, context)
-            kept = _PICTURE_NOT_KEPT if number is None else _PICTURE_KEPT.format(number=number)
-            lines.append(kept)
+            line = _PICTURE_NOT_KEPT if number is None else _PICTURE_KEPT.format(number=number)
+            lines.append(line)
         return lines
 
 
@@ -375,7 +376,7 @@ def rank_offers(query: str, offers: Sequence[Offer]) -> list[Offer]:
     return [offers[index] for _, index in sorted(scores)]
 
 
-def _frame(server: str, text: str, options: McpServer) -> str:
+def _frame_foreign_text(server: str, text: str, options: McpServer) -> str:
     """Return a text from a server with its source, shortened and without our own markup."""
     safe_text = neutralise(make_well_formed(text))[: options.max_result_chars]
     return f"{_HEAD.format(server=server)}\n{safe_text}"

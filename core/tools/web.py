@@ -146,7 +146,7 @@ class WebAccess:
             raise ToolError(f"The key {self.options.key} isn't set. Put it into secrets.env.")
         if self.options.search == "anthropic":
             # A search costs money, and the check of the models already asks the same server.
-            return f"{self._find_claude()} searches."
+            return f"{self._find_search_model()} searches."
         results = await self.engine.search(_PROBE)
         return f"{self.options.search} answers with {len(results)} results."
 
@@ -156,7 +156,7 @@ class WebAccess:
         from core.tools.search_engines import BraveEngine, ClaudeEngine, SearxngEngine
 
         if self.options.search == "anthropic":
-            model = self._find_claude()
+            model = self._find_search_model()
             if self.ask_model is None:
                 raise ToolError("No model is configured, so it can't search.")
             return ClaudeEngine(self.ask_model, model)
@@ -171,7 +171,7 @@ class WebAccess:
 
         return WebClient(self.options.timeout_s)
 
-    def _find_claude(self) -> str:
+    def _find_search_model(self) -> str:
         """Return the model that searches. Raises ToolError if none is configured."""
         if not self.claude:
             raise ToolError(
@@ -273,11 +273,11 @@ def _to_line(text: str) -> str:
 def split_parts(text: str) -> list[str]:
     """Split a text into parts of at most `PART_CHARS`, at line breaks where possible."""
     parts = []
-    rest = text.strip()
-    while len(rest) > PART_CHARS:
-        cut = rest.rfind("\n", PART_CHARS // 2, PART_CHARS)
+    remaining_text = text.strip()
+    while len(remaining_text) > PART_CHARS:
+        cut = remaining_text.rfind("\n", PART_CHARS // 2, PART_CHARS)
         if cut < 0:
             cut = PART_CHARS
-        parts.append(rest[:cut].strip())
-        rest = rest[cut:].strip()
-    return [*parts, rest] if rest else parts
+        parts.append(remaining_text[:cut].strip())
+        remaining_text = remaining_text[cut:].strip()
+    return [*parts, remaining_text] if remaining_text else parts

@@ -131,7 +131,7 @@ class StoreCopy:
 
         Raises StoreError if the target contains other data.
         """
-        position = await self._begin()
+        position = await self._load_or_create_position()
         self._total = await self._source.database.read(self._count_rows)
         for number, table in enumerate(self._tables):
             if table.name == position.table:
@@ -139,7 +139,7 @@ class StoreCopy:
                 position = await self._copy_table(table, position, following)
         for table in self._tables:
             await self._compare(table)
-        await self._finish_ids()
+        await self._advance_id_counters()
         await self._build_indexes()
         equal, samples = await self._compare_recall(clock)
         return CopyReport(
@@ -156,7 +156,7 @@ class StoreCopy:
 
     # --- Copying ---
 
-    async def _begin(self) -> Position:
+    async def _load_or_create_position(self) -> Position:
         """Return the position at which an earlier copy stopped, or begin a new copy."""
         key = await self._source.database.read(
             lambda connection: str(get_meta(connection, JOURNAL_META_KEY))
@@ -173,13 +173,13 @@ class StoreCopy:
                 return position
             if any(_has_rows(connection, table) for table in _CONTENT_TABLES):
                 raise StoreError("copy_target_used", name=name)
-            self._clear(connection)
+            self._delete_target_rows(connection)
             _store_position(connection, start)
             return start
 
         return await self._target.database.write(begin)
 
-    def _clear(self, connection: Connection) -> None:
+    def _delete_target_rows(self, connection: Connection) -> None:
         """Delete all rows of the target."""
         flag_for_rebuild(connection)
         # Twice, because triggers add rows to some tables while others are emptied.
@@ -202,14 +202,15 @@ class StoreCopy:
             await self._target.database.write(_delete_foreign_meta)
         while True:
             rows, is_end = await self._read_batch(table, position.after, is_for_copy=True)
-            repaired_rows, repaired = self._repair(rows)
+            repaired_rows, repaired_count = self._replace_unstorable_text(rows)
             after = self._key_of(table, rows[-1]) if rows else position.after
+            next_table = following[0].name if following else ""
             position = replace(
                 position,
                 after=None if is_end else after,
-                table=table.name if not is_end else (following[0].name if following else ""),
+                table=next_table if is_end else table.name,
                 rows=position.rows + len(rows),
-                repaired=position.repaired + repaired,
+                repaired=position.repaired + repaired_count,
             )
             links = await self._read_links(table) if is_end else []
             await self._store_batch(table, repaired_rows, links, position)
@@ -226,11 +227,15 @@ class StoreCopy:
             lambda connection: _read_rows(connection, statement, values)
         )
 
-    def _repair(self, rows: Sequence[tuple[Any, ...]]) -> tuple[list[tuple[Any, ...]], int]:
+    def _replace_unstorable_text(
+        self, rows: Sequence[tuple[Any, ...]]
+    ) -> tuple[list[tuple[Any, ...]], int]:
         """Return the rows in a form that the target can store, and how many texts changed."""
-        if not any(isinstance(value, str) and "\0" in value for row in rows for value in row):
+        count = 0
+        for row in rows:
+            count += sum(isinstance(value, str) and "\0" in value for value in row)
+        if not count:
             return list(rows), 0
-        count = sum(isinstance(value, str) and "\0" in value for row in rows for value in row)
         return [tuple(map(_replace_nul, row)) for row in rows], count
 
     def _key_of(self, table: CopiedTable, row: Sequence[Any]) -> list[Any]:
@@ -261,7 +266,7 @@ class StoreCopy:
         The `links` are set when all rows exist.
         """
         empty = [table.columns.index(column) for column in table.own_references]
-        truths = self._truth_places(table)
+        truths = self._find_boolean_columns(table)
 
         def convert(row: Sequence[Any]) -> list[Any]:
             values = list(row)
@@ -289,12 +294,12 @@ class StoreCopy:
         await self._target.database.wait_for_log_space(LOG_SPACE_WAIT_S)
         await self._target.database.write(store)
 
-    def _truth_places(self, table: CopiedTable) -> list[int]:
+    def _find_boolean_columns(self, table: CopiedTable) -> list[int]:
         """Return the positions of the columns with boolean values."""
         columns = enumerate(table.columns)
         return [place for place, column in columns if (table.name, column) in self._truths]
 
-    async def _finish_ids(self) -> None:
+    async def _advance_id_counters(self) -> None:
         """Make sure that the target doesn't assign ids that the source has already assigned."""
         last_ids = await self._source.database.read(self._source.tools.read_last_ids)
         await self._target.database.write(
@@ -304,15 +309,15 @@ class StoreCopy:
     async def _build_indexes(self) -> None:
         """Build and check the text indexes of the target."""
         target = self._target.database
-        done = 0
+        indexed_count = 0
         if await target.read(is_stale):
             while count := await target.write_indexed(rebuild_step):
-                done += count
-                self._on_progress("", done, 0)
+                indexed_count += count
+                self._on_progress("", indexed_count, 0)
                 await target.wait_for_log_space(LOG_SPACE_WAIT_S)
         while count := await target.write_indexed(index_pending):
-            done += count
-            self._on_progress("", done, 0)
+            indexed_count += count
+            self._on_progress("", indexed_count, 0)
             await target.wait_for_log_space(LOG_SPACE_WAIT_S)
         problems = await target.write(find_index_damage)
         if problems:
@@ -329,7 +334,7 @@ class StoreCopy:
             return
 
         def discard(connection: Connection) -> None:
-            self._clear(connection)
+            self._delete_target_rows(connection)
             connection.execute("DELETE FROM state_meta WHERE key = :key", {"key": COPY_KEY})
 
         await self._target.database.write(discard)
@@ -340,7 +345,7 @@ class StoreCopy:
 
         The sum doesn't depend on the order of the rows, which replaced characters can change.
         """
-        truths = self._truth_places(table)
+        truths = self._find_boolean_columns(table)
         count = 0
         total = 0
         after: Sequence[Any] | None = None
@@ -356,7 +361,7 @@ class StoreCopy:
                 if table.name == _META_TABLE and row[0] in _OWN_KEYS:
                     continue
                 count += 1
-                total += int(_digest(_normalize(row, truths)), 16)
+                total += int(_digest(_normalize_row(row, truths)), 16)
             after = self._key_of(table, rows[-1]) if rows else None
         return count, total % 2**128
 
@@ -370,12 +375,13 @@ class StoreCopy:
         equal = 0
         for id_, words, scope in samples:
             query = SearchQuery(scopes=frozenset({Scope(key=scope)}), text=words)
-            hits = []
+            is_found = []
             for database in databases:
                 results = await Recall(database, clock).recall(query)
                 ids = {hit.message_id for each in results.sessions for hit in each.matches}
-                hits.append(id_ in ids)
-            equal += hits[0] == hits[1]
+                is_found.append(id_ in ids)
+            if is_found[0] == is_found[1]:
+                equal += 1
         return equal, len(samples)
 
 
@@ -438,7 +444,7 @@ def _replace_nul(value: Any) -> Any:
     return value.replace("\0", "\ufffd") if isinstance(value, str) else value
 
 
-def _normalize(row: Sequence[Any], truths: Sequence[int]) -> list[Any]:
+def _normalize_row(row: Sequence[Any], truths: Sequence[int]) -> list[Any]:
     """Return the values of a row in a form that both engines share."""
     values: list[Any] = []
     for place, value in enumerate(row):

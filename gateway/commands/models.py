@@ -109,7 +109,7 @@ class ModelCommands:
         The settings list them, or the model's server has rejected requests that use them.
         """
         lacks = self._options.known_lacks(name)
-        if self._options.forgets_lacks(name):
+        if self._options.has_all_abilities(name):
             return lacks
         return lacks | await self._limits.load_lacks(name)
 

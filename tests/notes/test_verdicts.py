@@ -43,11 +43,16 @@ class Desk:
             self.notebook,
             evidence_of(database),
             verifier=Verifier(
-                self.notebook, self.notes, evidence_of(database), model, "small", self._tell
+                self.notebook,
+                self.notes,
+                evidence_of(database),
+                model,
+                "small",
+                self._report_verdict,
             ),
         )
 
-    async def _tell(self, note: PendingNote, change_id: int | None) -> bool:
+    async def _report_verdict(self, note: PendingNote, change_id: int | None) -> bool:
         if not self.has_answer:
             return False
         self.told.append((note.operations[0].content, change_id is not None))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.review.doubts import may_hold_wish
+from core.review.doubts import may_contain_wish
 from core.review.naming import names_subject
 from core.review.wish_judge import may_be_wished
 from core.review.wishes import find_wishes
@@ -164,14 +164,14 @@ def test_prohibition_is_neither_a_wish_nor_sent_to_the_helper_model(typed: str) 
     ],
 )
 def test_wish_in_free_words_of_a_known_language_may_be_sent_to_the_helper_model(typed: str) -> None:
-    assert may_hold_wish(typed, Effect.REMOVE)
+    assert may_contain_wish(typed, Effect.REMOVE)
 
 
 @pytest.mark.parametrize(
     "typed", ["Postpone the plumber to tomorrow 11:00", "перенеси сервис на завтра на 10:00"]
 )
 def test_clock_time_in_a_wish_to_move_a_reminder_is_no_lead_of_a_paste(typed: str) -> None:
-    assert may_hold_wish(typed, Effect.REMOVE)
+    assert may_contain_wish(typed, Effect.REMOVE)
 
 
 @pytest.mark.parametrize(
@@ -184,4 +184,4 @@ def test_clock_time_in_a_wish_to_move_a_reminder_is_no_lead_of_a_paste(typed: st
 )
 def test_helper_model_judges_a_wish_to_plan_for_a_day_other_than_today(typed: str) -> None:
     assert not find_wishes([typed], Effect.PLAN)
-    assert may_hold_wish(typed, Effect.PLAN)
+    assert may_contain_wish(typed, Effect.PLAN)

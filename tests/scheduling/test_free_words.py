@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from core.dates.schedule import ParsedSchedule, Schedule
-from core.review.doubts import may_hold_wish
+from core.review.doubts import may_contain_wish
 from core.review.transcript import Transcript
 from core.scheduling.planning import may_be_meant
 from core.types import Effect
@@ -31,7 +31,7 @@ def may_ask(
         schedule = Schedule(zone="Europe/Lisbon", at=moment)
     planned = ParsedSchedule(schedule=schedule, text=task, is_certain=True, is_prompt=is_prompt)
     transcript = Transcript(messages=(typed,), questions=(), all_typed=typed, foreign=())
-    return may_be_meant(planned, transcript, NOW, ZONE) and may_hold_wish(typed, Effect.PLAN)
+    return may_be_meant(planned, transcript, NOW, ZONE) and may_contain_wish(typed, Effect.PLAN)
 
 
 @pytest.mark.parametrize(

@@ -65,9 +65,11 @@ class Tree:
         except (OSError, ValueError):
             return None
         updated_at = ""
-        if front_matter := _FRONT_MATTER.match(content):
+        front_matter = _FRONT_MATTER.match(content)
+        if front_matter is not None:
             content = content[front_matter.end() :]
-            if date := _UPDATED_AT.search(front_matter[1]):
+            date = _UPDATED_AT.search(front_matter[1])
+            if date is not None:
                 updated_at = date[1]
         return to_single_line(_HEADING.sub("", content)), updated_at
 

@@ -121,12 +121,15 @@ class Mem0(RemoteService):
 
         If the platform derives the memories later, the id of that event is returned instead.
         """
-        if item.is_retry and (existing_ids := await self._find_ids(space, item.key)):
-            return existing_ids
+        if item.is_retry:
+            existing_ids = await self._find_ids(space, item.key)
+            if existing_ids:
+                return existing_ids
         # Notes, and texts that the model adds with a tool, are stored unchanged.
         infer = self._infer and item.kind == "turn"
         answer = await self._engine.add(space, item, infer)
-        if event := text_of(answer, "event_id"):
+        event = text_of(answer, "event_id")
+        if event:
             return [EVENT + event]
         ids = [text_of(result, "id") for result in objects(answer, "results")]
         return [memory_id for memory_id in ids if memory_id]
