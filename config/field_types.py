@@ -54,10 +54,10 @@ def _resolve_zone(name: str) -> str:
 
 
 def _matches(pattern: str, advice: str) -> BeforeValidator:
-    """Return a check that accepts a text or integer that matches the pattern, and returns it as
-    text.
+    """Return a check that accepts a text or integer that matches the pattern.
 
-    `advice` completes the error message: ``'ana' isn't a person; write …``.
+    The check returns the value as text. `advice` completes the error message: ``'ana' isn't a
+    person; write …``.
     """
 
     def check(value: object) -> str:

@@ -189,9 +189,7 @@ class ModelOptions(_Section):
         return frozenset((*self.servers[server].lacks, *self.lacks.get(name, ())))
 
     def has_all_abilities(self, name: str) -> bool:
-        """Return whether the settings say that a model has all abilities, despite earlier
-        refusals.
-        """
+        """Return whether the settings give a model all abilities, despite earlier refusals."""
         return self.lacks.get(name) == ()
 
     def find_successor(self, name: str) -> str:

@@ -100,10 +100,10 @@ DayLimits = Mapping[LimitedResource, DayLimit]
 
 
 class SettingsError(ValueError):
-    """Raised if the settings are invalid. `problems` has ``dotted.path: explanation`` for each
-    mistake.
+    """Raised if the settings are invalid.
 
-    `located_problems` also have the line in mneme.toml, if it's known.
+    `problems` has ``dotted.path: explanation`` for each mistake. `located_problems` also have the
+    line in mneme.toml, if it's known.
     """
 
     def __init__(self, problems: list[str], file: Path, text: str = "") -> None:

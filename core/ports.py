@@ -244,9 +244,7 @@ class Adapter(Protocol):
         """Receive events until cancelled. Sending remains possible until `close`."""
 
     def reply(self, address: Address, reply_to: str | None = None) -> Reply:
-        """Create a reply that doesn't answer an inbound event, for reminders and after a
-        restart.
-        """
+        """Create a reply that answers no inbound event, for reminders and after a restart."""
 
     async def close(self) -> None:
         """Close all connections."""

@@ -605,10 +605,10 @@ class DiscordEvents:
         return StreamedReply(messages, mark=WorkingMark(change), adapt=shorten_to_cards)
 
     async def _try_admit(self, raw: Any, admit: _Admit) -> int | None:
-        """Admit an event. If all attempts fail, set the event aside so that later ones can
-        continue.
+        """Admit an event, or set it aside after the last failed attempt.
 
-        Returns the id of its inbox entry, or None if the event isn't admitted.
+        Later events can then continue. Returns the id of its inbox entry, or None if the event
+        isn't admitted.
         """
         failure = ""
         for _ in range(MAX_ATTEMPTS):

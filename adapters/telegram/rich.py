@@ -28,8 +28,9 @@ class RichMessages:
         self._is_known = True
 
     def write(self, part: StyledText) -> str:
-        """Return the HTML of a rich message, or "" if the text needs no rich message or doesn't
-        fit.
+        """Return the HTML of a rich message, or "".
+
+        The result is empty if the text needs no rich message or doesn't fit.
         """
         return to_rich_html(part) if self._is_known else ""
 

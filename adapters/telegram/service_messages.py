@@ -1,5 +1,4 @@
-"""Describes Telegram's service messages in words: a new title, a pinned message, who joined or
-left.
+"""Describes Telegram's service messages in words, such as a new title or a pinned message.
 
 Source: the fields of the object "Message" in the documentation of the Bot API. The texts come from
 the platform and from other people, so the words count as inserted, not as typed.

@@ -532,8 +532,9 @@ def _share_distinctive_word(newer: Quote, older: Quote) -> bool:
 
 
 def _adds_name_of_question(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
-    """Return whether only the newer statement has a name from the question, and they share
-    no word.
+    """Return whether only the newer statement has a name from the question.
+
+    The result is False if the statements share a distinctive word.
     """
     older_words = words_in(older.text)
     newer_words = words_in(newer.text)
@@ -553,8 +554,9 @@ def _is_about_person(newer: Quote, older: Quote) -> bool:
 
 
 def _differ_in_narrow_topic(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
-    """Return whether the statements and the question disagree about a narrow topic, such
-    as rent.
+    """Return whether only some of the question and the two statements are about a narrow topic.
+
+    The rent, for example, is a narrow topic.
     """
     new_topics, old_topics = newer.reading.topics, older.reading.topics
     for topic in NARROW_TOPICS & (new_topics | old_topics):

@@ -280,9 +280,7 @@ class Summarizer:
         return summary
 
     def _render_instruction(self, max_chars: int, focus: str) -> str:
-        """Return the last block of the helper's request: the focus, the task and the maximum
-        length.
-        """
+        """Return the last block of the helper's request: the focus, the task and the length."""
         texts = _texts()
         today = self.clock.now().astimezone(self.zone)
         date = f"{today:%A} {today.day} {today:%B %Y}"
@@ -295,9 +293,7 @@ class Summarizer:
 
 @dataclass
 class Compressor:
-    """Compresses conversations that are too long, and any conversation if the person asks
-    for it.
-    """
+    """Compresses conversations that are too long, and others if the person asks for it."""
 
     conversations: Conversations
     sessions: SessionTracker

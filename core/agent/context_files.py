@@ -173,8 +173,7 @@ class ContextFiles:
     async def render_rule_frames(
         self, rows: Sequence[Message], earlier: Sequence[Message], context: ToolContext
     ) -> list[tuple[str, ...]]:
-        """Return extra blocks for each row: a frame with the rules for the files that the row
-        names.
+        """Return a frame for each row with the rules for the files that it names.
 
         A row that needs no rule gets (). A rule that is already in this turn or in the `earlier`
         rows isn't repeated. Only the first `MAX_FILES` file names of a row are checked.
@@ -261,10 +260,10 @@ class ContextFiles:
         return files
 
     def _chat_options(self, scope: Scope, address: Address) -> ChatOptions:
-        """Return the options for a chat: those of its account or group if configured, or of its
-        address.
+        """Return the options for a chat.
 
-        The options also apply to the chat's threads and to its scheduled questions.
+        The options of the account or group take precedence over those of the address. The options
+        also apply to the chat's threads and to its scheduled questions.
         """
         # "room:telegram:-5#2" (the second generation of a group's scope) -> "telegram:-5"
         _, _, account_or_group = scope.key.partition(":")

@@ -164,9 +164,7 @@ class MemoryReviewer:
     async def _mark_foreign(
         self, material: ReviewMaterial, scopes: frozenset[Scope]
     ) -> Sequence[Message]:
-        """Return the messages, with the origin "pasted" for those that repeat another person's
-        text.
-        """
+        """Return the messages, with the origin "pasted" for repetitions of foreign text."""
         latest = await self.conversations.list_latest_from_outside(scopes, MAX_FOREIGN)
         last_id = material.messages[-1].id
         session = await self.conversations.find_by_message(last_id, scopes)

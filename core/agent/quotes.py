@@ -167,8 +167,9 @@ class AskedQuestion:
 
     @property
     def unspaced_subject(self) -> str:
-        """The first word of a question without spaces, or "" if the question begins with a topic
-        word.
+        """The first word of a question without spaces.
+
+        It's "" if the question begins with a topic word.
         """
         word = next((word for word in self.words if is_unspaced(word)), "")
         start = plain_text(self.text).find(word)
@@ -267,9 +268,7 @@ class AskedQuestion:
         return "other" not in self.reading.kinds and not self.names
 
     def _is_about_another_person(self, quote: Quote, others: Sequence[Quote]) -> bool:
-        """Return whether a statement is about a person whom neither the question nor the asker
-        mentions.
-        """
+        """Return whether a statement is about a person whom question and asker don't mention."""
         if not self._is_about_asker():
             return False
         if "speaker" not in self.reading.kinds:

@@ -478,8 +478,7 @@ class SessionTracker:
         return await self.conversations.store_prompt(session.id, prompt, turn.scopes, turn.epoch)
 
     async def _store_title(self, session: Session, rows: Sequence[Message], turn: Turn) -> None:
-        """Title a session with the start of its first question, and later with the helper's
-        suggestion.
+        """Title a session with its first question, and later with the helper's suggestion.
 
         The suggestion is dropped if the person has changed the title meanwhile.
         """

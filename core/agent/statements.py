@@ -30,9 +30,7 @@ _DAY = re.compile(r" \(\d{1,2} \w+ \d{4}\)$")
 
 
 class StatementKind(Enum):
-    """How a statement affects the other statements of a list: a decision, for example, can be
-    replaced.
-    """
+    """How a statement affects other statements. A decision, for example, can be replaced."""
 
     WISH = "wish"
     TURN = "turn"

@@ -134,10 +134,10 @@ def _last_turns(turns: Sequence[Sequence[Message]], limit_tokens: float) -> list
 
 
 def _short_first_turn(turns: Sequence[Sequence[Message]], limit_tokens: float) -> Sequence[Message]:
-    """Return the first turn if it fits, and if all its rows are of one session. Otherwise return
-    ().
+    """Return the first turn if it fits, or ().
 
-    A history with a single turn also gives ().
+    The result is also () if the history has a single turn, or if the rows of the first turn are of
+    several sessions.
     """
     if len(turns) < 2:
         return ()

@@ -59,9 +59,7 @@ _STOP_REASON_MARKS = {
 
 
 class TurnProgress(Enum):
-    """Whether a running turn can restart together with new messages, without the person
-    noticing.
-    """
+    """Whether a running turn can restart with new messages without the person noticing."""
 
     UNTOUCHED = "untouched"  # nothing was shown, and the model hasn't answered
     STARTED = "started"  # something was shown, or the model has answered at least once
@@ -618,9 +616,7 @@ class Agent:
         actions: Sequence[ButtonAction] = (),
         calls: Sequence[ModelCall] = (),
     ) -> list[Message]:
-        """Store the last rows, close the inbox entries and fill the outbox item in one
-        transaction.
-        """
+        """Store the last rows, close the inbox entries and fill the outbox item at once."""
         outbox_item = None
         if answer is not None:
             outbox_item = replace(turn.outbox_item, answer=answer, next_at=None)

@@ -200,9 +200,7 @@ def _describe_hidden(character: str) -> str:
 
 
 def clean_text(text: str) -> str:
-    """Return `text` without hidden characters, and with changed imitations of our markup
-    (`neutralise`).
-    """
+    """Return `text` without hidden characters, and with neutralised imitations of our markup."""
     hidden_positions = set(_find_hidden(text))
     if hidden_positions:
         text = "".join(

@@ -494,8 +494,7 @@ def find_foreign_start(text: str, sender_name: str = "") -> int:
 
 
 def typed_text(message: Message, *, with_speech: bool = False) -> str:
-    """Return the part of a message that its sender typed or, `with_speech`, said in a voice
-    message.
+    """Return the part of a message that its sender typed or, `with_speech`, said.
 
     The result is empty if the message was forwarded, sent through a bot or imported, if its sender
     is anonymous, or if it isn't a person's message.
@@ -523,7 +522,8 @@ def origin_label(message: Message) -> str:
 
 
 def account_mark(account: Account) -> str:
-    """Return a short hash of an account, such as ``#3fa9``, that tells apart people with the same
-    name.
+    """Return a short hash of an account, such as ``#3fa9``.
+
+    It tells apart people with the same name.
     """
     return f"#{sha256(account.key.encode()).hexdigest()[:MARK_LETTERS]}"

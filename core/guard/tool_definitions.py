@@ -130,9 +130,7 @@ def build_tool(
 
 
 class _ToolSchema(GenerateJsonSchema):
-    """Generates a schema without parts that don't inform a model: titles, null, and empty
-    defaults.
-    """
+    """Generates a schema without titles, null and empty defaults, which a model doesn't need."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False

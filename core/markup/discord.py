@@ -147,7 +147,8 @@ def _escape_marks(text: str) -> str:
 
 
 def _escape_match(match: re.Match[str]) -> str:
-    """Return a mark after a backslash, or @here and @everyone with a zero-width space
-    after the @.
+    """Return a mark after a backslash.
+
+    @here and @everyone get a zero-width space after the @ instead.
     """
     return f"\\{match[0]}" if match[0] else _ZERO_WIDTH_SPACE

@@ -386,9 +386,7 @@ class _Writer:
             self.write(f" ({url.removeprefix('mailto:').removeprefix('tel:')})")
 
     def _write_styled(self, kind: EntityKind, node: SyntaxTreeNode) -> None:
-        """Write the children of a node, and add entities of this kind around everything except
-        code.
-        """
+        """Write the children of a node, with entities of this kind around all except code."""
         if kind in self.active_kinds:
             self.write_inlines(node.children)
             return

@@ -60,9 +60,7 @@ def split(styled: StyledText, limit: int, measure: Callable[[StyledText], int]) 
 def _cut_lookahead(
     styled: StyledText, begin: int, limit: int, measure: Callable[[StyledText], int]
 ) -> StyledText:
-    """Return the text after `begin` that is needed to find the end of the part that begins
-    there.
-    """
+    """Return the text after `begin` that is needed to find the end of the part there."""
     size = 2 * limit
     entities = bisect_left(styled.entities, begin + size, key=lambda entity: entity.offset)
     # Many entities fill a part with few characters, unless not even the address of a link fits.

@@ -1,3 +1,1 @@
-"""Stores the files that people send by hash, decodes them, shows them to the model and
-finds them.
-"""
+"""Stores, decodes and finds the files that people send, and shows them to the model."""

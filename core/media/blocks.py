@@ -87,8 +87,7 @@ class MediaBlocks:
     async def render(
         self, rows: Sequence[Message], earlier: Sequence[Message], context: ToolContext
     ) -> list[tuple[Json, ...]]:
-        """Return the blocks of each message, for its own files and for those of the message it
-        quotes.
+        """Return the blocks of each message for its own files and for those that it quotes.
 
         The files of `earlier` messages are already in the model's context, except those of group
         messages that weren't addressed to the assistant.

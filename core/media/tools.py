@@ -86,10 +86,10 @@ def build_file_tools(files: Files) -> list[Tool]:
         return json.dumps({"files": entries}, ensure_ascii=False)
 
     async def send(arguments: _SendArguments, context: ToolContext) -> str:
-        """Return a sentence about the file to send. The gateway adds the file or a button to the
-        answer.
+        """Return a sentence about the file to send.
 
-        Without a number, the answer itself becomes the file.
+        The gateway adds the file or a button to the answer. Without a number, the answer itself
+        becomes the file.
         """
         state = "waits for a tap on the button below your answer" if context.hold_reason else "sent"
         if not arguments.file_id and arguments.name.strip():

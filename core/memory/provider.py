@@ -158,8 +158,7 @@ class MemoryProvider(ABC):
         """
 
     async def on_pre_compress(self, session: Session, messages: Sequence[Message]) -> str:
-        """Return the parts of `messages` that the summary must include when the session is
-        compressed.
+        """Return the parts of `messages` that the summary of a compression must include.
 
         A compression starts a child session without the earlier turns. The returned text becomes
         part of the summary at the beginning of the child session.

@@ -49,9 +49,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
-    """An action of a command: the first word after the command, such as "add" in ``/memory
-    add``.
-    """
+    """An action of a command: the word after the command, such as "add" in ``/memory add``."""
 
     name: str
     description: str

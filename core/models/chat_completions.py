@@ -169,12 +169,11 @@ class ChatCompletions:
     async def _attempt(
         self, request: Request, on_piece: TextCallback, silence_s: float
     ) -> Completion:
-        """Send a request. If the server refuses an optional field, send it again without that
-        field.
+        """Send a request, and repeat it without an optional field that the server refuses.
 
-        If it refuses the ids of tool calls, they are shortened. If it refuses or requires thinking,
-        the request is changed as `ReturnedReasoning` describes. All later requests are sent in the
-        same way. Raises ModelFailure.
+        If the server refuses the ids of tool calls, they are shortened. If it refuses or requires
+        thinking, the request is changed as `ReturnedReasoning` describes. All later requests are
+        sent in the same way. Raises ModelFailure.
         """
         while True:
             try:

@@ -161,9 +161,7 @@ class ServerConnection:
             return None
 
     async def fetch_window_tokens(self, path: str, model: str) -> int | None:
-        """Return the size of a model's window from the list of models, or None if it isn't
-        listed.
-        """
+        """Return the size of a model's window from the list of models, or None."""
         response = await self.fetch(path)
         models = response.get("data") if isinstance(response, Mapping) else None
         for entry in models if isinstance(models, list) else ():

@@ -67,8 +67,9 @@ def build_sentence(error: MnemeError) -> Sentence:
 
 
 def build_public_sentence(error: MnemeError) -> Sentence:
-    """Return the sentence of an error without the server's words, which may repeat a person's
-    words.
+    """Return the sentence of an error without the server's words.
+
+    The server's words may repeat a person's words.
     """
     if isinstance(error, ModelFailure):
         return error.public_sentence

@@ -334,9 +334,7 @@ def _group_repetitions(entries: Sequence[str]) -> list[_Group]:
 
 
 def _share_terms(entry: str, other: str) -> bool:
-    """Return whether two notes share at least the share `MIN_SHARED_TERMS` of the shorter one's
-    terms.
-    """
+    """Return whether two notes share at least half of the shorter one's terms."""
     terms, other_terms = _extract_terms(entry), _extract_terms(other)
     shorter = min(len(terms), len(other_terms))
     return len(terms & other_terms) >= MIN_SHARED_TERMS * shorter

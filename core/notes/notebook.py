@@ -190,25 +190,19 @@ class Notebook:
         self._logged_fingerprints: dict[Scope, dict[str, tuple[int, ...] | None]] = {}
 
     async def entries(self, scopes: Scopes, target: str) -> list[str]:
-        """Return the notes of all scopes without duplicates, in the order of the scopes
-        and files.
-        """
+        """Return the notes of all scopes without duplicates, in order of scopes and files."""
         return await asyncio.to_thread(lambda: merge_entries(self._read(scopes, target)))
 
     def is_nearly_full(self, target: str, entries: Sequence[str]) -> bool:
         return measure(entries) > NEARLY_FULL * self._limits[target]
 
     def heading(self, target: str, entries: Sequence[str]) -> str:
-        """Return how full a file with these notes is, such as ``37 % full, 814/2,200
-        characters``.
-        """
+        """Return how full a file is, such as ``37 % full, 814/2,200 characters``."""
         size, limit = self.measure(target, entries)
         return f"{round(100 * size / limit)} % full, {size:,}/{limit:,} characters"
 
     def measure(self, target: str, entries: Sequence[str]) -> tuple[int, int]:
-        """Return the length of a file with these notes and the maximum length, both in
-        characters.
-        """
+        """Return the length of a file with these notes and its limit, both in characters."""
         return measure(entries), self._limits[target]
 
     async def list_problems(self, scopes: Scopes) -> list[str]:
@@ -403,9 +397,7 @@ class Notebook:
         return target, entry, await self._notes.find_origin(scopes, entry)
 
     async def list_news(self, scopes: Scopes, session: Session) -> Sequence[NoteChange]:
-        """Return the changes made outside of the session since the session started, oldest
-        first.
-        """
+        """Return the changes made outside of the session since it started, oldest first."""
         await self.log_hand_edits(scopes)
         return await self._notes.list_changes_since(scopes, session.id, session.started_at)
 

@@ -90,9 +90,7 @@ class NotesProvider(MemoryProvider):
         await asyncio.to_thread(find_suspicion, language_data("prompts", "core.notes")["memory"])
 
     async def system_prompt_block(self, context: ToolContext) -> str:
-        """Return a block with the notes of each file, how full it is, and which files can't be
-        read.
-        """
+        """Return the notes of each file, how full it is, and which files can't be read."""
         # If another program has locked the files, edits by hand are shown now and logged later.
         with contextlib.suppress(Refused):
             await self.notebook.log_hand_edits(context.scopes)
@@ -107,9 +105,7 @@ class NotesProvider(MemoryProvider):
         return "\n\n".join(blocks)
 
     async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
-        """Return a line for each change made outside of the session that its prompt doesn't show
-        yet.
-        """
+        """Return a line for each change from outside that the session's prompt doesn't show."""
         if context.session.is_remembered:
             self._running[context.scope] = _without_prompt(context)
         lines = []
@@ -136,9 +132,7 @@ class NotesProvider(MemoryProvider):
             self._finished[session.scope] = context
 
     async def catch_up(self) -> None:
-        """Let the helper model judge the notes that finished turns proposed, then run the
-        curator.
-        """
+        """Let the helper model judge the proposed notes, then run the curator."""
         if self.verifier is not None:
             await self.verifier.judge_proposals(self._running)
         while self._finished and self.curator is not None:

@@ -145,9 +145,7 @@ class Verifier:
             await self.notes.drop(note.id)
 
     async def _ask(self, session: Session, proposals: Sequence[_Proposal]) -> set[int]:
-        """Return the indexes of the notes that follow from the messages, in the helper's
-        judgement.
-        """
+        """Return the indexes of the notes that follow from the messages, as the helper judges."""
         note = proposals[0].note
         sender = _sender_of(note) if note.scope.is_group else None
         evidence = await self.evidence.load_session(session, frozenset((note.scope,)))
@@ -179,9 +177,7 @@ class Verifier:
         return _read_verdicts(completion.text, possible)
 
     async def _add_note(self, proposal: _Proposal) -> int | None:
-        """Add a proposed note, and return the number of its change, or None if that isn't
-        possible.
-        """
+        """Add a proposed note. Return the number of its change, or None if that fails."""
         note = proposal.note
         scopes = frozenset((note.scope,))
         made_id = await self._find_added_change(note)

@@ -55,9 +55,7 @@ class _Note:
 
 @dataclass
 class Forgetting:
-    """Lists the data that an erasure would remove, erases the data, and resumes interrupted
-    erasures.
-    """
+    """Lists what an erasure would remove, erases it, and resumes interrupted erasures."""
 
     database: Database
     notebook: Notebook

@@ -180,12 +180,11 @@ def _removal_verb_pattern(language: str) -> re.Pattern[str]:
 
 
 def speaks_against_change(message: str, names: Callable[[str], bool], known: str) -> bool:
-    """Return whether a message wants to keep an item, or is about a text ("her line about the
-    swim").
+    """Return whether a message asks to keep an item, or is about a text.
 
-    `names` returns whether a clause has words of the item. `known` is the text of the item, and its
-    words don't count as signs. Two verbs that request a removal in one clause also speak against
-    the request.
+    "Her line about the swim" is about a text. `names` returns whether a clause has words of the
+    item. `known` is the text of the item, and its words don't count as signs. Two verbs that
+    request a removal in one clause also speak against the request.
     """
     languages = find_languages(message)
     has_verb = False

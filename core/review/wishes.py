@@ -84,9 +84,7 @@ def is_short_line(text: str, known: str = "") -> bool:
 
 
 def is_single_line(text: str) -> bool:
-    """Return whether a text is one short line, apart from polite lines such as "hi" and
-    "thanks".
-    """
+    """Return whether a text is one short line, apart from lines such as "hi" and "thanks"."""
     if len(text) > MAX_WISH_CHARS or BULLET.match(text):
         return False
     lines = [line for line in text.splitlines() if line.strip()]

@@ -203,8 +203,7 @@ class Skills:
     async def apply(
         self, scope: Scope, scopes: frozenset[Scope], operation: Operation, author: Author
     ) -> Report:
-        """Change a skill if the author typed the change. Otherwise, store the change for
-        confirmation.
+        """Change a skill, or store the change for confirmation if the author didn't type it.
 
         Returns a sentence about the result. Raises Refused if the change isn't possible.
         """

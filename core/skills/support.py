@@ -58,9 +58,7 @@ class SkillSupport:
         return cls(typed, list(_list_calls(rows, all_typed)))
 
     def supports(self, text: str, old_text: str = "") -> bool:
-        """Return whether the person typed or caused each instruction that `text` adds to
-        `old_text`.
-        """
+        """Return whether the person typed or caused each instruction that `text` adds."""
         old_lines = set(_list_lines(old_text))
         lines = [line for line in _list_lines(text) if line not in old_lines]
         instructions = [part for line in lines for part in _split_line(line)]

@@ -138,9 +138,7 @@ def _read_line_end(text: str, end: int) -> str:
 
 
 def _is_pasted_below(above: str, below: str) -> bool:
-    """Return whether the text below a line looks pasted rather than typed together with
-    the line.
-    """
+    """Return whether the text below a line looks pasted, not typed together with it."""
     if re.match(r"https?://|[\"“„«「『]", below) or _matches_paste_pattern(
         "openings", below, is_start=True
     ):
@@ -246,9 +244,7 @@ def _find_entries(text: str, sender_name: str) -> int | None:
 
 
 def _is_own_label(label: str, sender_name: str) -> bool:
-    """Return whether a word before a colon is the sender's name, or one that people write
-    in notes.
-    """
+    """Return whether a word before a colon is the sender's name or a usual label of notes."""
     folded = _fold_apostrophes(label)
     tables = ("requests", "asking", "lists", "labels")
     return _is_sender(label, sender_name) or any(
@@ -525,9 +521,7 @@ def _paste_pattern(table: str) -> re.Pattern[str]:
 
 @cache
 def _closing_pattern() -> re.Pattern[str]:
-    """Return a pattern for the closing of a letter, such as "best regards", at the end of
-    a text.
-    """
+    """Return a pattern for the closing of a letter, such as "best regards", at the end."""
     closings = "|".join(
         f"(?:{pattern})" for pattern in language_data("pastes")["closings"].values()
     )

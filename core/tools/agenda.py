@@ -90,9 +90,7 @@ async def _add(calendars: Calendars, arguments: _Arguments, start: datetime, zon
 
 
 def read_added_event(result: str) -> tuple[str, str, str] | None:
-    """Return the text, the id and the calendar of an event from the result of the call that added
-    it.
-    """
+    """Return the text, the id and the calendar of an event from the result of its call."""
     match = _ADDED.fullmatch(result)
     return (match[1], match[2], match[3]) if match else None
 

@@ -251,9 +251,7 @@ class McpServers:
         )
 
     def _build_finder(self, offers: Sequence[Offer]) -> list[Tool]:
-        """Return the tools `find_tools` and `call_tool`, which stand for all tools of the
-        servers.
-        """
+        """Return the tools `find_tools` and `call_tool`, which stand for all tools."""
         by_name = {offer.full_name: offer for offer in offers}
 
         async def find(arguments: _FindArguments, context: ToolContext) -> str:

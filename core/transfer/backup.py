@@ -218,9 +218,7 @@ def is_backup(path: Path) -> bool:
 
 
 def is_left_out(name: str) -> bool:
-    """Return whether a backup leaves out a file of the home, given a path such as
-    "memories/USER.md".
-    """
+    """Return whether a backup leaves out a file with this path, such as "memories/USER.md"."""
     return name.startswith(LEFT_OUT_STARTS) or name.endswith(_LEFT_OUT_SUFFIXES)
 
 

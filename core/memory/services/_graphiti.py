@@ -120,9 +120,7 @@ class GraphitiEngine:
                 return await embedder.embed(input_data_list)
 
         class Unranked(CrossEncoderClient):  # type: ignore[misc]
-            """Leaves search results in their order, because Mneme's searches don't use a ranking
-            model.
-            """
+            """Leaves search results in their order, because Mneme doesn't use a ranking model."""
 
             async def rank(self, query: str, passages: list[str]) -> list[tuple[str, float]]:
                 return [(passage, 0.0) for passage in passages]
@@ -177,9 +175,7 @@ class GraphitiEngine:
         self._graphiti = None
 
     async def describe(self) -> str:
-        """Return a description for the owner, after checking the embeddings, the model and the
-        graph.
-        """
+        """Return a description for the owner, after checking embeddings, model and graph."""
         await self._embedder.embed(["hello"])
         await self._model.complete([{"role": "user", "content": PROBE}], WRITE)
         if not self._is_embedded:

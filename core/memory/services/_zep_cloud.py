@@ -149,9 +149,7 @@ class CloudEngine:
         return bool(edges)
 
     async def _list_own_edges(self, graph: str, episodes: Sequence[str]) -> Sequence[str]:
-        """Return the ids of the facts that come from these episodes and from no other
-        existing one.
-        """
+        """Return the ids of the facts that come from no other existing episode than these."""
         sources: dict[str, set[str]] = {}
         for episode in episodes:
             for edge in await self._list_edges(graph, episode):

@@ -88,9 +88,7 @@ class LangChain(RemoteService):
         self._store: Any = None
 
     def _check_libraries(self) -> None:
-        """Raise ConfigError if a library is missing, or if SQLite can't load the vector
-        extension.
-        """
+        """Raise ConfigError if a library or SQLite's support for extensions is missing."""
         if library_version(POSTGRES_PACKAGE if self._is_postgres else SQLITE_PACKAGE) is None:
             raise ConfigError(
                 f"{self.name} needs the stores of LangGraph: "

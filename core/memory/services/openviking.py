@@ -246,9 +246,7 @@ def _uri_of(key: str) -> str:
 
 
 def _is_file(uri: str) -> bool:
-    """Return whether a URI names a person's file rather than a folder or the overview of a
-    folder.
-    """
+    """Return whether a URI names a person's file rather than a folder or an overview."""
     name = uri.rpartition("/")[2]
     return name.endswith(".md") and not name.startswith(".")
 

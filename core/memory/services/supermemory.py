@@ -99,9 +99,7 @@ class Supermemory(ServerService):
         )
 
     async def find(self, space: str, query: str, limit: int) -> Sequence[RemoteMemory]:
-        """Return the memories and parts of documents that match the query, without
-        duplicate texts.
-        """
+        """Return the memories and parts of documents that match, without duplicate texts."""
         results = objects(await self._api.search(space, query, limit), "results")
         memories: dict[str, RemoteMemory] = {}
         for result in results:
