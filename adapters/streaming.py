@@ -270,6 +270,7 @@ class StreamedReply:
                 await self._mark.remove()
 
     async def _finish(self, answer: Answer) -> None:
+        """End the streaming task, and make the messages show exactly the answer."""
         await self._stop()
         await self._api.prepare(answer)
         pieces = self._list_pieces(await run_off_loop(self._split, answer.text), answer)

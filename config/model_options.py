@@ -164,6 +164,7 @@ class ModelOptions(_Section):
     @field_validator("effort", "efforts")
     @classmethod
     def _check_effort(cls, value: Any, info: ValidationInfo) -> Any:
+        """Check budgets of thinking against the length of answers and the server's API."""
         efforts = value.values() if isinstance(value, Mapping) else (value,)
         max_tokens = info.data.get("max_tokens", 0)
         if any(isinstance(effort, int) and effort >= max_tokens for effort in efforts):

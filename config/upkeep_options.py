@@ -87,6 +87,7 @@ class PageOptions(_Section):
 
     @model_validator(mode="after")
     def _check_bind(self) -> PageOptions:
+        """Require a login for a page that other machines can reach."""
         try:
             is_local = self.is_local
         except ValueError:

@@ -130,6 +130,7 @@ def _arrange_rows(buttons: Sequence[Button]) -> Iterator[list[discord.ui.Item[An
 
 
 def _build_select(menu: str, choices: Sequence[Button]) -> discord.ui.Select[Any]:
+    """Return a select menu with the buttons of one list as its choices."""
     options = [
         discord.SelectOption(
             label=_shorten(button.label, MAX_CHOICE_CHARS),

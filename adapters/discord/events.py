@@ -590,6 +590,7 @@ class DiscordEvents:
             return StreamedReply(messages, adapt=shorten_to_cards)
 
         async def change(is_shown: bool) -> None:
+            """Add or remove the mark on the person's message."""
             client = await self._channels.get_client()
             channel_id = int(inbound.address.thread_id or inbound.address.chat_id)
             if inbound.address.thread_id == inbound.message_id:

@@ -64,6 +64,7 @@ class DiscordForms:
     def _build(
         self, interaction: discord.Interaction[discord.Client], specs: Mapping[str, CommandSpec]
     ) -> discord.ui.Modal | None:
+        """Return the form of a button or a menu entry, or None if it has no form."""
         data: dict[str, Any] = dict(interaction.data or {})
         if interaction.type is discord.InteractionType.component:
             chosen = data.get("values")
@@ -137,6 +138,7 @@ def _build_option_field(option: Option, locale: str) -> discord.ui.Label[Any]:
 def _build_field(
     name: str, label: str, hint: str, value: str, *, is_long: bool
 ) -> discord.ui.Label[Any]:
+    """Return a text field with a label. A long field has several lines."""
     style = discord.TextStyle.paragraph if is_long else discord.TextStyle.short
     field: discord.ui.TextInput[Any] = discord.ui.TextInput(
         custom_id=name,

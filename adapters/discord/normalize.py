@@ -238,6 +238,7 @@ def from_interaction(
 def _convert_interaction(
     interaction: discord.Interaction[discord.Client], channel: DiscordChannel
 ) -> Inbound:
+    """Convert the common fields of an interaction to an `Inbound` without text."""
     return _make_inbound(
         channel,
         kind="message",

@@ -163,6 +163,7 @@ class LocalTerminals:
             client.close()
 
     async def _handle(self, message: Json, client: _Client, sink: InboundSink) -> None:
+        """Handle one message of a client according to its type."""
         match message["type"]:
             case "message" | "stop":
                 text = "/stop" if message["type"] == "stop" else str(message["text"])

@@ -65,11 +65,9 @@ MAX_STATEMENTS_WITH_WORD = 3
 def drop_excluded(question: str, quotes: Iterable[Quote]) -> list[Quote]:
     """Return the quotes that contain no word excluded by the question, as in "python NOT java"."""
     excluded_words = plan_excluded(question).highlights
-    return [
-        quote
-        for quote in quotes
-        if not excluded_words or not any(map(words_in(quote.text).contain, excluded_words))
-    ]
+    if not excluded_words:
+        return list(quotes)
+    return [quote for quote in quotes if not any(map(words_in(quote.text).contain, excluded_words))]
 
 
 def follow_up_query(quote: Quote) -> str:
@@ -108,7 +106,7 @@ def rank_quotes(question: AskedQuestion, quotes: Iterable[Quote]) -> list[Quote]
     """
     quotes = list(quotes)
     for quote in quotes:
-        quote.coverage = quote.relevance = question.measure(quote)
+        quote.coverage = quote.relevance = question.measure_coverage(quote)
     answers = _rank_answers(question, [quote for quote in quotes if quote.is_askers])
     other_quotes = [quote for quote in quotes if quote not in answers and quote.rank is not None]
     if answers:
@@ -189,7 +187,7 @@ def _are_neighbours(quote: Quote, other: Quote) -> bool:
 def _rank_answers(question: AskedQuestion, statements: list[Quote]) -> list[Quote]:
     """Return the asker's statements that answer the question, best first."""
     statements.sort(key=lambda quote: quote.at)
-    penalties = {id(quote): question.penalty(quote, statements) for quote in statements}
+    penalties = {id(quote): question.compute_penalty(quote, statements) for quote in statements}
     for index, quote in enumerate(statements):
         if not penalties[id(quote)]:
             _mark_replaced(question, quote, statements[:index], penalties)

@@ -181,7 +181,7 @@ class AskedQuestion:
         words = words_in(text)
         return [word for word in self.words if not words.contain(word)]
 
-    def measure(self, quote: Quote) -> float:
+    def measure_coverage(self, quote: Quote) -> float:
         """Return the share of the question's words that a statement covers, from 0 to 1.
 
         A name counts more than other words.
@@ -241,7 +241,7 @@ class AskedQuestion:
             return False
         return any(word in plain_text(name) for name in self.names)
 
-    def penalty(self, quote: Quote, others: Sequence[Quote]) -> int:
+    def compute_penalty(self, quote: Quote, others: Sequence[Quote]) -> int:
         """Return 0 for a statement about the asker's present, or more for another statement.
 
         The penalty is 1 for a statement about the past, a later or limited time, or an imagined

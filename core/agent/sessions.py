@@ -488,31 +488,38 @@ class SessionTracker:
         question = _find_first_statement(questions)
         if not question:
             return
-        answer = answers[-1] if answers else ""
-        provisional = shorten(question, TITLE_CHARS)
-        await self.conversations.retitle(session.id, provisional, turn.epoch)
-        if self.helper is None or not answer:
+        provisional_title = shorten(question, TITLE_CHARS)
+        await self.conversations.retitle(session.id, provisional_title, turn.epoch)
+        if not answers or not answers[-1]:
             return
+        title = await self._suggest_title(question, answers[-1], turn.billing_scope(session))
+        if not title:
+            return
+        stored_session = await self.conversations.find(session.id, frozenset((session.scope,)))
+        if stored_session is not None and stored_session.title == provisional_title:
+            await self.conversations.retitle(session.id, title, turn.epoch)
+
+    async def _suggest_title(self, question: str, answer: str, billing: BillingScope) -> str:
+        """Return the helper model's title, or "" if there is no helper or it fails."""
+        if self.helper is None:
+            return ""
+        exchange = (
+            f"Person: {question[:TITLE_SOURCE_CHARS]}\n\nAssistant: {answer[:TITLE_SOURCE_CHARS]}"
+        )
         try:
             completion = await ask_model(
                 self.helper,
                 self.options.helper,
                 "title",
                 language_data("prompts", "core.agent")["title"],
-                (
-                    f"Person: {question[:TITLE_SOURCE_CHARS]}\n\n"
-                    f"Assistant: {answer[:TITLE_SOURCE_CHARS]}",
-                ),
+                (exchange,),
                 max_tokens=TITLE_MAX_TOKENS,
-                billing=turn.billing_scope(session),
+                billing=billing,
             )
         except ModelError as error:
             _log.info("the helper model suggested no title", error=error.log_message)
-            return
-        title = shorten(scrub(completion.text).strip().strip('"“”'), TITLE_CHARS)
-        stored_session = await self.conversations.find(session.id, frozenset((session.scope,)))
-        if title and stored_session is not None and stored_session.title == provisional:
-            await self.conversations.retitle(session.id, title, turn.epoch)
+            return ""
+        return shorten(scrub(completion.text).strip().strip('"“”'), TITLE_CHARS)
 
 
 def _find_first_statement(texts: Sequence[str]) -> str:

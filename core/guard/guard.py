@@ -318,10 +318,7 @@ def _find_allowed(text: str) -> set[int]:
 
 
 def _alphabet(letter: str) -> str:
-    """Return "latin", or "other" for an alphabet with letters like Latin ones, or "".
-
-    Alphabets whose letters can't be mistaken for Latin ones give "".
-    """
+    """Return "latin", "other" for an alphabet with letters like Latin ones, or "" for others."""
     if letter < "\u0370":
         return "latin"
     return "other" if letter < "\u0590" or "\u13a0" <= letter <= "\u13f5" else ""

@@ -234,6 +234,7 @@ class MediaBlocks:
     async def _fill_block(
         self, block: Json, sent_hashes: frozenset[str], *, is_blind: bool
     ) -> Json:
+        """Return a picture with its bytes, or a note if the model doesn't get them."""
         if not is_hash_picture(block):
             return block
         content_hash = block["source"]["data"]

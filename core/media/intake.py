@@ -139,9 +139,7 @@ class MediaIntake:
         received_files = [files_by_position[position] for position in sorted(files_by_position)]
         transcript = await self._load_transcript(received_files)
         if transcript:
-            text = "\n".join(filter(None, (inbound.text, transcript)))
-            origin = "spoken" if inbound.origin == "typed" else inbound.origin
-            inbound = replace(inbound, text=text, origin=origin)
+            inbound = _add_transcript(inbound, transcript)
         return Reception(
             inbound=inbound, files=received_files, unfinished=unfinished, transcript=transcript
         )
@@ -438,6 +436,12 @@ class MediaIntake:
         return transient_file
 
 
+def _add_transcript(inbound: Inbound, transcript: str) -> Inbound:
+    text = "\n".join(filter(None, (inbound.text, transcript)))
+    origin = "spoken" if inbound.origin == "typed" else inbound.origin
+    return replace(inbound, text=text, origin=origin)
+
+
 async def remove_erased_files(files: Files, folder: MediaFolder, now: datetime) -> Sequence[str]:
     """Delete the bytes of files that no longer belong to any message.
 
@@ -482,6 +486,7 @@ def _describe(
 
 
 def _describe_content(content_hash: str, size: int, decoded: Decoded) -> FileContent:
+    """Return the stored details of a decoded file."""
     return FileContent(
         hash=content_hash,
         type=decoded.type,

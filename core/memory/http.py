@@ -145,7 +145,8 @@ class JsonService:
         call, and DeliveryError for all other errors.
         """
         limit = call_timeout or WRITE
-        if (rest_s := self._connection.rests_until - monotonic()) > 0:
+        rest_s = self._connection.rests_until - monotonic()
+        if rest_s > 0:
             raise DeliveryError(
                 f"{self.name} has asked for a pause between calls", retry_after_s=rest_s
             )
@@ -179,11 +180,14 @@ class JsonService:
         except (TimeoutError, httpx.TimeoutException) as error:
             raise DeliveryError(f"{self.name} gave no answer within {limit.total_s:g} s") from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            # The message of httpx is left out, because it may contain the URL with ids in it.
-            problem = f"{self.name} cannot be reached ({type(error).__name__})"
-            if isinstance(error, httpx.ConnectError):
-                problem += ": does it run, and is its url right?"
-            raise DeliveryError(problem) from error
+            raise DeliveryError(self._describe_failure(error)) from error
+
+    def _describe_failure(self, error: Exception) -> str:
+        # The message of httpx is left out, because it may contain the URL with ids in it.
+        problem = f"{self.name} cannot be reached ({type(error).__name__})"
+        if isinstance(error, httpx.ConnectError):
+            problem += ": does it run, and is its url right?"
+        return problem
 
     async def close(self) -> None:
         """Close the connection. A later call opens a new one."""

@@ -405,6 +405,7 @@ class ChunkedAnswer:
             raise ModelFailure("unreadable") from error
 
     def _apply_chunk(self, chunk: Json) -> str:
+        """Apply a chunk to the answer, and return the piece of text that it adds."""
         self._model = chunk.get("model") or self._model
         self._usage = chunk.get("usage") or self._usage
         choices = chunk.get("choices")

@@ -387,14 +387,16 @@ class Retries:
                     pause_s=shown_s,
                     tried=attempts,
                 )
-                values = {
-                    "reason": failure,
-                    "seconds": shown_s,
-                    "number": attempts + 1,
-                    "max": max_attempts,
-                }
-                on_wait(self.word(request.language, Sentence("model_repeated", values)))
+                notice = _build_retry_notice(failure, shown_s, attempts + 1, max_attempts)
+                on_wait(self.word(request.language, notice))
             await self.sleep(pause_s)
+
+
+def _build_retry_notice(
+    failure: ModelFailure, pause_s: int, attempt: int, max_attempts: int
+) -> Sentence:
+    values = {"reason": failure, "seconds": pause_s, "number": attempt, "max": max_attempts}
+    return Sentence("model_repeated", values)
 
 
 def _pause_after(attempts: int, requested_s: float | None) -> float:

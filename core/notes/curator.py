@@ -147,17 +147,22 @@ class Curator:
                 changeable = [version.after for version in versions if not version.is_pinned]
                 await self._draft_merges(draft, changeable, context)
             if draft.operations:
-                note = PendingNote(
-                    scope=context.scope,
-                    target=target,
-                    operations=tuple(draft.operations),
-                    reason=draft.reason,
-                    at=now,
-                    is_draft=True,
-                )
-                await self.notebook.review.add_pending(note, context.epoch)
+                await self._store_draft(draft, target, now, context)
                 break
         await self.notes.mark_reviewed(context.scope, next_review_at, mark)
+
+    async def _store_draft(
+        self, draft: _Draft, target: str, now: datetime, context: ToolContext
+    ) -> None:
+        note = PendingNote(
+            scope=context.scope,
+            target=target,
+            operations=tuple(draft.operations),
+            reason=draft.reason,
+            at=now,
+            is_draft=True,
+        )
+        await self.notebook.review.add_pending(note, context.epoch)
 
     def _describe_size(self, target: str, entries: Sequence[str]) -> str:
         """Return a clause that says how full a file with these notes is."""

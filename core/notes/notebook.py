@@ -417,6 +417,7 @@ class Notebook:
                 await self._run_write(log_all())
 
     def _has_changed_files(self, scopes: Scopes) -> bool:
+        """Return whether a file has changed since edits by hand were last logged."""
         for scope in scopes:
             logged = self._logged_fingerprints.get(scope, {})
             if not self._files.has_folder(scope):
@@ -621,6 +622,7 @@ def _describe_changes(changes: Iterable[NoteChange]) -> list[Sentence]:
 
 
 def _describe(change: NoteChange) -> Sentence:
+    """Return a sentence for people about a change."""
     note = change.before if change.after is None else change.after
     # A note that already ends like a sentence needs no full stop.
     is_whole = quote_at_end(note or "").endswith("”")

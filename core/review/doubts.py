@@ -119,6 +119,7 @@ def _mentions_end(plain: str, language: str, names: Sequence[str]) -> bool:
 
 
 def _speaks_against(sentence: str, effect: Effect, languages: frozenset[str]) -> bool:
+    """Return whether a sentence has a sign against a request for an effect."""
     plain = to_plain(mask_quotations(sentence))
     if _is_hearsay_or_retracted(plain, languages):
         return True

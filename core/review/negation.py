@@ -64,6 +64,7 @@ def to_plain_pattern(pattern: str) -> str:
 
 @cache
 def _refusal_pattern(language: str, effect: Effect) -> re.Pattern[str]:
+    """Return a pattern for a word that refuses, and the verb before or after it."""
     data = language_data("refusals", "core.review")[language]
     forms = "|".join(to_plain_pattern(data[name]) for name in _FORMS[effect])
     parts = []

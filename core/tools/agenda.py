@@ -53,6 +53,7 @@ def calendar_tool(
     """
 
     async def run(arguments: _Arguments, context: ToolContext) -> str:
+        """List events or add one. Raises Refused for everyone except the owner."""
         if context.scope.is_group or not await is_owner(context):
             raise Refused("calendar_owner_only")
         zone = ZoneInfo(await zone_of(context))

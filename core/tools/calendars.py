@@ -141,6 +141,7 @@ class Calendars:
     async def _list_source(
         self, name: str, start: datetime, end: datetime, zone: ZoneInfo
     ) -> list[CalendarEvent]:
+        """Return the events of one calendar that overlap a span of time."""
         source = self.sources[name]
         # Whole days, and times without a zone, are compared in the zone of the span.
         start, end = start.astimezone(zone), end.astimezone(zone)

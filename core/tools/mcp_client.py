@@ -190,6 +190,7 @@ class McpConnection:
 
     @asynccontextmanager
     async def _open_client(self) -> AsyncIterator[Client]:
+        """Connect to a web address, or start a program and connect to it."""
         async with AsyncExitStack() as stack:
             if self._options.url:
                 http_client = httpx2.AsyncClient(
@@ -221,6 +222,7 @@ class McpConnection:
             raise ToolError(f"The MCP server {self.name} isn't started: {error}") from error
 
     async def _disconnect(self) -> None:
+        """End the task that owns the client. After a timeout, cancel the task."""
         self._client = None
         task = self._owner_task
         self._owner_task = None
@@ -253,6 +255,7 @@ def decode_pictures(result: CallToolResult) -> list[bytes]:
 
 
 def _describe(tool: Tool) -> ToolDescription:
+    """Return the description of a tool. Missing hints count as the less safe value."""
     hints = tool.annotations
     is_read_only = hints is not None and hints.read_only_hint is True
     is_harmless = hints is not None and hints.destructive_hint is False

@@ -216,6 +216,7 @@ class McpServers:
         return offers
 
     def _build_tools(self, offers: Sequence[Offer], taken_names: Sequence[str]) -> list[Tool]:
+        """Return all usable tools, or `find_tools` and `call_tool` if they are too long."""
         tools: list[Tool] = []
         usable: list[Offer] = []
         for offer in offers:
@@ -235,6 +236,8 @@ class McpServers:
         return self._build_finder(usable)
 
     def _build_tool(self, offer: Offer) -> Tool:
+        """Return the tool that the model calls for a tool of a server."""
+
         async def run(arguments: Json, context: ToolContext) -> str:
             return await self._call(offer, arguments, context)
 
@@ -255,6 +258,7 @@ class McpServers:
         by_name = {offer.full_name: offer for offer in offers}
 
         async def find(arguments: _FindArguments, context: ToolContext) -> str:
+            """Return the tools that match a query, with the schemas of their arguments."""
             matches = rank_offers(arguments.query, offers)[:MAX_FOUND_TOOLS]
             if not matches:
                 return "No tool fits. Try other words."

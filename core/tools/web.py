@@ -181,6 +181,7 @@ class WebAccess:
         return self.claude
 
     async def _search(self, arguments: _SearchArguments, context: ToolContext) -> str:
+        """Search the web, and return the results as text for the model."""
         self._limit.take(context)
         billing = BillingScope(
             session_id=context.session.id,

@@ -110,6 +110,7 @@ class WebClient:
             ) from error
 
     async def _download(self, url: str) -> Download:
+        """Follow redirects, check each address, and return the last page."""
         first_host = ""
         for _ in range(MAX_REDIRECTS + 1):
             target = await check_address(urldefrag(url)[0], self._resolve, self._is_allowed)

@@ -124,15 +124,16 @@ def write_backup(
         if source.journal.is_file():
             files[JOURNAL_ENTRY] = _copy_and_add(archive, source.journal, JOURNAL_ENTRY, scratch)
         for path in _list_files(source, left_out):
-            name = f"{HOME_FOLDER}/{path.relative_to(source.home).as_posix()}"
+            relative_path = path.relative_to(source.home)
+            name = f"{HOME_FOLDER}/{relative_path.as_posix()}"
             on_progress(name, 0.0)
             try:
                 files[name] = _copy_and_add(archive, path, name, scratch)
             except FileNotFoundError:
-                # Another program has deleted it meanwhile.
+                # Another program has deleted the file meanwhile.
                 continue
             except PermissionError as error:
-                left_out.append(f"{path.relative_to(source.home)} ({error.strerror})")
+                left_out.append(f"{relative_path} ({error.strerror})")
         manifest = Manifest(
             made_at=now,
             program=source.program,
@@ -142,11 +143,15 @@ def write_backup(
             files=files,
             left_out=tuple(left_out),
         )
-        content = _format_manifest(manifest)
-        entry = tarfile.TarInfo(MANIFEST_ENTRY)
-        entry.size = len(content)
-        archive.addfile(entry, io.BytesIO(content))
+        _add_manifest(archive, manifest)
     return manifest
+
+
+def _add_manifest(archive: tarfile.TarFile, manifest: Manifest) -> None:
+    content = _format_manifest(manifest)
+    entry = tarfile.TarInfo(MANIFEST_ENTRY)
+    entry.size = len(content)
+    archive.addfile(entry, io.BytesIO(content))
 
 
 def verify_backup(file: Path, scratch: Path) -> Manifest:

@@ -100,6 +100,7 @@ def _find_archive_type(path: Path) -> str:
 
 
 def _find_text_type(head: bytes, name: str) -> str:
+    """Return the MIME type of a text from its beginning and the suffix of its name."""
     text = decode_text(head)
     if text is None:
         return UNKNOWN

@@ -133,6 +133,7 @@ class GraphitiEngine:
         )
 
     def _create_driver(self, folder: Path) -> Any:
+        """Return the driver for Neo4j, FalkorDB, or Kuzu in the folder."""
         graph = self._graph
         if graph.url.startswith(NEO4J_SCHEMES):
             from graphiti_core.driver.neo4j_driver import Neo4jDriver
@@ -252,6 +253,7 @@ class GraphitiEngine:
             self._additions.pop(key, None)
 
     async def _add(self, space: str, item: SyncItem) -> Sequence[str]:
+        """Add an item as an episode. A retry first deletes an incomplete episode."""
         if item.is_retry:
             await self.delete_episodes(space, await self.find_episodes(space, item.key))
         from graphiti_core.nodes import EpisodeType

@@ -63,6 +63,7 @@ class CloudEngine:
         )
 
     async def _search_edges(self, graph: str, query: str, limit: int) -> Sequence[RemoteMemory]:
+        """Search a graph, and return its facts as memories."""
         answer = await self._http.call(
             "POST",
             f"/graphs/{segment(graph)}/search/edges",

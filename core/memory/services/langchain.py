@@ -128,6 +128,7 @@ class LangChain(RemoteService):
 
     @asynccontextmanager
     async def _open_sqlite(self, folder: Path, index: Any) -> AsyncIterator[Any]:
+        """Open the store in a SQLite file of the folder."""
         from langgraph.store.sqlite.aio import AsyncSqliteStore
 
         from core.store.sqlite.opening import FOREIGN_KEYS, SECURE_DELETE
@@ -144,6 +145,7 @@ class LangChain(RemoteService):
 
     @asynccontextmanager
     async def _open_postgres(self, index: Any) -> AsyncIterator[Any]:
+        """Open the store in PostgreSQL, with a pool of connections."""
         from langgraph.store.postgres.aio import AsyncPostgresStore
         from psycopg_pool import AsyncConnectionPool
 

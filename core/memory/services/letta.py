@@ -72,6 +72,7 @@ class Letta(ServerService):
     async def _find_memories(
         self, archive: str, request: Json, limit: int
     ) -> Sequence[RemoteMemory]:
+        """Search an archive, and return its passages as memories."""
         results = await self._search(archive, request)
         memories = []
         for result in results:
