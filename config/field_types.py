@@ -216,7 +216,7 @@ SocketAddress = Annotated[Annotated[str, _is_url("ws", "wss")] | None, Field(rep
 # A web address, or an empty text.
 OptionalWebAddress = Annotated[str, Field(repr=False), _is_url("http", "https", is_optional=True)]
 Name = Annotated[str, Field(min_length=1)]
-# The name of an environment variable that holds a key; empty if no key is needed.
+# The name of an environment variable that holds a key. Empty if no key is needed.
 KeyVariable = Annotated[str, AfterValidator(_check_variable_name)]
 Enabled = Literal["auto", True, False]
 Count = Annotated[int, Field(gt=0, le=10**9)]

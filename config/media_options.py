@@ -17,10 +17,10 @@ class _Section(BaseModel):
 
 
 class TranscriberOptions(_Section):
-    # The address of a server with the endpoint /audio/transcriptions; empty if there is none.
+    # The address of a server with the endpoint /audio/transcriptions. Empty if there is none.
     url: OptionalWebAddress
     model: str
-    # The name of an environment variable; empty if the server needs no key.
+    # The name of an environment variable. Empty if the server needs no key.
     key: KeyVariable
     # A program instead of a server. "{file}" stands for the path of the voice note.
     command: Annotated[tuple[str, ...], Field(strict=False)]
@@ -28,11 +28,11 @@ class TranscriberOptions(_Section):
 
 
 class SpeakerOptions(_Section):
-    # The address of a server with the endpoint /audio/speech; empty if there is none.
+    # The address of a server with the endpoint /audio/speech. Empty if there is none.
     url: OptionalWebAddress
     model: str
     voice: str
-    # The name of an environment variable; empty if the server needs no key.
+    # The name of an environment variable. Empty if the server needs no key.
     key: KeyVariable
     # A program instead of a server. It reads the text from its input, and writes a WAV file to
     # "{file}".

@@ -236,7 +236,7 @@ class Price(_Section):
     output: Amount
     # For a cache life of five minutes.
     cache_write: Amount
-    # For a cache life of one hour; None if the price is the same.
+    # For a cache life of one hour. None if the price is the same.
     cache_write_hour: Amount | None = None
     cache_read: Amount
     # For `search = "anthropic"` in `[web]`.

@@ -279,7 +279,7 @@ class EmbeddingOptions(_Section):
     # Empty if there is no server.
     url: OptionalWebAddress
     model: str
-    # The name of an environment variable; empty if the server needs no key.
+    # The name of an environment variable. Empty if the server needs no key.
     key: KeyVariable
     query_prefix: str
     passage_prefix: str

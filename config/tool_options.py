@@ -47,7 +47,7 @@ class McpServer(BaseModel):
     url: OptionalWebAddress = ""
     headers: Mapping[str, str] = Field(default={}, repr=False)
     enabled: bool = True
-    # The names of the tools that the model may use; empty for all.
+    # The names of the tools that the model may use. Empty for all.
     tools: Annotated[tuple[str, ...], Field(strict=False)] = ()
     effects: Mapping[str, EffectName] = {}
     people: Literal["owner", "everyone"] = "owner"
@@ -71,6 +71,6 @@ class CalendarSource(BaseModel):
     user: str = ""
     # The name of an environment variable with the password.
     key: KeyVariable = ""
-    # How long before each event the owner is reminded; 0 for no reminders.
+    # How long before each event the owner is reminded. 0 for no reminders.
     remind_minutes: Annotated[int, Field(ge=0, le=1440)] = 0
     timeout_s: Annotated[float, Field(gt=0, le=60)] = 15.0

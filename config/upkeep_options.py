@@ -120,7 +120,7 @@ class BackupOptions(_Section):
     folder: OptionalFolder
     keep: Count
     keep_days: Count
-    # A public key of age or SSH; empty if backups aren't encrypted with a key.
+    # A public key of age or SSH. Empty if backups aren't encrypted with a key.
     encrypt_to: str
-    # The name of an environment variable; empty if backups have no passphrase.
+    # The name of an environment variable. Empty if backups have no passphrase.
     passphrase: KeyVariable

@@ -410,7 +410,7 @@ class Usage:
 class CarryOver:
     """The ids of messages from earlier sessions that are part of a session's history."""
 
-    # The history includes the parent's messages from this one on; None for no messages.
+    # The history includes the parent's messages from this one on. None for no messages.
     parent_from: int | None = None
     # The first exchange of the lineage, which stays in a compression. Both ids are inclusive.
     head_from: int | None = None

@@ -42,7 +42,7 @@ class DiscordChannel:
 
     address: Address
     scope: Scope
-    # The person of a direct chat; None in a group.
+    # The person of a direct chat. None in a group.
     user_id: int | None = None
     # None outside of guilds.
     guild_id: int | None = None
@@ -154,7 +154,7 @@ def from_delete(
     """Convert a deletion.
 
     Discord doesn't say who wrote the message. If the library has no cached copy (`before`), the
-    sender is the person of the direct chat; elsewhere, the sender is anonymous.
+    sender is the person of the direct chat. Elsewhere, the sender is anonymous.
     """
     if before is not None:
         sender = _sender_of(before)

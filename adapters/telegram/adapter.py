@@ -161,7 +161,7 @@ class Telegram:
         self._tasks: set[asyncio.Future[Any]] = set()
         # The number of failed attempts, by update id.
         self._failed_attempts: dict[int, int] = {}
-        # Why the last poll failed; empty if it succeeded.
+        # Why the last poll failed. Empty if it succeeded.
         self._failure = "not reached yet"
         self._failed_polls = 0
         self._polled_at = 0.0

@@ -101,8 +101,8 @@ def _list_compound_endings(words: Iterable[str]) -> list[str]:
 def rank_quotes(question: AskedQuestion, quotes: Iterable[Quote]) -> list[Quote]:
     """Return the quotes to show, best first.
 
-    The asker's statements that cover the question come first, the ones that are still true before
-    the others. Other messages follow in the order of the search results.
+    The asker's statements that cover the question come first. Among them, those that are still true
+    precede the others. Other messages follow in the order of the search results.
     """
     quotes = list(quotes)
     for quote in quotes:
@@ -208,8 +208,8 @@ def _sort_key(
 ) -> tuple[bool, bool, int, bool, int, bool, int, int, float]:
     """Return a key that sorts the best statement first.
 
-    Statements about the asker come before those about others. Then come the ones that are still
-    true, the most relevant ones, and the latest ones.
+    Statements about the asker come before those about others. Then come statements that are still
+    true, then relevant ones, and then the latest.
     """
     relevance = round(2 * quote.relevance)
     distance = _distance_from_asker(question, quote)

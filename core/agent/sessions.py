@@ -384,7 +384,7 @@ class SessionTracker:
         return await self._open_next(open_session, child, "new", epoch, summary)
 
     async def _reopen(self, session: Session) -> Session:
-        """Reopen a session at its own address, and end the one that is open there."""
+        """Reopen a session at its own address, and end the session that is open there."""
         if session.end is None:
             return session
         open_session = await self.conversations.find_open(session.address)

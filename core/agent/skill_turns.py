@@ -79,7 +79,7 @@ class SkillTurns:
     async def render_frames(
         self, rows: Sequence[Message], earlier: Sequence[Message], context: ToolContext
     ) -> list[tuple[str, ...]]:
-        """Return the blocks about skills for each row of a turn; () for a row without any.
+        """Return the blocks about skills for each row of a turn, or () for a row without any.
 
         The last row may also get a nudge.
         """

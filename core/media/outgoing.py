@@ -37,7 +37,8 @@ _CODE_BLOCK = re.compile(r"^```[^`\n]*\n(.*?)^```[^\S\n]*$", re.DOTALL | re.MULT
 def clean_document_name(name: str) -> str:
     """Return a file name for an answer that is sent as a file.
 
-    If the extension is missing or isn't in `DOCUMENT_TYPES`, the name gets the one of Markdown.
+    If the extension is missing or isn't in `DOCUMENT_TYPES`, the name gets the extension of
+    Markdown.
     """
     line = " ".join(name.split()).replace("/", "_").replace("\\", "_").strip(". ")
     stem, _, ending = line.rpartition(".")

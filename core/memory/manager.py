@@ -101,7 +101,7 @@ class CircuitBreaker:
 
     @property
     def rest_s(self) -> float:
-        """Seconds until the next call may be made; 0 if it may be made now."""
+        """Seconds until the next call may be made, or 0 if it may be made now."""
         if not self.is_open:
             return 0.0
         return max(0.0, (self._rests_until - self._clock.now()).total_seconds())

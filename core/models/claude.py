@@ -313,7 +313,7 @@ class StreamedAnswer:
         self._message: dict[str, Any] = {}
         self._usage: dict[str, Any] = {}
         self._has_stopped = False
-        # The index of the last block that has text; None if none has.
+        # The index of the last block that has text. None if none has.
         self._last_text_index: int | None = None
 
     def add_event(self, event: Any) -> str:

@@ -113,7 +113,7 @@ class WebAccess:
 
     options: WebOptions
     read_page: PageReader
-    # The key of Brave Search; empty if there is none.
+    # The key of Brave Search. Empty if there is none.
     key: str = ""
     # For the search by a Claude model: the name of the model, or "" if no model of Anthropic's
     # server is configured, and a function that sends a request to the helper model.
