@@ -164,7 +164,10 @@ def asks_for_deed(messages: Iterable[str]) -> bool:
     """Return whether a message asks a question, or has a word such as "search" or "send"."""
     return any(
         is_question(text)
-        or any(_has(to_plain(text), name, find_languages(text)) for name in ("deeds", "lookups"))
+        or any(
+            _has_pattern(to_plain(text), name, find_languages(text))
+            for name in ("deeds", "lookups")
+        )
         for text in messages
     )
 
