@@ -82,13 +82,13 @@ def _repeats(instruction: str, typed: str) -> bool:
     The instruction must contain most words of each clause and no others, and as many negations.
     """
     terms = {*word_terms(instruction)}
+    negation_count = _count_negations(instruction)
     clauses = [clause for clause in _CLAUSE_END.split(typed) if word_terms(clause)]
     for first in range(len(clauses)):
         for last in range(first, min(first + MAX_CLAUSES, len(clauses))):
             used = clauses[first : last + 1]
-            if _covers_clauses(terms, used) and _count_negations(instruction) == _count_negations(
-                " ".join(used)
-            ):
+            has_same_negations = negation_count == _count_negations(" ".join(used))
+            if has_same_negations and _covers_clauses(terms, used):
                 return True
     return False
 
@@ -105,7 +105,7 @@ def _count_negations(text: str) -> int:
     return len(evidence_pattern("denial").findall(text))
 
 
-def keeps_all_lines(text: str, old_text: str) -> bool:
+def adds_only(text: str, old_text: str) -> bool:
     """Return whether a text keeps all lines of the text that it replaces."""
     lines = set(_list_lines(text))
     return all(line in lines for line in _list_lines(old_text))

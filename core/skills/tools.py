@@ -208,7 +208,7 @@ class SkillTools:
         old_text = await self._load_old_text(operation, context)
         # Imported here because few conversations write skills.
         from core.facts.evidence import EvidenceSearch
-        from core.skills.support import SkillSupport, keeps_all_lines
+        from core.skills.support import SkillSupport, adds_only
 
         evidence = await EvidenceSearch(self.conversations).load_session(
             context.session, context.scopes
@@ -220,7 +220,7 @@ class SkillTools:
 
         if not await asyncio.to_thread(is_supported):
             return hold_reason or source
-        return None if keeps_all_lines(operation.content, old_text) else hold_reason
+        return None if adds_only(operation.content, old_text) else hold_reason
 
     async def _load_old_text(self, operation: Operation, context: ToolContext) -> str:
         """Return the text that an operation replaces, or "" if it creates a skill or a file."""

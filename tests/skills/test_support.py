@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from core.facts.evidence import Evidence
-from core.skills.support import SkillSupport, keeps_all_lines
+from core.skills.support import SkillSupport, adds_only
 from core.types import LOCAL_SCOPE, Message
 from tests.fixtures.gateway_harness import open_gateway
 from tests.fixtures.samples import NOON, message
@@ -62,8 +62,8 @@ def test_description_that_nobody_typed_is_not_supported() -> None:
 def test_skill_correction_is_checked_only_for_the_lines_it_adds() -> None:
     old = "Put everything onto the pile.\n"
     assert support(*TYPED).supports(old + "Bills go into the red box.\n", old)
-    assert keeps_all_lines(old + "Bills go into the red box.\n", old)
-    assert not keeps_all_lines("Bills go into the red box.\n", old)
+    assert adds_only(old + "Bills go into the red box.\n", old)
+    assert not adds_only("Bills go into the red box.\n", old)
 
 
 def test_call_for_typed_words_supports_the_step_that_names_it() -> None:
