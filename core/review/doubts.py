@@ -36,6 +36,12 @@ MIN_VERB_LETTERS = 6
 # The verbs of a frame that consists of verbs and an item.
 _VERB_FRAME = re.compile(r"^\(([^()*]+)\) ?\*$|\(([^()*]+)\)(?:\([^()*]*\)\??)*$")
 
+# A name such as in "Eve - …", "[Eve] …", "Eve 12:03 …", "From Eve. …" and "…, Eve".
+_AUTHOR = re.compile(
+    r"^\W*(?:(?i:from|von|de|от)\s+)?[A-Z\u00c0-\u00de\u0410-\u042f]\w+(?:\s+\d\d?:\d\d|\s+[-\u2013\u2014/]\s|\s*[\])>|])"
+    r"|^(?i:from|von|de|от)\s+[A-Z\u00c0-\u00de\u0410-\u042f]\w+\W"
+    r"|[,\u2013\u2014/-]\s+[A-Z\u00c0-\u00de\u0410-\u042f]\w+\W*$"
+)
 _CLOCK_COLON = re.compile(r"(?<=\d):(?=\d)")
 
 
@@ -65,6 +71,8 @@ def speaks_against_wish(message: str, effect: Effect) -> bool:
     if _is_in_other_language(message):
         return True
     languages = find_languages(message)
+    if _names_author(message, languages):
+        return True
     return any(
         BULLET.match(line)
         or any(
@@ -73,6 +81,14 @@ def speaks_against_wish(message: str, effect: Effect) -> bool:
         )
         for line in message.splitlines()
     )
+
+
+def _names_author(message: str, languages: frozenset[str]) -> bool:
+    """Return whether a message has a name before it or behind it, as in a chat or a letter."""
+    for match in _AUTHOR.finditer(message.strip()):
+        if not is_polite(to_plain(match[0]), languages):
+            return True
+    return False
 
 
 def _is_in_other_language(message: str) -> bool:

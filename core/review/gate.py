@@ -27,9 +27,9 @@ from dataclasses import dataclass, replace
 from core.errors import Refused, ToolError, word_clause
 from core.review.doubts import speaks_against_wish
 from core.review.effects import list_effects
-from core.review.naming import is_same_word, mentions_subject, names_subject, points_at_thing
+from core.review.naming import dictates_change, names_subject, points_at_thing
 from core.review.pending import Review
-from core.review.phrases import find_languages, has_marker, is_dictated, to_plain
+from core.review.phrases import is_dictated
 from core.review.repetition import shares_words
 from core.review.searches import (
     asks_for_deed,
@@ -42,8 +42,8 @@ from core.review.searches import (
     was_read,
 )
 from core.review.transcript import Transcript, TranscriptReader
-from core.review.wish_judge import WishedCall, WishJudge
-from core.review.wishes import Wish, dictates_change, find_wishes, is_short_line
+from core.review.wish_judge import WishedCall, WishJudge, may_be_wished
+from core.review.wishes import Wish, find_wishes
 from core.store.notes import TOOL_CALL, Author, Operation
 from core.types import Effect, Json, Subject, Tool, ToolContext
 
@@ -220,19 +220,18 @@ def _list_doubtful_effects(
     These are removing and weakening, unless a short message of the person's own names the thing, or
     only points at it ("delete that one") in a conversation without long messages.
     """
-    known = "\n".join(subject.text for subject in subjects)
-    texts = transcript.questions or transcript.messages
-    is_own = all(
-        is_short_line(text, known) and not speaks_against_wish(text, Effect.REMOVE)
-        for text in transcript.messages
+    ending = _ENDING_EFFECTS.intersection(effects)
+    if not ending or transcript.questions:
+        return ending if transcript.has_long else frozenset()
+    messages = transcript.messages
+    if all(may_be_wished(effect, subjects, messages) for effect in ending):
+        return frozenset()
+    is_own = not transcript.has_long and not any(
+        speaks_against_wish(text, Effect.REMOVE) for text in messages
     )
-    is_named = all(any(mentions_subject(text, each) for text in texts) for each in subjects)
-    is_pointed_at = any(map(points_at_thing, find_wishes(texts, Effect.WEAKEN)))
-    if is_own and (is_named if subjects else not transcript.has_long):
-        return frozenset()
-    if is_own and is_pointed_at and not transcript.has_long:
-        return frozenset()
-    return _ENDING_EFFECTS.intersection(effects)
+    wishes = find_wishes(messages, Effect.WEAKEN)
+    is_open = not subjects or any(map(points_at_thing, wishes))
+    return frozenset() if is_own and is_open else ending
 
 
 def _word_unrequested(transcript: Transcript) -> str:
@@ -354,19 +353,17 @@ def _explain_unnamed(
 def _is_typed_replacement(
     texts: Sequence[str], subjects: Sequence[Subject], transcript: Transcript
 ) -> bool:
-    """Return whether the messages are a replacement as it stands, perhaps after a wish to change.
+    """Return whether the messages are a wish to change the thing, and the replacement as it stands.
 
-    It must repeat a part of the replaced text, because a message doesn't say which one it replaces.
-    Without a wish, it must not say less than that text.
+    The replacement must repeat a part of the replaced text.
     """
     typed = " ".join(transcript.messages)
     if speaks_against_wish(typed, Effect.CHANGE):
         return False
     for subject in subjects:
         for text in _list_new_texts(texts, subject):
-            says_less = _says_less(text, subject.text)
             is_related = shares_words(subject.text, text, _MIN_KEPT_SHARE)
-            if not is_related or not dictates_change(typed, text, needs_wish=says_less):
+            if not is_related or not dictates_change(typed, text, subject):
                 return False
     return bool(subjects)
 
@@ -375,20 +372,6 @@ def _list_new_texts(texts: Sequence[str], subject: Subject) -> list[str]:
     """Return the texts that a call adds to a thing, without names inside another text."""
     new_texts = [text for text in texts if text not in subject.text]
     return [text for text in new_texts if not any(text in other != text for other in new_texts)]
-
-
-def _says_less(text: str, old_text: str) -> bool:
-    """Return whether a text drops a denial of an older text, or more words than it adds."""
-    old_words, new_words = to_plain(old_text).split(), to_plain(text).split()
-    dropped = [word for word in old_words if not _has_word(word, new_words)]
-    added = [word for word in new_words if not _has_word(word, old_words)]
-    is_denied = has_marker(to_plain(old_text), "denial", find_languages(old_text))
-    still_denies = has_marker(to_plain(text), "denial", find_languages(text))
-    return len(dropped) > len(added) or (is_denied and not still_denies)
-
-
-def _has_word(word: str, words: Sequence[str]) -> bool:
-    return any(is_same_word(word, other) for other in words)
 
 
 def _list_texts(value: object, action_argument: str) -> list[str]:

@@ -46,8 +46,12 @@ _MAX_MISSING_SHARE = 4
 # The whole text of a reminder names it without a word such as "reminder" if it has this many words
 # or, in a script without spaces, letters.
 _MIN_CLEAR_WORDS = 2
+# "Forget the fact" is an idiom.
+_IDIOM_KIND = "memory"
 _MIN_CLEAR_LETTERS = 4
 # The articles and endings of a word, such as in "d'appeler" or "4'u".
+# Where a dictated text may begin.
+_LEAD_END = re.compile(r"[:,;.]\s+|\s:\s+|[\uff1a\uff0c\u3002]\s*")
 _ENDING = re.compile(r"(?<!\w)[^\W\d]{1,2}'|'\w{1,3}(?!\w)|'")
 
 
@@ -91,12 +95,21 @@ def _names_spaced(words: str, subject: Subject, kinds: str, language: str) -> bo
         return True
     name = _list_content(words, language)
     if re.fullmatch(kinds, name):
-        return not subject.others
+        return not subject.others and not (subject.kind == _IDIOM_KIND and subject.number)
     text = _list_content(subject.text, language)
     is_unique = all(_list_content(other, language) != text for other in subject.others)
     has_kind = re.fullmatch(rf"(?:{kinds}) {re.escape(text)}|{re.escape(text)} (?:{kinds})", name)
     is_clear = subject.kind == "reminder" and text.count(" ") + 1 >= _MIN_CLEAR_WORDS
-    return bool(text) and is_unique and (has_kind is not None or (is_clear and name == text))
+    is_verbatim = is_clear and _drop_lead(words, language) == to_plain(subject.text)
+    return bool(text) and is_unique and (has_kind is not None or is_verbatim)
+
+
+def _drop_lead(words: str, language: str) -> str:
+    """Return words without small words at their beginning."""
+    parts = words.split()
+    while parts and parts[0] in _list_small(language):
+        parts = parts[1:]
+    return " ".join(parts)
 
 
 def _read_numbers(words: str, kinds: str, language: str) -> list[str]:
@@ -104,6 +117,8 @@ def _read_numbers(words: str, kinds: str, language: str) -> list[str]:
     small = "|".join(map(re.escape, _list_small(language)))
     marks = "|".join(map(re.escape, sorted(_list_words(language, "number"))))
     plain = _ENDING.sub(" ", words).strip()
+    if len({*re.findall(r"\d+", plain)}) != len(re.findall(r"\d+", plain)):
+        return []
     match = re.fullmatch(rf"(?:(?:{small}) )*(?:{kinds})(?: (?:{marks}))? ?(\d[\d ]*)", plain)
     if match is None and language in ("ko", "tr"):
         match = re.fullmatch(rf"(\d+)(?: ?(?:{marks}))? (?:{kinds})", plain)
@@ -127,7 +142,7 @@ def _names_unspaced(words: str, subject: Subject, kinds: str, language: str) -> 
         forms += [f"{text}{around}{kinds}", f"{kinds}{around}{text}"]
         if subject.kind == "reminder" and len(text) >= _MIN_CLEAR_LETTERS:
             forms.append(text)
-    if not subject.others:
+    if not subject.others and not (subject.kind == _IDIOM_KIND and number):
         forms.append(kinds)
     return any(re.fullmatch(f"{around}{form}{around}", plain) for form in forms)
 
@@ -167,10 +182,27 @@ def _list_words(language: str, name: str) -> frozenset[str]:
 
 def points_at_thing(wish: Wish) -> bool:
     """Return whether a wish has only words such as "it", "that one" and "all reminders"."""
-    if wish.table == "plan":
-        return False
+    return wish.table != "plan" and _points_at(wish, "")
+
+
+def _points_at(wish: Wish, text: str) -> bool:
+    """Return whether a wish has only words for the kind of a thing, small words, and of a text."""
+    roles = (*KINDS, "all", "generic", "filler", "detail")
     parts = _read_parts(wish.object, wish.language)
-    return all(part.role in (*KINDS, "all", "generic", "filler", "detail") for part in parts)
+    return all(part.role in roles or _compare([part.text], text)[0] > 0 for part in parts)
+
+
+def dictates_change(message: str, text: str, subject: Subject) -> bool:
+    """Return whether a message is a wish to change a thing, and then a text as it stands.
+
+    An example is "Change the note about my car: my car is blue".
+    """
+    wanted = to_plain(text).replace(" ", "")
+    for match in _LEAD_END.finditer(message):
+        if to_plain(message[match.end() :]).replace(" ", "") == wanted:
+            wishes = find_wishes([message[: match.start()].rstrip()], Effect.CHANGE)
+            return any(_points_at(wish, subject.text) for wish in wishes)
+    return False
 
 
 def is_kept_or_in_text(message: str, subject: Subject) -> bool:

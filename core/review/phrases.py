@@ -59,11 +59,12 @@ _SUBORDINATE = re.compile(
 _VERB_WITH_COLON = re.compile(r"^\s*(\w+(?:\s+\w+)?)\s*[:\uff1a](?=\s)")
 # The maximum number of words before a dictated text.
 _MAX_LEAD_WORDS = 6
-_QUESTION_MARKS = ("?", "\uff1f")
+# The last two are words of Chinese.
+_QUESTION_MARKS = ("?", "\uff1f", "\u5417", "\u55ce")
 
 
 def is_question(text: str) -> bool:
-    return text.rstrip().endswith(_QUESTION_MARKS)
+    return text.rstrip(" \u3002.").endswith(_QUESTION_MARKS)
 
 
 def mask_quotations(text: str) -> str:

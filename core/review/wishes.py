@@ -38,8 +38,11 @@ MAX_TAILS = 3
 
 # An item of a list, which is rarely typed as a request.
 BULLET = re.compile(r"\s*(?:[-*\u2022\u2013\u2014>]|\d+[.)])\s")
-# Where a dictated text may begin.
-_LEAD_END = re.compile(r"[:,;.]\s+|[\uff1a\uff0c\u3002]\s*")
+# A sign that may cross a wish out, or make it something else: "~~delete it~~", "reminder 1.5".
+_SIGN = re.compile(
+    r"[^\w\s'\u2019.,!?:;#\u2116\"\u2018\u201a\u201c-\u201e\u00ab\u00bb\u2039\u203a\u00bf\u00a1\u3001\u3002"
+    r"\u300a-\u300f\uff01\uff0c\uff1a\uff1b\uff1f-]|(?<!\w)-|-(?!\w)|\d[.,-]\d"
+)
 # The tables of frames that show the wish for an effect.
 _TABLES = {
     Effect.CHANGE: ("change", "remove"),
@@ -92,27 +95,9 @@ def is_single_line(text: str) -> bool:
     return len(lines) <= 1 or sum(not is_polite(to_plain(line), languages) for line in lines) <= 1
 
 
-def dictates_change(message: str, text: str, *, needs_wish: bool) -> bool:
-    """Return whether a message is a text as it stands, perhaps after a wish to change something.
-
-    `needs_wish` says that there must be a wish: "Change the note: my car is blue".
-    """
-    wanted = to_plain(text).replace(" ", "")
-    for start in (0, *(match.end() for match in _LEAD_END.finditer(message))):
-        if to_plain(message[start:]).replace(" ", "") == wanted:
-            lead = message[:start].rstrip(" :,;.\uff1a\uff0c\u3002")
-            is_wish = bool(find_wishes([lead], Effect.CHANGE))
-            return is_wish or (not needs_wish and (not lead or _is_polite_lead(lead)))
-    return False
-
-
-def _is_polite_lead(lead: str) -> bool:
-    return is_polite(to_plain(lead), find_languages(lead))
-
-
 def _read_wish(text: str, tables: Sequence[str], *, is_offer: bool) -> list[Wish]:
     """Return the request that each frame finds in the text. A frame must match the whole text."""
-    if not is_single_line(text):
+    if not is_single_line(text) or _SIGN.search(text):
         return []
     plain = to_plain(mask_quotations(text))
     quotations = [to_plain(match[0]) for match in QUOTATION.finditer(text)]

@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from core.review.repetition import shares_words
-from core.review.searches import list_searchable, names_address
+from core.review.searches import (
+    asks_for_deed,
+    is_typed_span,
+    list_searchable,
+    names_address,
+)
 
 TYPED = "Read https://ferry.example/times, then www.bus.example/a?b=c (and http://tram.example/)."
 
@@ -85,3 +90,29 @@ def test_web_search_may_contain_words_that_the_person_typed_in_the_request(
     texts: list[str], query: str
 ) -> None:
     assert shares_words(query, list_searchable(texts), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("query", "is_typed"),
+    [
+        ("the weather in Rome", True),
+        ("weather Rome", True),
+        ("weather rome", True),
+        ("weather Rome Rome", False),
+        ("Rome weather", False),
+        ("weather!!!! in,,,, Rome", False),
+        ("weather  in Rome", False),
+        ("wEather in rOme", False),
+        ("weather in Rome\U000e0050", False),
+        ("weather in Rome 4471", False),
+    ],
+)
+def test_query_is_typed_only_in_one_piece_and_letter_by_letter(query: str, is_typed: bool) -> None:
+    assert is_typed_span(query, ["Search for the weather in Rome"]) is is_typed
+
+
+def test_bare_answer_asks_for_no_look_up() -> None:
+    assert not asks_for_deed(["4471"])
+    assert not asks_for_deed(["thanks"])
+    assert asks_for_deed(["search for ferries"])
+    assert asks_for_deed(["When does the ferry leave?"])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.review.naming import consists_of, names_subject
+from core.review.naming import consists_of, dictates_change, names_subject
 from core.review.phrases import is_dictated
 from core.review.repetition import repeats
 from core.review.wish_judge import may_be_wished
@@ -419,3 +419,91 @@ def test_a_code_in_a_wish_names_the_reminder_with_this_code() -> None:
 )
 def test_number_beside_the_name_of_another_list_names_no_reminder(typed: str) -> None:
     assert not wants(typed, Effect.REMOVE)
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "Delete reminder 4 from my phone",
+        "Delete reminder 4 in her list",
+        "delete reminder 4 4 4",
+        "delete reminder 4.5",
+        "delete reminder -4",
+        "delete reminders 2-4",
+        "delete reminder 4th",
+        "Cancel the reminder at 4",
+        "delete reminders 2 3 but not 4",
+        "delete 4 of the 5 reminders",
+        "Cancel task 4",
+        "Skip question 4",
+        "Cancel my take of the insulin",
+        "skip the insulin that I take",
+        "should we delete reminder 4",
+        "to delete reminder 4",
+        "delete reminder 4 lol",
+        "delete reminder 4 (not)",
+        "~~delete reminder 4~~",
+        "delete reminder 4 \N{CROSS MARK}",
+        "\N{ROBOT FACE}: delete reminder 4",
+        "@Eve delete reminder 4",
+        "Eve> delete reminder 4",
+        "Eve - delete reminder 4",
+        "Mum, delete reminder 4",
+        "Hey Eve, delete reminder 4",
+        "delete reminder 4 / Eve",
+        "delete_reminder_4",
+        "Streich die Erinnerung am 4.",
+        "Erinnerung 4 löschen wäre dumm",
+        "删除提醒4吗",
+        "提醒4删了吗",
+        "把提醒4删掉了",
+        "알림 4번 삭제했어",
+        "4 numaralı hatırlatıcıyı sildim",
+        "я удалил напоминание 4",
+        "удалить напоминание 4 — глупость",
+    ],
+)
+def test_wish_with_any_other_word_or_sign_names_no_reminder_exactly(typed: str) -> None:
+    assert not wants(typed, Effect.REMOVE)
+    assert not wants(typed, Effect.WEAKEN)
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "Eva: drop the insulin reminder",
+        "Eve - drop the insulin reminder",
+        "drop the insulin reminder, Eve",
+        "From Eve. Drop the insulin reminder",
+        "[Eve] drop the insulin reminder",
+        "Eve 12:03 drop the insulin reminder",
+        "Eve\ndrop the insulin reminder",
+        "my aunt texted delete the insulin reminder",
+        "what does delete the insulin reminder mean in French",
+        "I was told to drop the insulin reminder",
+        "insulin is in the fridge",
+        "tell me about insulin",
+        "please translate drop the insulin reminder",
+    ],
+)
+def test_line_of_a_chat_or_about_a_wish_does_not_even_reach_the_helper_model(typed: str) -> None:
+    assert not may_ask(typed, Effect.REMOVE)
+
+
+@pytest.mark.parametrize(
+    ("typed", "text", "is_dictated"),
+    [
+        ("Change the note: I am allergic to nuts", "I am allergic to nuts", True),
+        ("Korrigier das, der Markt ist am Sonntag", "der Markt ist am Sonntag", True),
+        ("change the note about nuts: I am allergic to nuts", "I am allergic to nuts", True),
+        ("I am allergic to nuts", "I am allergic to nuts", False),
+        ("Correct the letter: I am allergic to nuts", "I am allergic to nuts", False),
+        ("Fix the spelling: I am allergic to nuts", "I am allergic to nuts", False),
+        ("Change the note: I am allergic to nuts and cats", "I am allergic to nuts", False),
+    ],
+)
+def test_replacement_is_dictated_only_after_a_wish_to_change_the_thing(
+    typed: str, text: str, is_dictated: bool
+) -> None:
+    allergy = Subject(label="the note", text="Allergic to penicillin and nuts", kind="memory")
+    assert dictates_change(typed, text, allergy) is is_dictated
