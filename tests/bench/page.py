@@ -135,6 +135,12 @@ async def _list_paths(page: OpenPage) -> dict[str, Sequence[str]]:
         "recall, no words": ["/recall"] * ROUNDS,
         "recall, words": [f"/recall?q={WORDS[n % len(WORDS)]}" for n in range(ROUNDS)],
         "recall, a day": [f"/recall?q=ferry before:2026-{1 + n % 9:02}-15" for n in range(ROUNDS)],
+        "recall, two days": [
+            f"/recall?q=ferry since:2026-{1 + n % 9:02}-14 before:2026-{1 + n % 9:02}-16"
+            for n in range(ROUNDS)
+        ],
+        "recall, a conversation": [f"/recall?q=ferry in:{100 * (n + 1)}" for n in range(ROUNDS)],
+        "recall, a kind of file": ["/recall?q=ferry has:photo"] * ROUNDS,
         "conversations": ["/conversations"] * ROUNDS,
         "conversations, second page": [older[1]] * ROUNDS,
         "conversation at a message": [f"/conversations/at/{place}" for place in places],

@@ -148,7 +148,8 @@ async def test_axe_finds_no_serious_accessibility_fault_on_any_web_page(
         await log_in(tab, year)
         conversations = await year.browser.open("/conversations")
         first = conversations.body.partition('class="title" href="')[2].partition('"')[0]
-        for path in [*list_paths(), "/memory/facts/1", "/recall?q=ferry", first]:
+        details = ["/memory/facts/1", "/memory/notes/1", "/reminders/1", "/recall?q=ferry", first]
+        for path in [*list_paths(), *details]:
             await tab.goto(year.server.address + path)
             found = await tab.evaluate("axe.run(document)")
             serious = [
@@ -169,7 +170,8 @@ async def test_no_page_is_wider_than_the_screen(year: OpenPage, width: int, lang
     async with open_chromium(viewport=viewport, locale=language) as context:
         tab = await context.new_page()
         await log_in(tab, year)
-        for path in [*list_paths(), "/memory/facts/1", "/recall?q=ferry"]:
+        details = ["/memory/facts/1", "/memory/notes/1", "/reminders/1", "/recall?q=ferry"]
+        for path in [*list_paths(), *details]:
             await tab.goto(year.server.address + path)
             wide = await tab.evaluate("document.documentElement.scrollWidth")
             assert wide <= width, path

@@ -14,7 +14,11 @@ from hypothesis import strategies as st
 from core.errors import Refused
 from core.store.engine import Database
 from core.store.facts.facts import Facts
-from core.store.facts.history import list_facts_after, list_facts_before
+from core.store.facts.history import (
+    list_facts_after,
+    list_facts_before,
+    list_first_facts,
+)
 from core.store.facts.rows import Fact
 from core.store.notes import Author
 from core.store.sessions import Conversations
@@ -447,3 +451,22 @@ async def test_only_the_latest_fact_of_one_attribute_is_current(
         for found in known
         if not found.is_open
     )
+
+
+async def test_first_facts_are_those_of_the_first_page_in_the_same_order(
+    facts: Facts, database: Database
+) -> None:
+    for number in range(12):
+        scope = ANA if number % 3 else BOB
+        at = NOON + timedelta(hours=number * 5 % 7)
+        known = await facts.learn(
+            fact(f"Box {number} is red", scope=scope, created_at=at, last_at=at)
+        )
+        if number % 4 == 0:
+            await facts.pin(known.id, frozenset({scope}), is_pinned=True)
+        if number % 5 == 0:
+            await facts.remove(known.id, frozenset({scope}))
+    for scopes in (OWN, frozenset({ANA, BOB}), frozenset[Scope]()):
+        for limit in (0, 3, 20):
+            page = await facts.list_page(scopes, limit)
+            assert await list_first_facts(database, scopes, limit) == page
