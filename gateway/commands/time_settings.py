@@ -18,9 +18,11 @@ from gateway.services import Services
 from gateway.texts.catalog import Texts
 
 # "22:00-7:00", "22 to 7", "from 22:30 until 06:45".
+# Two times with short words of any language around them: "22-7", "von 22 Uhr bis 7 Uhr".
 _HOURS = re.compile(
-    r"(?:from\s+)?(\d{1,2})(?::(\d\d))?\s*(?:-|–|to|until)\s*(\d{1,2})(?::(\d\d))?", re.IGNORECASE
+    r"\D{0,8}(\d{1,2})(?:[:h](\d\d))?\D{1,14}(\d{1,2})(?:[:h](\d\d))?\D{0,8}", re.IGNORECASE
 )
+_HALF_OF_DAY = re.compile(r"\b\d*[ap]\.?m\b", re.IGNORECASE)
 # A new reminder names at most this many events of the same time, and waits this long for them.
 MAX_EVENTS = 3
 CALENDAR_TIMEOUT_S = 5.0
@@ -159,7 +161,7 @@ def _parse_hours(texts: Texts, words: str) -> tuple[str, str]:
     Raises Refused if the words aren't two different times.
     """
     match = _HOURS.fullmatch(words.strip())
-    if match is None:
+    if match is None or _HALF_OF_DAY.search(words):
         raise Refused(texts.QUIET_USAGE)
     try:
         begin = time(int(match[1]) % 24, int(match[2] or 0))
