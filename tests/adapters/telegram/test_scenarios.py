@@ -421,6 +421,68 @@ INCOMING: Mapping[str, tuple[Json, list[str]]] = {
             "sendMessage 42 133 characters italic 0+7 [Again]"
         ],
     ),
+    "start with the payload of a link": (
+        said("/start abc"),
+        ["sendMessage 42 'message: /start abc' italic 0+7 [Again]"],
+    ),
+    "command with a line break": (
+        said("/remember\nAna", entities=[{"type": "bot_command", "offset": 0, "length": 9}]),
+        ["sendMessage 42 'message: /remember\\nAna' italic 0+7 [Again]"],
+    ),
+    "command in a caption": (
+        sent(
+            photo=SIZES,
+            caption="/remember this",
+            caption_entities=[{"type": "bot_command", "offset": 0, "length": 9}],
+        ),
+        ["sendMessage 42 'message: /remember this' italic 0+7 [Again]"],
+    ),
+    "spoiler": (
+        said("it sinks", entities=[{"type": "spoiler", "offset": 0, "length": 8}]),
+        ["sendMessage 42 'message: it sinks' italic 0+7 [Again]"],
+    ),
+    "code": (
+        said("x = 1", entities=[{"type": "pre", "offset": 0, "length": 5, "language": "python"}]),
+        ["sendMessage 42 'message: x = 1' italic 0+7 [Again]"],
+    ),
+    "hashtag": (
+        said("a #boat", entities=[{"type": "hashtag", "offset": 2, "length": 5}]),
+        ["sendMessage 42 'message: a #boat' italic 0+7 [Again]"],
+    ),
+    "live location": (
+        sent(location={"latitude": 41.5, "longitude": -8.6, "live_period": 900}),
+        ["sendMessage 42 'message: Location: {41.5, -8.6}' italic 0+7 [Again]"],
+    ),
+    "reply to us with a photo": (
+        sent(GROUP, photo=SIZES, reply_to_message=of(US, "At nine.")),
+        ["sendMessage -200 to 700 'message:' italic 0+7 [Again]"],
+    ),
+    "video in a group": (
+        sent(GROUP, video={**FILE, "width": 9, "height": 9, "duration": 3}),
+        [],
+    ),
+    "mention in a topic by a reply to somebody": (
+        said(
+            "@mneme_bot when?",
+            FORUM,
+            message_thread_id=5,
+            is_topic_message=True,
+            reply_to_message=of(BOB, "x", FORUM),
+        ),
+        ["sendMessage -1001234567890 topic 5 to 700 'message: when?' italic 0+7 [Again]"],
+    ),
+    "mention after a line break": (
+        said("so\n@mneme_bot", GROUP, entities=[{"type": "mention", "offset": 3, "length": 10}]),
+        ["sendMessage -200 to 700 'message: so\\n@mneme_bot' italic 0+7 [Again]"],
+    ),
+    "edit of a caption": (
+        {"edited_message": message(photo=SIZES, caption="the quay", edit_date=DATE + 5)},
+        ["sendMessage 42 'edit: the quay' italic 0+4 [Again]"],
+    ),
+    "edit in a group": (
+        {"edited_message": message(GROUP, text="@mneme_bot when?", edit_date=DATE + 5)},
+        ["sendMessage -200 to 700 'edit: when?' italic 0+4 [Again]"],
+    ),
     "edit": (
         {"edited_message": message(text="hello again", edit_date=DATE + 5)},
         ["sendMessage 42 'edit: hello again' italic 0+4 [Again]"],
