@@ -64,16 +64,34 @@ class SkillSupport:
         instructions = [part for line in lines for part in _split_line(line)]
         if not instructions or len(instructions) > MAX_INSTRUCTIONS:
             return False
-        return all(map(self._supports_instruction, instructions))
+        return all(
+            self._supports_instruction(instruction, instructions) for instruction in instructions
+        )
 
-    def _supports_instruction(self, instruction: str) -> bool:
-        is_close = judge(instruction, self.typed).support is Support.CLOSE
-        if is_close and any(_repeats(instruction, text.text) for text in self.typed):
+    def _supports_instruction(self, instruction: str, instructions: Sequence[str]) -> bool:
+        """Return whether one of the instructions of a skill was typed, or is a typed call."""
+        is_repeated = any(_repeats(instruction, text.text) for text in self.typed)
+        if is_repeated and self._is_close(instruction, instructions):
             return True
         if evidence_pattern("denial").search(instruction):
             return False
         terms = {*word_terms(instruction.replace("_", " "))} - _common_terms()
         return any(terms <= call for call in self.calls)
+
+    def _is_close(self, instruction: str, instructions: Sequence[str]) -> bool:
+        """Return whether an instruction follows from the typed words.
+
+        It may leave out a comment ("Sort my mail like this: bills go to Ana") if another
+        instruction of the skill contains the comment.
+        """
+        judgement = judge(instruction, self.typed)
+        if judgement.reasons != {"comment"}:
+            return judgement.support is Support.CLOSE
+        return any(
+            judge(f"{comment.rstrip('.')}: {instruction}", self.typed).support is Support.CLOSE
+            for comment in instructions
+            if comment != instruction
+        )
 
 
 def _repeats(instruction: str, typed: str) -> bool:
