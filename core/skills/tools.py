@@ -167,11 +167,9 @@ class SkillTools:
             return []
         skill = await self.skills.find(parsed_arguments.name, context.scopes)
         skills, _ = await self.skills.list_skills(context.scopes, "")
-        others = [_describe(other) for other in skills if other.name != skill.name]
+        others = [other.name for other in skills if other.name != skill.name]
         return [
-            Subject(
-                label=word_clause("label_skill"), text=_describe(skill), kind="skill", others=others
-            )
+            Subject(label=word_clause("label_skill"), text=skill.name, kind="skill", others=others)
         ]
 
     async def _build_author(self, operation: Operation, context: ToolContext) -> Author:
@@ -250,10 +248,6 @@ def render_files(skill: Skill) -> list[str]:
     return [
         f"- {path} ({size:,} bytes)" for path, size in skill.files.items() if path != SKILL_FILE
     ]
-
-
-def _describe(skill: Skill) -> str:
-    return f"{skill.name.replace('-', ' ')}. {skill.description}"
 
 
 def render_skill(skill: Skill, limit_chars: int = DESCRIPTION_CHARS) -> str:
