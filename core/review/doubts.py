@@ -40,7 +40,7 @@ _VERB_FRAME = re.compile(r"^\(([^()*]+)\) ?\*$|\(([^()*]+)\)(?:\([^()*]*\)\??)*$
 _AUTHOR = re.compile(
     r"^\W*(?:(?i:from|von|de|от)\s+)?[A-Z\u00c0-\u00de\u0410-\u042f]\w+(?:\s+\d\d?:\d\d|\s+[-\u2013\u2014/]\s|\s*[\])>|])"
     r"|^(?i:from|von|de|от)\s+[A-Z\u00c0-\u00de\u0410-\u042f]\w+\W"
-    r"|[,\u2013\u2014/-]\s+[A-Z\u00c0-\u00de\u0410-\u042f]\w+\W*$"
+    r"|,\s+[A-Z\u00c0-\u00de\u0410-\u042f]\w+\W*$"
 )
 _CLOCK_COLON = re.compile(r"(?<=\d):(?=\d)")
 

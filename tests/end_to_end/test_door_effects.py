@@ -573,7 +573,7 @@ async def test_tool_calls_run_without_approval_while_no_foreign_text_was_read(ho
             ("shelf_do", "send"),
         ):
             before = await house.read_state()
-            await house.let_model_call(key[0], ROWS[key], QUESTION)
+            await house.let_model_call(key[0], ROWS[key], "Delete it")
             assert await house.read_state() != before, key
 
 
