@@ -406,7 +406,8 @@ class TurnRunner:
         return answer
 
     async def _may_answer_again(self, event: PendingEvent) -> bool:
-        """Return whether an edited question may get a new answer after its first is complete.
+        """Return whether an edited question may get a new answer after its first answer is
+        complete.
 
         It may not if a tool of its answer may have changed something, or if messages followed it.
         """

@@ -315,7 +315,8 @@ class SessionTracker:
         return session or self._blank_session(address, scope)
 
     async def amend(self, inbound: Inbound) -> bool:
-        """Apply a platform's edit or deletion of a message to the store and to memory.
+        """Apply an edit or a deletion that was made on a platform to the stored message and to
+        memory.
 
         Returns False if the message isn't stored.
         """

@@ -147,7 +147,11 @@ def _next_of_fixed(
 
 
 def _rule_near(recurrence: _Recurrence, after: datetime) -> rrule:
-    """Return the rule with a start shortly before `after`, if its moments stay the same."""
+    """Return the rule.
+
+    If its later moments stay the same, it starts shortly before `after` instead of at its own
+    start.
+    """
     start = recurrence.start
     days = _DAYS.get(recurrence.fields["FREQ"])
     if days is not None and "COUNT" not in recurrence.fields and after > start:

@@ -1,9 +1,9 @@
 """Calls all memory providers and merges their answers.
 
 The manager calls the providers concurrently. A provider that fails or takes too long is skipped. If
-its search finishes later, the lines are used in the next turn. Built-in providers come first.
-External providers (services and plugins) receive everything that they store through the outbox.
-Their answers are shortened, and left out if they look malicious.
+its search finishes later, the lines are used in the next turn. Within the same order of lines,
+built-in providers come first. External providers (services and plugins) receive everything that
+they store through the outbox. Their answers are shortened, and left out if they look malicious.
 """
 
 from __future__ import annotations

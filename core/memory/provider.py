@@ -97,7 +97,7 @@ class MemoryProvider(ABC):
     async def queue_prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
         """Return lines for the next turn, in the format of `prefetch`.
 
-        Called in the background after the turn about `text`.
+        Called in the background after a turn. `text` is what the person typed in it.
         """
         return ()
 

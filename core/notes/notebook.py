@@ -165,8 +165,8 @@ def _unreadable(path: Path, reason: str) -> NoteFile:
 class Notebook:
     """The notes in `home`/memories.
 
-    `limits` are the maximum characters for each target. A limit applies to all notes of the target
-    that are shown together.
+    `limits` has the maximum number of characters for each target. A limit applies to all notes of
+    the target that are shown together.
     """
 
     def __init__(

@@ -115,7 +115,7 @@ class Transcript:
 
 @dataclass(frozen=True, slots=True)
 class TranscriptReader:
-    """Loads transcripts for the gate, and for tools that check themselves who typed a text."""
+    """Loads transcripts for the gate, and for tools that do their own check of who typed a text."""
 
     conversations: Conversations
     # Headings of the texts of others that a system prompt may contain.

@@ -246,7 +246,7 @@ class Database(Protocol):
         *,
         is_short: bool = False,
     ) -> T:
-        """Run `work`, which changes indexed text, even if an index is damaged.
+        """Run `work`, which changes indexed text. It runs even if an index is damaged.
 
         Otherwise, this works like `write`.
         """

@@ -222,7 +222,7 @@ class ChatSettings:
         return bool(self.listens or self.stores or self.roles) or self.prefix is not None
 
     def take_over(self, earlier: ChatSettings) -> ChatSettings:
-        """Return these settings, completed with those of the chat's earlier id."""
+        """Return these settings, with unset ones taken from those under the chat's earlier id."""
         gaps: dict[str, Any] = {
             name: rows.field_values(earlier)[name]
             for name, value in rows.field_values(self).items()

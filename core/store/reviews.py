@@ -206,7 +206,7 @@ def _digest(note: PendingNote) -> list[str]:
 
     Two digests are needed because the model may word the same proposal differently, or cite another
     message for it. Proposals to end the same fact count as equal, whatever their wording. The
-    digests contain no text of the person.
+    digests contain nothing that the person wrote.
     """
     keys = []
     for operation in note.operations:

@@ -531,7 +531,7 @@ class Conversations:
     async def recover_incognito(self) -> Sequence[Address]:
         """Return the addresses that were incognito in the previous process.
 
-        Their inbox entries are closed, because the texts are lost.
+        Closes their inbox entries, because their texts are lost.
         """
         now = self._clock.now()
 

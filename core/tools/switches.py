@@ -1,6 +1,6 @@
-"""Refuses the tools that a person has switched off with /tools.
+"""Refuses calls of tools that a person has switched off with /tools.
 
-The tools stay in the prompt, so that its cache stays valid. Only their calls are refused.
+The tools stay in the prompt, so that its cache stays valid.
 """
 
 from __future__ import annotations

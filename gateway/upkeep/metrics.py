@@ -130,7 +130,10 @@ class Metrics(Collector):
         return metrics
 
     async def _collect_messages(self) -> Metric:
-        """Count the messages since the start, by role. The assistant's messages are the turns."""
+        """Count the messages stored since this process started, by role.
+
+        The assistant's messages are the turns.
+        """
         values: dict[str, object] = {"last": self._last_message_id}
         last = await self._fetch_number(_LAST_MESSAGE)
         rows = await self._services.database.fetch_all(_COUNT_MESSAGES, values)

@@ -1,6 +1,6 @@
 """Renders templates and Markdown as HTML.
 
-All texts are escaped, because the pages show texts of strangers.
+All text is escaped, because the pages show text that strangers wrote.
 """
 
 from __future__ import annotations

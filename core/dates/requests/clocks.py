@@ -110,7 +110,7 @@ def _hour_and_minute(match: Match, context: Context) -> TimeParts | None:
 
 @RULES.add(f"{_AT} (?P<hour> number ) oclock (?P<minutes> number ) minute before")
 def _minutes_before_hour(match: Match, context: Context) -> TimeParts | None:
-    """Read Korean "18시 10분 전": 17:50."""
+    """Read Korean "18시 10분 전" (ten minutes before 18:00) as 17:50."""
     clock = clock_parts(match.number("hour"), 0, is_bare=True)
     lead = Span(seconds=60 * match.number("minutes"))
     return replace(clock, lead=lead) if clock else None

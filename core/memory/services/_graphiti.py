@@ -225,7 +225,7 @@ class GraphitiEngine:
         """Add an item as an episode, and return the id of the episode.
 
         If an earlier addition of the item is still running, the call waits for it. Raises
-        NotReadyError if that takes too long. The addition then continues.
+        NotReadyError if that takes too long. The addition then continues in the background.
         """
         addition = self._additions.get(item.key)
         if addition is None:

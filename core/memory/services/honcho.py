@@ -418,7 +418,7 @@ def _key_of(thing: Json) -> str:
 
 
 def _is_active(session: Json) -> bool:
-    """Return whether a session isn't being deleted. Deleting a session takes a while."""
+    """Return False if the session is being deleted. Deleting a session takes a while."""
     return session.get("is_active") is not False
 
 

@@ -195,9 +195,9 @@ class Database:
         """Run `work` in a write transaction and return its result.
 
         The transaction is durable when this method returns. If `work` raises an exception, the
-        transaction is rolled back. If `work` changes nothing, the current tool call isn't recorded
-        as carried out. With `is_short`, `work` runs in the caller's thread if the disk is fast and
-        no other write is running.
+        transaction is rolled back. During a tool call, the transaction also records that the call
+        was carried out, unless `work` changes nothing. With `is_short`, `work` runs in the caller's
+        thread if the disk is fast and no other write is running.
         """
 
         def checked_work(connection: StoreConnection) -> T:

@@ -84,7 +84,7 @@ CASES: dict[str, tuple[list[str], dict[str, str], str]] = {
     "option of another step": (
         ["backup", "--zone", "Europe/Berlin"],
         {},
-        "--zone belongs to mneme setup zone",
+        "--zone only works with `mneme setup zone`",
     ),
     "wrong Telegram token": ([], {"TELEGRAM_BOT_TOKEN": "110201543:wrong"}, "refused the token"),
     "something else as Telegram token": (
