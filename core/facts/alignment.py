@@ -43,7 +43,7 @@ _ANY_DAY = date(2024, 1, 1)
 # A clause with one of these is about the sender, or says why something is said ("in case I ask").
 _OWN_MARKERS = frozenset({Marker.FIRST_PERSON, Marker.CONDITION})
 # How a comment is set off from the statement behind it, or before it.
-_BEFORE = r"{}\s*(?:\s[-\u2013\u2014]\s|[:\uff1a])"
+_BEFORE = r"{}\s*[-\u2013\u2014]\s"
 _BEHIND = r"[,;(\u2013\u2014\uff0c\u3001]\s*{}"
 _DATE_SIGNS = frozenset("年月日曜周星期")
 
