@@ -273,7 +273,7 @@ class Services:
         )
 
     async def load_file(self, file_id: int, scopes: frozenset[Scope]) -> File | None:
-        """Return a stored file for sending, without the location data of a picture.
+        """Return a stored file for sending, without the location data of its metadata.
 
         Returns None if there is no such file in these scopes, or if its bytes are gone. Raises
         Refused if the location can't be removed.

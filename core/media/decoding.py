@@ -108,13 +108,16 @@ class Decoder:
         return await self._run("page", path, url, name)
 
     async def clean(self, path: Path, copy_path: Path, name: str) -> bool:
-        """Write a copy of a picture without its position. Return False if it has no position.
+        """Write a copy of a picture, video or sound file without its position.
 
-        Raises Refused if the picture can't be read, because its position couldn't be removed.
+        Returns False, and writes nothing, if the file has no position. Raises Refused if the
+        position can't be removed.
         """
         decoded = await self._run("clean", path, copy_path, name)
         if decoded.note:
-            raise Refused("position_stays", name=name)
+            is_recording = decoded.type.startswith(("video/", "audio/"))
+            key = "recording_position_stays" if is_recording else "position_stays"
+            raise Refused(key, name=name)
         return decoded.clean
 
     async def write_speech(self, path: Path, sound_path: Path) -> bool:

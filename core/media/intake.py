@@ -19,7 +19,7 @@ from typing import Literal
 import structlog
 
 from config.media_options import MediaOptions
-from core.errors import FileError, StoreError
+from core.errors import FileError, Refused, StoreError
 from core.media.decoding import Decoded, Decoder
 from core.media.folder import FOLDER, MediaFolder, list_views
 from core.media.speech import Transcriber, Transcript
@@ -39,6 +39,8 @@ MEGABYTE = 1_000_000
 VOICE = "voice"
 # For these kinds, the spoken words become the text of the message.
 SPOKEN_KINDS = frozenset({VOICE, "video note"})
+# The type of voice notes. Other sound files may state where they were recorded.
+_TYPES_WITHOUT_POSITION = frozenset({"audio/ogg"})
 # A file whose message wasn't stored after this time is deleted.
 ORPHAN_LIFETIME = timedelta(days=1)
 Problem = Literal[
@@ -178,8 +180,10 @@ class MediaIntake:
         try:
             if content.is_video:
                 transcript = await self._transcribe_video(path, self.transcriber)
-            else:
+            elif content.type in _TYPES_WITHOUT_POSITION:
                 transcript = await self.transcriber.transcribe(path)
+            else:
+                transcript = await self._transcribe_whole(path, self.transcriber)
         except FileError as error:
             _log.warning("a recording wasn't transcribed", reason=error.log_message)
             return replace(content, note="inaudible"), ()
@@ -195,8 +199,22 @@ class MediaIntake:
         """
         with tempfile.TemporaryDirectory(prefix="mneme-") as folder:
             sound_path = Path(folder, "sound.ogg")
-            has_sound = await self.decoder.write_speech(path, sound_path)
-            return await transcriber.transcribe(sound_path if has_sound else path)
+            if await self.decoder.write_speech(path, sound_path):
+                return await transcriber.transcribe(sound_path)
+        return await self._transcribe_whole(path, transcriber)
+
+    async def _transcribe_whole(self, path: Path, transcriber: Transcriber) -> Transcript:
+        """Return the spoken words of a file, which the transcriber gets without its position.
+
+        Raises FileError if the position can't be removed.
+        """
+        with tempfile.TemporaryDirectory(prefix="mneme-") as folder:
+            copy_path = Path(folder, "copy")
+            try:
+                is_copied = await self.decoder.clean(path, copy_path, "")
+            except Refused as error:
+                raise FileError("its position can't be removed") from error
+            return await transcriber.transcribe(copy_path if is_copied else path)
 
     def _has_speech(self, file: AttachedFile, decoded: Decoded) -> bool:
         """Return whether to transcribe a file: a voice message, or a video with sound."""

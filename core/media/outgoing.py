@@ -1,6 +1,6 @@
 """Prepares the files that Mneme sends: stored files, and answers as files.
 
-The position of a picture is removed from it.
+The position is removed from pictures, videos and sound files.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from core.store.media.files import AttachedFile
 from core.types import File
 
 _PLAIN = "text/plain"
+_TYPES_WITH_POSITION = ("image/", "video/", "audio/")
 # The types of files that an answer can be sent as, by extension.
 DOCUMENT_TYPES: Mapping[str, str] = {
     "md": "text/markdown",
@@ -69,14 +70,14 @@ def make_document(name: str, text: str) -> File:
 async def load_outgoing(file: AttachedFile, folder: MediaFolder, decoder: Decoder) -> File | None:
     """Return a stored file to send with an answer, or None if its bytes are gone.
 
-    Raises Refused if the position can't be removed from a picture.
+    Raises Refused if the position can't be removed from a picture, video or sound file.
     """
     if file.content is None:
         return None
     content = await asyncio.to_thread(folder.read, file.content.hash)
     if content is None:
         return None
-    if file.content.type.startswith("image/"):
+    if file.content.type.startswith(_TYPES_WITH_POSITION):
         content = await _remove_position(content, file, folder, decoder)
     return File(
         name=_add_suffix(file),
@@ -89,7 +90,7 @@ async def load_outgoing(file: AttachedFile, folder: MediaFolder, decoder: Decode
 async def _remove_position(
     content: bytes, file: AttachedFile, folder: MediaFolder, decoder: Decoder
 ) -> bytes:
-    """Return a picture without the position in its EXIF data."""
+    """Return the bytes of a file without the position in its metadata."""
     assert file.content is not None
     with tempfile.TemporaryDirectory(prefix="mneme-") as scratch:
         copy_path = Path(scratch, "copy")

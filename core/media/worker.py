@@ -4,9 +4,9 @@
 (see `core.media.decoding.Decoded`), and writes the view of a picture, or those of a scan or video,
 to VIEW. ``python -m core.media.worker page PATH URL NAME MEMORY SECONDS`` does the same for a
 download from URL. Of a web page, it also prints the title and the date, and the text has links.
-``python -m core.media.worker clean PATH COPY NAME MEMORY SECONDS`` writes a copy of a picture
-without the position, and ``speech PATH SOUND NAME MEMORY SECONDS`` the sound of a recording. If the
-process fails or is killed, the file counts as unreadable.
+``python -m core.media.worker clean PATH COPY NAME MEMORY SECONDS`` writes a copy of a picture,
+video or sound file without the position, and ``speech PATH SOUND NAME MEMORY SECONDS`` the sound of
+a recording. If the process fails or is killed, the file counts as unreadable.
 """
 
 from __future__ import annotations
@@ -219,12 +219,14 @@ def _collect(parts: Iterable[texts.Part]) -> list[Mapping[str, str]]:
 
 
 def clean_file(path: Path, copy_path: Path, name: str) -> Result:
-    """Write a copy of a picture without its position.
+    """Write a copy of a picture, video or sound file without its position.
 
-    If the picture has no position, the result has `clean` false. A picture that Pillow can't read
-    counts as broken if it may have a position.
+    If the file has no position, the result has `clean` false. A file counts as broken if it may
+    have a position that can't be removed.
     """
     mime = kinds.find_type(path, name)
+    if mime.startswith(("video/", "audio/")):
+        return _clean_recording(path, copy_path, mime)
     if not mime.startswith("image/") or mime == "image/svg+xml":
         return {"clean": False}
     from core.media.formats import images
@@ -237,6 +239,23 @@ def clean_file(path: Path, copy_path: Path, name: str) -> Result:
         return {"clean": images.remove_position(path, copy_path)}
     except images.ERRORS:
         return {"clean": False, "note": "broken"}
+
+
+def _clean_recording(path: Path, copy_path: Path, mime: str) -> Result:
+    """Write a copy of a video or sound file without its position."""
+    from core.media.formats import recording_position
+
+    data = bytearray(path.read_bytes())
+    if not mime.endswith("/mp4"):
+        note = "broken" if recording_position.may_have_position(bytes(data)) else ""
+        return {"type": mime, "clean": False, "note": note}
+    try:
+        has_changed = recording_position.remove_position(data)
+    except ValueError:
+        return {"type": mime, "clean": False, "note": "broken"}
+    if has_changed:
+        copy_path.write_bytes(data)
+    return {"type": mime, "clean": has_changed}
 
 
 _TASKS: Mapping[str, Callable[[Path, Path, str], Result]] = {

@@ -304,10 +304,10 @@ async def export_conversation(request: PageRequest) -> File | None:
 
 
 async def load_file(request: PageRequest) -> File | None:
-    """Return a file as a chat would send it: a picture without the place where it was taken.
+    """Return a file as a chat would send it: without the place where a picture or video was taken.
 
     Returns None if the file isn't kept, or isn't visible. Raises Refused if the position can't be
-    removed from a picture.
+    removed.
     """
     return await request.services.load_file(request.number("file"), request.scopes)
 

@@ -15,7 +15,7 @@ from core.agent.offline import OfflineModel
 from core.types import Answer
 from tests.fixtures.command_line import good
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
-from tests.fixtures.media_samples import CONTRACT_PAGES, make_pdf, make_photo
+from tests.fixtures.media_samples import CONTRACT_PAGES, make_pdf, make_photo, make_video
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
 pytestmark = pytest.mark.slow
@@ -51,6 +51,17 @@ async def test_file_that_is_sent_again_has_no_position(home: Path) -> None:
         await harness.send(make_photo(has_position=True), "quay.jpg", "photo")
         (file,) = answer_of(await harness.say("/files send 1")).files
         assert 0x8825 not in Image.open(io.BytesIO(file.content)).getexif()
+
+
+async def test_video_that_is_sent_again_has_no_position(home: Path) -> None:
+    video = make_video(2, container="mov", metadata={"location": "+48.2082+016.3738/"})
+    assert b"+48.2082" in video
+    async with open_gateway(home, OfflineModel("Europe/Lisbon")) as harness:
+        await harness.send(video, "quay.mov", "video")
+        (file,) = answer_of(await harness.say("/files send 1")).files
+        assert file.name == "quay.mov"
+        assert len(file.content) == len(video)
+        assert b"+48.2082" not in file.content
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,25 @@ async def test_video_note_is_transcribed_and_read_as_the_senders_words(home: Pat
         assert texts_of(model.requests[0]).count("The plumber says") == 1
 
 
+@pytest.mark.parametrize("kind", ["video", "voice"])
+async def test_position_in_a_recording_reaches_neither_the_model_nor_the_transcriber(
+    home: Path, kind: str
+) -> None:
+    video = make_video(2, container="mov", metadata={"location": "+48.2082+016.3738/"})
+    model = ScriptedModel(says("I see."))
+    async with (
+        TranscriptionService(SEGMENTS) as service,
+        open_gateway(home, model, options_for(service)) as harness,
+    ):
+        await harness.send(video, "quay.mov", kind)
+        assert service.last_upload
+        assert b"+48.2082" not in service.last_upload
+        pictures = pictures_of(model.requests[0])
+        assert len(pictures) == (3 if kind == "video" else 0)
+        assert not any(picture.getexif() for picture in pictures)
+        assert "48.2082" not in texts_of(model.requests[0])
+
+
 async def test_video_without_a_transcription_service_is_shown_with_a_notice_of_what_is_missing(
     home: Path,
 ) -> None:

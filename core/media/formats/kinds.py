@@ -66,6 +66,8 @@ _TEXT_SUFFIXES: Mapping[str, str] = {
     ".xml": "text/xml",
 }
 UNKNOWN = "application/octet-stream"
+# The first box of a video that an older camera wrote, after the four bytes of its size.
+_QUICKTIME_BOXES = (b"moov", b"mdat", b"wide", b"free", b"skip", b"pnot")
 
 
 def find_type(path: Path, name: str) -> str:
@@ -79,6 +81,8 @@ def find_type(path: Path, name: str) -> str:
             return mime
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return _find_archive_type(path)
+    if head[4:8] in _QUICKTIME_BOXES and decode_text(head) is None:
+        return "video/mp4"
     return _find_text_type(head, name)
 
 
