@@ -1,4 +1,8 @@
-"""The types of single settings. A type checks a value and explains mistakes in mneme.toml."""
+"""The types of single settings, and checks of options that depend on others.
+
+A type checks a value and explains mistakes in mneme.toml. A check of several options returns
+problems like ``dotted.path: explanation``.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +11,34 @@ import re
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 import tzlocal
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from config.variables import PLACEHOLDER, VARIABLE
+from config.variables import PLACEHOLDER, VARIABLE, get_table
+
+# The languages in which Mneme has texts.
+LANGUAGES = ("en", "de", "es", "fr", "pt-BR", "ru", "tr", "zh", "ja", "ko")
+
+# The memory providers of core/memory/services. All others are files in a folder of the home.
+MEMORY_PROVIDERS = (
+    "byterover",
+    "hindsight",
+    "honcho",
+    "langchain",
+    "letta",
+    "mem0",
+    "openviking",
+    "retaindb",
+    "supermemory",
+    "zep",
+)
+# These are always on, so their tables get an own explanation from the plugins.
+_BUILT_IN_PROVIDERS = ("notes", "history", "facts", "memory")
+_PLUGINS_FOLDER = "plugins"
 
 
 def fill_placeholders(value: str, variables: Mapping[str, str]) -> str:
@@ -51,6 +75,18 @@ def _resolve_zone(name: str) -> str:
             f"{name[:40]!r} isn't a time zone; write an IANA name like 'Europe/Lisbon', or 'auto'"
         ) from None
     return zone
+
+
+def _check_language(code: str) -> str:
+    """Return the code of a language that Mneme speaks, which may name a country, or "auto".
+
+    Raises ValueError for other languages.
+    """
+    spoken = {language.partition("-")[0] for language in LANGUAGES}
+    if code != "auto" and re.split("[-_]", code)[0].lower() not in spoken:
+        names = ", ".join(f'"{language}"' for language in ("auto", *LANGUAGES[:-1]))
+        raise ValueError(f'should be {names} or "{LANGUAGES[-1]}"')
+    return code
 
 
 def _matches(pattern: str, advice: str) -> BeforeValidator:
@@ -137,7 +173,39 @@ def _convert_off(value: object) -> object:
     return 0 if value == "off" else value
 
 
+def check_webhook(options: Mapping[str, Any]) -> list[str]:
+    """Return a problem if Telegram would refuse the address of the webhook."""
+    address = get_table(options, "telegram").get("webhook_url")
+    has_own_server = "telegram_api_url" in options
+    if not isinstance(address, str) or not address.startswith("http://") or has_own_server:
+        return []
+    return [
+        "telegram.webhook_url: must begin with https://, because Telegram accepts no other "
+        "address; only your own Bot API server (MNEME_TELEGRAM_API_URL) also accepts http://"
+    ]
+
+
+def check_memory_providers(options: Mapping[str, Any], home: Path) -> list[str]:
+    """Return a problem for each memory provider that is switched on but doesn't exist."""
+    plugins = home / _PLUGINS_FOLDER
+    providers = get_table(get_table(options, "memory"), "providers")
+    problems = []
+    for name, table in providers.items():
+        is_off = isinstance(table, dict) and table.get("enabled") is False
+        file = plugins / f"{name}.py"
+        has_file = file.is_file() or (plugins / name / "__init__.py").is_file()
+        if is_off or has_file or name in (*MEMORY_PROVIDERS, *_BUILT_IN_PROVIDERS):
+            continue
+        names = ", ".join(MEMORY_PROVIDERS)
+        problems.append(
+            f"memory.providers.{name}: there is no such memory provider; choose {names}, "
+            f"or put your own into {file}"
+        )
+    return problems
+
+
 Zone = Annotated[str, AfterValidator(_resolve_zone)]
+Language = Annotated[str, AfterValidator(_check_language)]
 UserId = Annotated[
     str,
     _matches(

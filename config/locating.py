@@ -21,11 +21,13 @@ def find_line(text: str, path: str) -> int | None:
     """Return the number of the line that sets an option or opens its table, or None.
 
     `path` is dotted, such as "limits.day.answers", and may end with an index in brackets. If the
-    option is in an inline table, the line of that table is returned.
+    option is in an inline table, the line of that table is returned. If `path` is a table without a
+    header, the line of its first option is returned.
     """
     option_keys = split_path(re.sub(r"\[\d+\]", "", path))
     best_line = None
     best_length = 0
+    first_inner_line = None
     table: list[str] = []
     for number, line in enumerate(text.splitlines(), 1):
         header = _HEADER.fullmatch(line)
@@ -40,7 +42,9 @@ def find_line(text: str, path: str) -> int | None:
         if len(keys) > best_length and option_keys[: len(keys)] == keys:
             best_line = number
             best_length = len(keys)
-    return best_line
+        elif first_inner_line is None and keys[: len(option_keys)] == option_keys:
+            first_inner_line = number
+    return first_inner_line if best_line is None else best_line
 
 
 def split_path(path: str) -> list[str]:

@@ -36,6 +36,7 @@ from config.field_types import (
     Folders,
     Groups,
     KeyVariable,
+    Language,
     OptionalWebAddress,
     People,
     ProviderName,
@@ -45,6 +46,8 @@ from config.field_types import (
     UserIds,
     WebAddress,
     Zone,
+    check_memory_providers,
+    check_webhook,
 )
 from config.locating import find_line, find_similar_name, list_option_paths, suggest_name
 from config.masking import mask_secrets, register_secrets
@@ -138,7 +141,7 @@ class GeneralOptions(_Section):
     # An IANA name, even if mneme.toml has "auto".
     zone: Zone
     # "auto": the language of the shell.
-    language: Annotated[str, Field(pattern=r"^(auto|[a-z]{2,3}(-[A-Z]{2})?)$")]
+    language: Language
     log_level: Literal["debug", "info", "warning", "error"]
     log_format: Literal["text", "json"]
 
@@ -255,7 +258,7 @@ class CronOptions(_Section):
 
 
 class DelegationOptions(_Section):
-    max_rounds: Annotated[int, Field(ge=0, le=1000)]
+    max_rounds: Annotated[int, Field(ge=0, le=100)]
     max_tokens: Count
     patience_s: Seconds
 
@@ -379,6 +382,8 @@ class Settings(_Section):
             if variables.get(name, "").strip()
         }
         problems += _check_tokens(options)
+        problems += check_webhook(options)
+        problems += check_memory_providers(options, home)
         try:
             settings = cls(**options, home=home)
         except ValidationError as error:

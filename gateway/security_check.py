@@ -7,6 +7,7 @@ if only the owner can say whether it's intended, and `ok` otherwise.
 from __future__ import annotations
 
 import os
+import shlex
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,12 +17,14 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
-from config.settings import LimitedResource, Settings
+from config.settings import ENVIRONMENT, LimitedResource, Settings
 from core.errors import StoreError
 from core.store.ownership.people import KnownAccount
 from gateway.services import STATE_FILE, Services
 from gateway.texts.catalog import SHELL as texts
 
+# Opens mneme.toml in an editor.
+_EDIT_COMMAND = "mneme config edit"
 # Schemes that send keys and texts unencrypted.
 _PLAIN_SCHEMES = ("http", "ws")
 _SCRIPT_SUFFIXES = (".py", ".sh", ".bash", ".js", ".ts", ".rb", ".pl", ".ps1", ".bat")
@@ -39,6 +42,10 @@ class Finding:
     level: Literal["ok", "look", "fix"]
     text: str
     advice: str = ""
+    # The path or option that the finding is about, if there is one.
+    where: str = ""
+    # The command that corrects it or shows more, or "" if no command does.
+    command: str = ""
 
 
 async def list_findings(settings: Settings) -> list[Finding]:
@@ -66,7 +73,10 @@ async def _check_people(settings: Settings) -> list[Finding]:
             pending = await services.people.list_pending(services.clock.now())
     except StoreError as error:
         text = texts.compose("people_unreadable", reason=texts.word(error))
-        return [Finding(subject="people", level="fix", text=text)]
+        where = str(settings.home / STATE_FILE)
+        return [
+            Finding(subject="people", level="fix", text=text, where=where, command="mneme check")
+        ]
     served = [account for account in accounts if account.why in _REASONS]
     findings = [
         _describe_person(list(group), settings)
@@ -79,12 +89,22 @@ async def _check_people(settings: Settings) -> list[Finding]:
                 level="look",
                 text=texts.compose("people_ask", count=len(pending)),
                 advice=texts.compose("people_ask_advice"),
+                command="mneme approve",
             )
         )
     if not settings.owner.accounts:
         text = texts.compose("no_owner")
         advice = texts.compose("no_owner_advice")
-        findings.append(Finding(subject="people", level="look", text=text, advice=advice))
+        findings.append(
+            Finding(
+                subject="people",
+                level="look",
+                text=text,
+                advice=advice,
+                where="owner",
+                command=_EDIT_COMMAND,
+            )
+        )
     return findings or [Finding(subject="people", level="ok", text=texts.compose("only_you"))]
 
 
@@ -98,8 +118,14 @@ def _describe_person(accounts: Sequence[KnownAccount], settings: Settings) -> Fi
     text = texts.compose("talks", accounts=", ".join(parts))
     if any(account.account.key in settings.owner.accounts for account in accounts):
         return Finding(subject="people", level="ok", text=f"{text} {texts.compose('thats_you')}")
-    advice = texts.compose("remove_unknown")
-    return Finding(subject="people", level="look", text=text, advice=advice)
+    return Finding(
+        subject="people",
+        level="look",
+        text=text,
+        advice=texts.compose("remove_unknown"),
+        where=accounts[0].account.key,
+        command=shlex.join(["mneme", "people", "remove", accounts[0].account.key]),
+    )
 
 
 def _check_groups(settings: Settings) -> Iterator[Finding]:
@@ -110,6 +136,8 @@ def _check_groups(settings: Settings) -> Iterator[Finding]:
             level="look",
             text=texts.compose("group_writes", group=group),
             advice=texts.compose("group_advice"),
+            where="access.rooms",
+            command=_EDIT_COMMAND,
         )
     for group in settings.owner.rooms:
         text = texts.compose("group_own", group=group)
@@ -120,6 +148,8 @@ def _check_groups(settings: Settings) -> Iterator[Finding]:
             level="look",
             text=texts.compose("group_listens"),
             advice=texts.compose("group_listens_advice"),
+            where="room.listen",
+            command="mneme config set room.listen false",
         )
     if settings.limits.room_questions:
         yield Finding(
@@ -127,6 +157,8 @@ def _check_groups(settings: Settings) -> Iterator[Finding]:
             level="look",
             text=texts.compose("group_questions"),
             advice=texts.compose("group_questions_advice"),
+            where="limits.room_questions",
+            command="mneme config set limits.room_questions false",
         )
 
 
@@ -145,6 +177,8 @@ def _check_limits(settings: Settings) -> Iterator[Finding]:
                 level="fix",
                 text=texts.compose(key, table=name, limits=", ".join(missing)),
                 advice=texts.compose("limit_advice", table=name),
+                where=name,
+                command=_EDIT_COMMAND,
             )
         else:
             text = f"{name}: " + ", ".join(f"{limit} {values[limit]:g}" for limit in _COST_LIMITS)
@@ -155,6 +189,8 @@ def _check_limits(settings: Settings) -> Iterator[Finding]:
             level="look",
             text=texts.compose("no_owner_line"),
             advice=texts.compose("no_owner_line_advice"),
+            where="limits.owner_day",
+            command=_EDIT_COMMAND,
         )
 
 
@@ -173,6 +209,8 @@ def _check_addresses(settings: Settings) -> Iterator[Finding]:
                 "unencrypted", name=name, address=f"{parts.scheme}://{parts.hostname}"
             ),
             advice=texts.compose("unencrypted_advice", scheme=f"{parts.scheme}s://"),
+            where=ENVIRONMENT.get(name, name),
+            command=_EDIT_COMMAND,
         )
     if not findings:
         text = texts.compose("all_encrypted")
@@ -192,7 +230,12 @@ def _check_page(settings: Settings) -> Iterator[Finding]:
     sentence = texts.PAGE_REACHED.format(bind=page.bind, port=page.port, address=page.address)
     advice = texts.PAGE_PROTECTED if is_encrypted else texts.PAGE_UNENCRYPTED
     yield Finding(
-        subject="page", level="look" if is_encrypted else "fix", text=sentence, advice=advice
+        subject="page",
+        level="look" if is_encrypted else "fix",
+        text=sentence,
+        advice=advice,
+        where="page.bind",
+        command=_EDIT_COMMAND,
     )
 
 
@@ -220,12 +263,13 @@ def _is_loopback(host: str) -> bool:
 def _check_plugins(settings: Settings) -> Iterator[Finding]:
     """List the plugins in the home."""
     folder = settings.home / "plugins"
-    names = sorted(
-        path.stem
+    paths = sorted(
+        path
         for path in (folder.iterdir() if folder.is_dir() else ())
         if path.suffix == ".py" or (path / "__init__.py").is_file()
     )
-    for name in names:
+    for path in paths:
+        name = path.stem
         options = settings.memory.providers.get(name)
         is_on = options is not None and options.enabled
         state = texts.compose("switched_on" if is_on else "switched_off")
@@ -234,8 +278,9 @@ def _check_plugins(settings: Settings) -> Iterator[Finding]:
             level="look",
             text=texts.compose("plugin", name=name, state=state),
             advice=texts.compose("plugin_advice"),
+            where=str(path),
         )
-    if not names:
+    if not paths:
         yield Finding(subject="plugins", level="ok", text=texts.compose("no_plugins"))
 
 
@@ -258,6 +303,7 @@ def _check_skills(settings: Settings) -> Iterator[Finding]:
                     example=scripts[0].relative_to(file.parent),
                 ),
                 advice=texts.compose("skill_scripts_advice"),
+                where=str(file.parent),
             )
     if not findings:
         yield Finding(subject="skills", level="ok", text=texts.compose("no_skill_scripts"))
@@ -299,13 +345,22 @@ def _check_path(path: Path, mask: int, key: str) -> Iterator[Finding]:
     status = path.stat()
     if status.st_uid not in (os.getuid(), 0):
         text = texts.compose("of_other", path=path, user=status.st_uid)
-        advice = texts.compose("of_other_advice", path=path)
-        yield Finding(subject="rights", level="fix", text=text, advice=advice)
+        yield Finding(
+            subject="rights",
+            level="fix",
+            text=text,
+            advice=texts.compose("of_other_advice", path=path),
+            where=str(path),
+            command=shlex.join(["sudo", "chown", str(os.getuid()), str(path)]),
+        )
     elif status.st_mode & mask:
         permissions = "go-w" if key == "others_write" else "go="
+        command = shlex.join(["chmod", permissions, str(path)])
         yield Finding(
             subject="rights",
             level="fix",
             text=texts.compose(key, path=path),
-            advice=texts.compose("run", command=f"chmod {permissions} {path}"),
+            advice=texts.compose("run", command=command),
+            where=str(path),
+            command=command,
         )

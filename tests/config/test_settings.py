@@ -14,7 +14,10 @@ from zoneinfo import ZoneInfo
 import pytest
 from pydantic import BaseModel, ValidationError
 
+from config.field_types import LANGUAGES, MEMORY_PROVIDERS
 from config.settings import DEFAULTS, ENVIRONMENT, SOUL, Settings, SettingsError
+from core.memory.plugins import Plugins
+from gateway.texts.text_files import load_names
 
 HOMES = Path(__file__).resolve().parents[1] / "fixtures" / "homes"
 
@@ -339,6 +342,8 @@ def test_an_option_of_an_earlier_version_is_understood(home: Path) -> None:
         file = archive.extractfile("home/mneme.toml")
         assert file is not None
         toml = file.read().decode()
+    (home / "plugins").mkdir()
+    (home / "plugins" / "diary.py").touch()
     settings = load(home, toml.replace("claude-haiku-5-5", "small"))
     assert settings.model.helper == "small"
     assert settings.advice.startswith(
@@ -471,3 +476,25 @@ def test_model_server_defined_in_the_settings_is_added_to_the_known_servers(home
     assert found["model.servers.home.key"].startswith("write the name of an environment variable")
     assert "sk-123" not in str(found)
     assert "Home" in str(problems(home, "[model.servers.Home]\napi = 'messages'\nurl = ''\n"))
+
+
+def test_http_address_of_a_webhook_is_accepted_with_an_own_bot_api_server(home: Path) -> None:
+    address = "http://bot.example.org/telegram"
+    environ = {"MNEME_TELEGRAM_API_URL": "http://localhost:8081"}
+    assert load(home, f'telegram.webhook_url = "{address}"', **environ).telegram.webhook_url
+
+
+def test_missing_memory_provider_is_accepted_if_it_is_switched_off(home: Path) -> None:
+    settings = load(home, "[memory.providers.mem9]\nenabled = false")
+    assert not settings.memory.providers["mem9"].enabled
+
+
+def test_plugin_in_the_home_is_accepted_as_a_memory_provider(home: Path) -> None:
+    (home / "plugins").mkdir()
+    (home / "plugins" / "diary.py").touch()
+    assert load(home, "[memory.providers.diary]").memory.providers["diary"].enabled
+
+
+def test_settings_name_all_memory_services_and_languages_of_the_texts(home: Path) -> None:
+    assert list(MEMORY_PROVIDERS) == Plugins(home).names()
+    assert set(LANGUAGES) == set(load_names())

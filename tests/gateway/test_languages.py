@@ -126,14 +126,15 @@ LANGUAGE_OPTION: TypeAdapter[str] = TypeAdapter(
 )
 
 
-@pytest.mark.parametrize("language", ["auto", *list_languages(), "it"])
+@pytest.mark.parametrize("language", ["auto", *list_languages(), "de-AT"])
 def test_settings_take_the_code_of_a_language(language: str) -> None:
     assert LANGUAGE_OPTION.validate_python(language) == language
 
 
-def test_settings_refuse_a_name_that_is_no_code() -> None:
-    with pytest.raises(ValidationError):
-        LANGUAGE_OPTION.validate_python("German")
+@pytest.mark.parametrize("language", ["German", "it", "xx"])
+def test_settings_refuse_a_language_without_texts(language: str) -> None:
+    with pytest.raises(ValidationError, match='should be "auto", "en"'):
+        LANGUAGE_OPTION.validate_python(language)
 
 
 def test_language_of_the_settings_comes_before_that_of_the_shell(

@@ -91,9 +91,9 @@ def test_limits_that_are_off_are_to_be_fixed(home: Path) -> None:
             "recall.embeddings.url",
         ),
         (
-            '[memory.providers.diary]\nurl = "http://diary.example"\n',
+            '[memory.providers.honcho]\nurl = "http://diary.example"\n',
             {},
-            "memory.providers.diary.url",
+            "memory.providers.honcho.url",
         ),
     ],
 )
@@ -146,3 +146,20 @@ def test_lines_for_people_name_the_level_and_the_advice(home: Path) -> None:
     (home / "mneme.toml").chmod(0o600)
     lines = mneme(home, "check", "--security").stdout.splitlines()
     assert any(line.startswith("look  groups") and "access.rooms" in line for line in lines)
+
+
+def test_findings_have_the_fields_of_the_check_and_name_the_place_and_the_command(
+    home: Path,
+) -> None:
+    options = f"{OWNER}[access]\nrooms = ['discord:77']\n[room]\nlisten = true\n"
+    (home / "plugins").mkdir()
+    (home / "plugins" / "diary.py").touch()
+    findings = list_findings(home, options, OPENAI_API_KEY="x")
+    checked = json.loads(mneme(home, "check", "--json").stdout)
+    fields = {"subject", "text", "advice", "where", "command"}
+    assert all(fields <= set(row) for row in (*findings, *checked))
+    assert find(findings, "groups", "discord:77")["where"] == "access.rooms"
+    assert find(findings, "plugins", "diary")["where"] == str(home / "plugins" / "diary.py")
+    listening = next(row for row in findings if row["where"] == "room.listen")
+    assert listening["command"] == "mneme config set room.listen false"
+    assert all(row["command"] for row in findings if row["level"] == "fix")

@@ -44,6 +44,10 @@ def test_command_line_prints_help_and_errors_in_the_language_of_the_shell(home: 
         'telegram.webhook_listen = "x"',
         'backup.every = "2m"',
         'model.chat = "foo/"',
+        'general.language = "xx"',
+        'telegram.webhook_url = "http://bot.example.org"',
+        "delegation.max_rounds = 1000",
+        "[memory.providers.mem9]",
     ],
 )
 def test_rare_mistake_in_the_settings_is_in_the_language_of_the_shell(
@@ -53,6 +57,7 @@ def test_rare_mistake_in_the_settings_is_in_the_language_of_the_shell(
     with pytest.raises(SettingsError) as raised:
         Settings.load({"MNEME_HOME": str(home)})
     (problem,) = raised.value.located_problems
+    assert problem.endswith(" (line 1)")
     english, german = (word_problem(Texts(code), problem) for code in ("en", "de"))
     assert german.partition(" (Zeile")[0] != english.partition(" (line")[0]
 
