@@ -73,6 +73,7 @@ async def load_logins(request: PageRequest) -> Values:
     """Return the browsers that this person is logged in with."""
     return {
         "logins": request.logins.list_logins(request.context.account),
+        "name_address": lambda address: name_address(request.words, address),
         "name_browser": lambda browser: name_browser(request.words, browser),
     }
 
@@ -84,6 +85,15 @@ def name_browser(words: Mapping[str, str], user_agent: str) -> str:
     if browser and system:
         return words["BROWSER_ON"].format(browser=browser, system=system)
     return browser or system or words["OTHER_BROWSER"]
+
+
+def name_address(words: Mapping[str, str], address: str) -> str:
+    """Return from where a browser came: ", 192.0.2.7", or "" if that isn't known."""
+    if not address:
+        return ""
+    if address in ("127.0.0.1", "::1"):
+        return f", {words['THIS_MACHINE']}"
+    return f", {address}"
 
 
 async def end_login(request: PageRequest, form: Mapping[str, str]) -> Answer:

@@ -22,7 +22,8 @@ from gateway.local.sockets import find_socket
 from gateway.web.conversations import make_lines
 from gateway.web.views import Page, PageRequest, Values, View, is_number, read_field
 
-MESSAGES_SHOWN = 20
+# The earlier messages are behind a link, so that the field for the next one is in sight.
+MESSAGES_SHOWN = 6
 _LAST_ID = 2**62
 
 
@@ -65,6 +66,7 @@ async def load_chat(request: PageRequest) -> Values | None:
     return {
         "session": conversation,
         "resumed": resumed,
+        "terminal": session,
         "has_earlier": len(messages) > MESSAGES_SHOWN,
         "lines": await make_lines(request, messages[-MESSAGES_SHOWN:]),
     }

@@ -12,6 +12,7 @@ from core.store.media.files import AttachedFile
 from core.store.query import Hit, ResultLimits, SearchQuery
 from core.types import Answer, File, Message, Session
 from gateway.commands.sessions import set_title
+from gateway.web.rendering import shorten_attachments
 from gateway.web.views import (
     Action,
     Page,
@@ -213,7 +214,7 @@ def _link_file(request: PageRequest, file: AttachedFile) -> FileLink:
 def _make_line(message: Message, files: Sequence[FileLink], anchor: int) -> Line:
     calls = _list_calls(message)
     is_result = message.role == "tool" and message.blocks is not None
-    text = "" if is_result else message.text
+    text = "" if is_result else _drop_links(message.text, files)
     return Line(
         message,
         text[:MAX_MESSAGE_CHARS],
@@ -222,6 +223,13 @@ def _make_line(message: Message, files: Sequence[FileLink], anchor: int) -> Line
         files,
         message.id == anchor,
     )
+
+
+def _drop_links(text: str, files: Sequence[FileLink]) -> str:
+    """Return a text without the lines that name the files which are linked below it."""
+    links = {f"📄 {file.name}" for file in files}
+    lines = text.split("\n")
+    return "\n".join(line for line in lines if shorten_attachments(line) not in links)
 
 
 def _list_calls(message: Message) -> list[ToolCall]:

@@ -67,6 +67,9 @@ class Login:
     begun_at: datetime
     seen_at: datetime
     browser: str
+    # The network addresses of the browser at the login and at the last use; empty if unknown.
+    begun_from: str = ""
+    seen_from: str = ""
     # The answer to the last action, which the next page shows.
     notice: Answer | None = None
     # Commands that wait for a click, by the ids of their buttons, with the time when they expire.
@@ -121,6 +124,8 @@ class Logins:
                 "begun_at": login.begun_at.isoformat(),
                 "seen_at": login.seen_at.isoformat(),
                 "browser": login.browser,
+                "begun_from": login.begun_from,
+                "seen_from": login.seen_from,
             }
             for digest, login in self._logins.items()
         ]
@@ -136,7 +141,7 @@ class Logins:
         self._keys[_digest(key)] = (visitor, self._clock.now() + KEY_LIFETIME)
         return key
 
-    def redeem(self, key: str, browser: str) -> tuple[str, Login] | None:
+    def redeem(self, key: str, browser: str, address: str = "") -> tuple[str, Login] | None:
         """Exchange a key for a login. Return its cookie and the login.
 
         Returns None for a wrong key, and for any key while `is_locked`.
@@ -156,6 +161,8 @@ class Logins:
             begun_at=now,
             seen_at=now,
             browser=browser[:_BROWSER_CHARS],
+            begun_from=address,
+            seen_from=address,
         )
         _drop_oldest(self._logins, MAX_LOGINS - 1)
         self._logins[_digest(cookie)] = login
@@ -172,7 +179,7 @@ class Logins:
         is_full = len(self._wrong_keys) == MAX_WRONG_KEYS
         return is_full and self._clock.now() - self._wrong_keys[0] < WRONG_KEYS_PERIOD
 
-    def find(self, cookie: str) -> Login | None:
+    def find(self, cookie: str, address: str = "") -> Login | None:
         """Return the login of a cookie, and record its use. Return None if it has ended."""
         digest = _digest(cookie)
         login = self._logins.get(digest)
@@ -184,6 +191,7 @@ class Logins:
             self._save()
             return None
         login.seen_at = now
+        login.seen_from = address
         login.form_token = _derive_form_token(cookie)
         if now - self._saved_at > SAVE_INTERVAL:
             self._save()
@@ -249,6 +257,8 @@ def _read_login(entry: Mapping[str, Any], names: Mapping[Account, str]) -> Login
         begun_at=datetime.fromisoformat(entry["begun_at"]),
         seen_at=datetime.fromisoformat(entry["seen_at"]),
         browser=entry["browser"],
+        begun_from=entry.get("begun_from", ""),
+        seen_from=entry.get("seen_from", ""),
     )
 
 

@@ -35,6 +35,8 @@ MAX_SOURCES = 4
 # The changes of a fact that give it other words.
 WORDED = frozenset({"correct", "merge"})
 MAX_PROMPTS = 10
+# The notes that each file contains now.
+CurrentNotes = Mapping[str, frozenset[str]]
 MAX_DIFF_CHARS = 20_000
 MAX_WORDS_CHARS = 1_000
 # The actions of /memory on a fact that need nothing but its number.
@@ -118,6 +120,7 @@ async def load_fact(request: PageRequest) -> Values | None:
         "messages": await _load_sources(request, fact, changes),
         "changed": {fact.id} if len(changes) > 1 else set(),
         "closing": closing,
+        "correction": _find_silent_correction(fact, changes),
         "can_change": request.context.can_change(fact.account),
     }
 
@@ -138,6 +141,16 @@ async def _load_sources(
             action_name = request.texts.table("FACT_DONE").get(action, action)
             sources.append((action_name, session, message))
     return sources
+
+
+def _find_silent_correction(
+    fact: Fact, changes: Sequence[FactChange]
+) -> tuple[FactChange, list[ChangedWords]] | None:
+    """Return the last correction with its diff, unless it came from a message."""
+    for change, words in _pair_wordings(fact, changes):
+        if change.action in WORDED:
+            return (change, words) if change.message_id is None else None
+    return None
 
 
 def _pair_wordings(
@@ -212,11 +225,36 @@ async def load_history(request: PageRequest) -> Values:
     changes.sort(key=lambda change: change.at, reverse=True)
     page = changes[:CHANGES_PER_PAGE]
     older = _find_bounds(page, bounds) if len(changes) > CHANGES_PER_PAGE else None
+    notes_now = await load_current_notes(request)
+    sources = await _load_fact_sources(request, page)
     return {
-        "entries": [_describe_change(request, change) for change in page],
+        "entries": [_describe_change(request, change, notes_now, sources) for change in page],
         "older": older,
         "is_first": bounds == HistoryBounds(LAST_ID, LAST_ID),
     }
+
+
+async def load_current_notes(request: PageRequest) -> CurrentNotes:
+    """Return the current notes of each file."""
+    notebook = request.services.notebook
+    return {target: frozenset(await notebook.entries(request.scopes, target)) for target in FILES}
+
+
+def can_undo_note(change: NoteChange, current: CurrentNotes) -> bool:
+    """Return whether a change can be undone: the note that it wrote isn't replaced or removed."""
+    if change.skill is not None or change.after is None or change.target not in current:
+        return True
+    return change.after in current[change.target]
+
+
+async def _load_fact_sources(
+    request: PageRequest, changes: Sequence[NoteChange | LoggedFactChange]
+) -> Mapping[int | None, Message]:
+    """Return the messages from which facts were learned or changed, by their ids."""
+    ids = {change.message_id for change in changes if isinstance(change, LoggedFactChange)}
+    numbers = [number for number in ids if number is not None]
+    messages = await request.services.conversations.load_messages(numbers, request.scopes)
+    return {message.id: message for message in messages}
 
 
 def _find_bounds(
@@ -228,29 +266,50 @@ def _find_bounds(
     return HistoryBounds(min(notes, default=bounds.notes), min(facts, default=bounds.facts))
 
 
-def _describe_change(request: PageRequest, change: NoteChange | LoggedFactChange) -> HistoryEntry:
+def _describe_fact_change(
+    request: PageRequest, change: LoggedFactChange, account: str, source: Message | None
+) -> HistoryEntry:
+    """Return a change of a fact as an entry of the history, with the message that led to it."""
+    entry = HistoryEntry(
+        kind="fact",
+        number=change.fact_id,
+        at=change.at,
+        done=request.texts.table("FACT_DONE").get(change.action, change.action),
+        words=diff_words(change.before or "", change.after),
+        can_undo=change.is_last,
+        account=account,
+    )
+    if source is None:
+        return entry
+    is_own = account == request.words["YOU"]
+    return replace(
+        entry,
+        message_id=source.id,
+        sender=account if is_own else source.sender_name,
+        source_text=source.text,
+    )
+
+
+def _describe_change(
+    request: PageRequest,
+    change: NoteChange | LoggedFactChange,
+    notes_now: CurrentNotes,
+    sources: Mapping[int | None, Message],
+) -> HistoryEntry:
     """Return a change as an entry of the history."""
     account = change.account.key if change.account else ""
     is_own = change.account is not None and is_own_account(request.context, change.account)
     if is_own:
         account = request.words["YOU"]
     if isinstance(change, LoggedFactChange):
-        return HistoryEntry(
-            kind="fact",
-            number=change.fact_id,
-            at=change.at,
-            done=request.texts.table("FACT_DONE").get(change.action, change.action),
-            words=diff_words(change.before or "", change.after),
-            can_undo=change.is_last,
-            account=account,
-            message_id=change.message_id,
-        )
+        return _describe_fact_change(request, change, account, sources.get(change.message_id))
     return HistoryEntry(
         kind="note" if change.skill is None else "skill",
         number=change.id,
         at=change.at,
         done=request.texts.table("NOTE_DONE").get(change.action, change.action),
         words=diff_words(change.before or "", change.after or ""),
+        can_undo=can_undo_note(change, notes_now),
         title="/".join(change.skill or ()),
         target=change.target if change.skill is None else "",
         account=account,
@@ -278,8 +337,9 @@ async def load_note(request: PageRequest) -> Values | None:
     versions = []
     if change.skill is None and text is not None:
         versions = await notebook.versions(scopes, change.target)
+    notes_now = await load_current_notes(request)
     return {
-        "entries": [_describe_change(request, each) for each in changes],
+        "entries": [_describe_change(request, each, notes_now, {}) for each in changes],
         "text": text or change.after or change.before or "",
         "version": next((version for version in versions if version.after == text), None),
         "target": change.target,

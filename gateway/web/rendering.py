@@ -36,6 +36,9 @@ _ELEMENTS: Mapping[str, str] = {
 }
 # Signs that a snippet would show as they are: those of bold text, code and headings.
 _MARKDOWN_SIGNS = re.compile(r"\*\*|`+|(?m:^)#{1,6} ")
+# The line that names a file in a message, as in "[attached document: lease.pdf (2,633 bytes)]". A
+# title or a snippet may end within it.
+_ATTACHMENT = re.compile(r"\[attached [a-z]+:\s*([^\]\n]*?)(?: \([^()\]\n]*\))?(?:\]|(?=…$)|$)")
 # A command that a sentence names, as in "type mneme config set TELEGRAM_BOT_TOKEN".
 _SHELL_COMMAND = re.compile(
     r"`?(\b(?:mneme [a-z]+(?: (?:set|edit|retry|setup)\b)?(?: (?:--[a-z-]+|[A-Z][A-Z_]{3,}))*"
@@ -60,6 +63,7 @@ def create_environment() -> Environment:
     environment.filters["commands"] = render_commands
     environment.filters["snippet"] = render_snippet
     environment.filters["plain"] = strip_controls
+    environment.filters["attachments"] = shorten_attachments
     environment.filters["shorten"] = shorten
     environment.globals["static"] = {
         path.name: f"/static/{path.name}?{_fingerprint(path)}" for path in STATIC_FOLDER.iterdir()
@@ -138,9 +142,14 @@ def _wrap(entity: TextEntity, inner: Markup) -> Markup:
     return Markup("<{0}>{1}</{0}>").format(element, inner)
 
 
+def shorten_attachments(text: str) -> str:
+    """Return a text whose files are named as in ``📄 lease.pdf``."""
+    return _ATTACHMENT.sub(r"📄 \1", text)
+
+
 def render_snippet(snippet: str, is_markdown: bool = False) -> Markup:
     """Render a search snippet with its matches marked. Markdown characters are removed."""
-    text = strip_controls(snippet)
+    text = shorten_attachments(strip_controls(snippet))
     if is_markdown:
         text = _MARKDOWN_SIGNS.sub("", text)
     pieces: list[Markup] = []

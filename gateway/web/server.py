@@ -44,6 +44,7 @@ from gateway.web.rendering import STATIC_FOLDER, Moments, create_environment, re
 from gateway.web.views import Page, PageRequest, Values, View, is_picture, load_words
 
 LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
+MAX_ADDRESS_CHARS = 60
 COOKIE = "mneme_login"
 # A form with more bytes is refused.
 MAX_FORM_BYTES = 1_000_000
@@ -192,6 +193,16 @@ class PageServer:
         if request.method != "POST" or not is_same:
             raise _Denied(403, "WRONG_ORIGIN")
 
+    def _find_address(self, request: web.Request) -> str:
+        """Return the network address of the browser.
+
+        Behind a reverse proxy, it's the one that the proxy added last to `X-Forwarded-For`.
+        """
+        forwarded = ""
+        if self._options.proxy_header:
+            forwarded = request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip()
+        return (forwarded or request.remote or "")[:MAX_ADDRESS_CHARS]
+
     async def _serve_static(self, request: web.Request) -> web.Response:
         """Serve a static file. Its URL changes with its content, so browsers may cache it."""
         name = request.match_info["name"]
@@ -235,7 +246,7 @@ class PageServer:
         browser = request.headers.get("User-Agent", "")
         if self._logins.is_locked:
             raise _Denied(429, "MANY_KEYS")
-        redeemed = self._logins.redeem(key, browser)
+        redeemed = self._logins.redeem(key, browser, self._find_address(request))
         if redeemed is None:
             raise _Denied(401, "WRONG_KEY")
         cookie, login = redeemed
@@ -338,7 +349,8 @@ class PageServer:
 
         Raises _Denied if the browser isn't logged in, or if the person has lost access.
         """
-        login = self._logins.find(request.cookies.get(COOKIE, ""))
+        cookie = request.cookies.get(COOKIE, "")
+        login = self._logins.find(cookie, self._find_address(request))
         if login is None:
             raise _Denied(401, "NO_LOGIN_YET")
         visitor = login.visitor

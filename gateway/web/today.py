@@ -25,7 +25,7 @@ from gateway.commands.status import StatusCommands
 from gateway.services import is_running
 from gateway.supervisor import CONNECTED, CONNECTING, ENDED
 from gateway.upkeep.backups import describe_backups
-from gateway.web.memory import ChangedWords, diff_words
+from gateway.web.memory import ChangedWords, can_undo_note, diff_words, load_current_notes
 from gateway.web.views import Action, Page, PageRequest, Values, View, read_field, run_command
 
 MAX_PENDING = 30
@@ -72,6 +72,7 @@ async def load_today(request: PageRequest) -> Values:
     open_jobs = [job for job in jobs if job.next_at is not None and not job.paused_at]
     changes = await services.notebook.history(request.scopes, MAX_CHANGES)
     facts = await list_latest_facts(services.database, request.scopes, FACTS_READ)
+    notes_now = await load_current_notes(request)
     wishes = [*WISHES]
     health: list[str] = []
     problems: list[str] = []
@@ -87,7 +88,10 @@ async def load_today(request: PageRequest) -> Values:
             (job, texts.describe_time(services.appointments, job, is_full=False))
             for job in open_jobs[:MAX_JOBS]
         ],
-        "changes": [(change, _diff(change.before, change.after)) for change in changes],
+        "changes": [
+            (change, _diff(change.before, change.after), can_undo_note(change, notes_now))
+            for change in changes
+        ],
         "facts": [fact for fact in facts if fact.is_open][:MAX_FACTS],
         "running": running_count,
         "wishes": wishes,

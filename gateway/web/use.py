@@ -22,6 +22,8 @@ MAX_COLOURS = 6
 CHART_WIDTH = 720
 CHART_HEIGHT = 180
 BAR_GAP = 4
+# Amounts below each of these have one or two decimals more.
+DECIMAL_BORDERS = (0.01, 1.0)
 # By what the bars of the chart are split, and the keys of their texts.
 SPLITS = (("model", "MODEL"), ("kind", "KIND"), ("account", "ACCOUNT"))
 # The time axis has a label for one in this many days.
@@ -53,7 +55,8 @@ class Chart:
     bars: Sequence[Bar]
     # The names of the parts in the order of their colours.
     names: Sequence[str]
-    # The amount of the highest bar, and half of it, for the axis.
+    # The amount of the highest bar, and half of it, for the axis. The half is empty if it would
+    # have more decimals.
     highest: str
     half: str
     # The days that the time axis names.
@@ -209,7 +212,7 @@ def draw_chart(
         bars=bars,
         names=[name or "?" for name in names],
         highest=_format_measure(texts, days[0][1], highest, has_prices=has_prices),
-        half=_format_measure(texts, days[0][1], highest / 2, has_prices=has_prices),
+        half=_format_half(texts, days[0][1], highest, has_prices=has_prices),
         ticks=[
             texts.result_words.format_short_day(datetime.combine(day, time()))
             for day, _ in days[::TICK_DAYS]
@@ -254,6 +257,13 @@ def _format_measure(texts: Texts, spending: Spending, amount: float, *, has_pric
     if has_prices:
         return texts.format_amount(spending, amount)
     return texts.table("page_use")["TOKENS"].format(count=texts.format_number(round(amount)))
+
+
+def _format_half(texts: Texts, spending: Spending, highest: float, *, has_prices: bool) -> str:
+    """Return half of the highest amount, or "" if it would have more decimals than the amount."""
+    if has_prices and any(highest / 2 < border <= highest for border in DECIMAL_BORDERS):
+        return ""
+    return _format_measure(texts, spending, highest / 2, has_prices=has_prices)
 
 
 def _format_cost(texts: Texts, spending: Spending) -> str:

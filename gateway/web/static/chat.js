@@ -6,6 +6,9 @@ if (chat) {
   const state = document.getElementById("state");
   const field = document.getElementById("text");
 
+  // The last messages are in sight, unless the answer to an action is above them.
+  if (!document.querySelector(".answer")) window.scrollTo(0, document.body.scrollHeight);
+
   function addMessage(role, name) {
     const article = document.createElement("article");
     article.className = `message ${role}`;

@@ -12,6 +12,7 @@ from core.types import LOCAL_SCOPE, Account, Scope
 from gateway.texts.catalog import list_languages, load_texts
 from gateway.web import chat, memory
 from gateway.web.pages import PAGES
+from gateway.web.rendering import shorten_attachments
 from tests.fixtures.page_browser import open_page
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 from tests.gateway.web.test_hostile import check_document
@@ -102,10 +103,13 @@ async def test_fact_shows_the_messages_that_it_comes_from_and_who_said_them(home
         assert "<ins>I live in Lisbon</ins>" in once.body
         assert once.text.count(SHARED["OPEN_MESSAGE"]) == 1
         await page.harness.say("/memory correct f1 I live in Porto")
+        history = await page.browser.open("/memory/history")
+        assert f"{MEMORY['SOURCE']}:You I live in Lisbon" in history.text
         fact = await page.browser.open("/memory/facts/1")
         assert "You corrected it" in fact.text
         source = fact.text.partition(MEMORY["SOURCE"])[2].partition(MEMORY["FACT_HISTORY"])[0]
         assert "You I live in Lisbon" in source
+        assert "Porto" in source.partition(MEMORY["TYPED_HERE"])[0]
         assert SHARED["OPEN_MESSAGE"] in source
         assert MEMORY["UNDO_LAST"] in fact.text
         facts = await page.browser.open("/memory/facts")
@@ -298,6 +302,29 @@ async def test_chat_says_that_earlier_messages_come_before(
         shown = part.text.partition(words["PART_ONLY"])[2]
         assert "The ferry" not in shown
         assert "The bus" in shown
+
+
+async def test_resumed_conversation_offers_a_new_one_if_the_terminal_has_none(home: Path) -> None:
+    words = load_texts("en").table("page_chat")
+    async with open_page(home) as page:
+        await page.harness.say("The ferry leaves at nine")
+        resumed = await page.browser.open("/chat?session=1")
+        assert words["NEW_INSTEAD"] in resumed.text
+        assert words["NOT_THIS"] not in resumed.text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Mine [attached document: lease.pdf (2,633 bytes)]", "Mine 📄 lease.pdf"),
+        ("[attached photo: a (1).jpg (image/jpeg, 20 bytes)] x", "📄 a (1).jpg x"),
+        ("This is the lease of my flat [attached document: …", "This is the lease of my flat 📄 …"),
+        ("[attached voice: note.ogg]", "📄 note.ogg"),
+        ("We are [attached to] it", "We are [attached to] it"),
+    ],
+)
+def test_attached_files_are_named_without_size_and_kind(text: str, shown: str) -> None:
+    assert shorten_attachments(text) == shown
 
 
 async def test_recall_page_explains_the_query_while_it_is_typed(home: Path) -> None:

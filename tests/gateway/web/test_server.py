@@ -148,6 +148,8 @@ async def test_login_is_listed_and_can_be_ended(home: Path) -> None:
         listed = await page.browser.open("/logins")
         forms = [form for form in listed.forms if form.action == "/do/end-login"]
         assert len(forms) == 2
+        machine = load_texts("en").table("page_logins")["THIS_MACHINE"]
+        assert listed.text.count(f", {machine}") == 4
         own = re.search(r"this browser.*?name=\"login\" value=\"(\w+)\"", listed.body, re.S)
         assert own is not None
         foreign = next(form for form in forms if form.fields["login"] != own[1])

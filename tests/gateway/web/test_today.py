@@ -139,10 +139,24 @@ async def test_health_shows_what_is_known_to_be_wrong_and_leads_to_the_checks(ho
         with FileLock(home / LOCK_FILE):
             today = await page.browser.open("/today")
         assert "isn’t running" not in today.text
+        problems = today.text.partition(WORDS["WAITING"])[0]
         health = today.text.partition(WORDS["HEALTH"])[2]
-        assert health.count("telegram: out of reach (no network), trying again") == 1
-        assert f"claude: {load_sentences()['model_429']}" in health
+        assert today.text.count("telegram: out of reach (no network), trying again") == 1
+        assert "telegram: out of reach (no network), trying again" in problems
+        assert f"claude: {load_sentences()['model_429']}" in problems
         assert f"{WORDS['BACKUP']}: There is no backup." in health
+
+
+async def test_what_was_noted_lately_is_undone_unless_it_was_replaced(home: Path) -> None:
+    async with open_page(home) as page:
+        await page.harness.say("/remember I live in Lisbon")
+        await page.harness.say("/memory add The gate code is on the fridge")
+        await page.harness.say('/memory replace "the fridge" => the pin board')
+        today = await page.browser.open("/today")
+        undo_forms = [form for form in today.forms if form.action == "/do/change-undo"]
+        assert [form.fields["number"] for form in undo_forms] == ["2"]
+        await page.browser.send(today.form("/do/fact-undo"))
+        assert "Lisbon" not in (await page.browser.open("/memory/facts")).text
 
 
 async def test_memory_leads_to_the_change_that_waits_on_today(home: Path) -> None:

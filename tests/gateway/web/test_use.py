@@ -145,6 +145,16 @@ def test_highest_bar_fills_the_chart_and_a_day_without_calls_is_empty() -> None:
     assert chart.highest == "$4.00"
 
 
+@pytest.mark.parametrize(
+    ("tokens", "half"), [(4_000_000, "$2.00"), (1_500_000, ""), (40_000, "$0.020"), (18_000, "")]
+)
+def test_axis_names_half_of_the_amount_only_with_as_many_decimals(tokens: int, half: str) -> None:
+    days = [(date(2026, 5, 1), spend("a", tokens))]
+    chart = draw_chart(TEXTS, days, [dict(part.by_model) for _, part in days])
+    assert chart is not None
+    assert chart.half == half
+
+
 def test_chart_counts_tokens_if_a_model_has_no_price() -> None:
     days = [(date(2026, 5, 1), spend("a", 1_500, has_price=False))]
     chart = draw_chart(TEXTS, days, [dict(part.by_model) for _, part in days])
