@@ -5,8 +5,9 @@ requests completions. The gateway sends the output of replies. A finished answer
 when the client confirms that it has shown the answer. Otherwise the answer waits for the next
 client.
 
-A message may name its conversation ("chat"), as messages from the page do. Otherwise it belongs to
-the conversation of `mneme chat`, which the greeting describes.
+Clients that are connected at the same time have separate conversations. The greeting describes and
+names the client's conversation ("chat"). After a lost connection, a client joins its conversation
+again. A message may name another conversation, as messages from the page do.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ import base64
 import contextlib
 import json
 import os
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -36,13 +38,14 @@ CONFIRM_TIMEOUT_S = 20.0
 # The pause before a message is admitted again if the store wasn't available.
 RETRY_DELAY_S = 1.0
 _NO_CLIENT = "no terminal is connected"
-_ADDRESSES = {address.chat_id: address for address in (ADDRESS, SECOND_ADDRESS)}
+# The conversations of clients: "local", "chat", "chat-2", "chat-3" and so on.
+_CHAT_ID = re.compile(rf"{ADDRESS.chat_id}|{SECOND_ADDRESS.chat_id}(-[1-9]\d{{0,3}})?")
 
 
 class LocalTerminals:
     """The terminal as a platform: clients on a socket, and optionally the terminal of this process.
 
-    The two have separate conversations. If this process has no terminal, the clients use the
+    Each has a conversation of its own. If this process has no terminal, the first client uses the
     conversation that its terminal would have. `greet` returns the line that greets a person in a
     conversation. `connected` is set whenever a client connects.
     """
@@ -61,7 +64,6 @@ class LocalTerminals:
         language: str = "",
     ) -> None:
         self.foreground = foreground
-        self._address = ADDRESS if foreground is None else SECOND_ADDRESS
         self._language = language
         self.connected = asyncio.Event()
         self._socket = socket
@@ -104,10 +106,10 @@ class LocalTerminals:
         terminal.
         """
         if self.foreground is None:
-            return _LocalReply(self._find_client)
+            return _LocalReply(lambda: self._find_client(address) or self._find_client())
         if address == ADDRESS or self._find_client(address) is None:
             return self.foreground.reply(address, reply_to)
-        return _LocalReply(partial(self._find_client, address))
+        return _LocalReply(lambda: self._find_client(address))
 
     def show_tools(self, address: Address, names: Sequence[str]) -> None:
         """Show which tools are running for the conversation at this address."""
@@ -133,6 +135,16 @@ class LocalTerminals:
         clients = [client for client in self._clients if address in (None, client.address)]
         return clients[-1] if clients else None
 
+    def _find_free_address(self) -> Address:
+        """Return the address of the first conversation that no other terminal has open."""
+        used = {client.address for client in self._clients if not client.is_page}
+        if self.foreground is None and ADDRESS not in used:
+            return ADDRESS
+        if SECOND_ADDRESS not in used:
+            return SECOND_ADDRESS
+        further = (_make_address(f"{SECOND_ADDRESS.chat_id}-{number}") for number in count(2))
+        return next(address for address in further if address not in used)
+
     async def _serve(
         self,
         reader: asyncio.StreamReader,
@@ -141,15 +153,16 @@ class LocalTerminals:
         commands: Sequence[CommandSpec],
     ) -> None:
         """Serve one client until it disconnects."""
-        client = _Client(writer, self._address)
+        client = _Client(writer, self._find_free_address())
+        self._clients.append(client)
         client.send(
             {
                 "type": "welcome",
-                "greeting": await self._greet(self._address),
+                "chat": client.address.chat_id,
+                "greeting": await self._greet(client.address),
                 "commands": [[spec.name, spec.description] for spec in commands],
             }
         )
-        self._clients.append(client)
         self.connected.set()
         try:
             while line := await reader.readline():
@@ -165,9 +178,13 @@ class LocalTerminals:
     async def _handle(self, message: Json, client: _Client, sink: InboundSink) -> None:
         """Handle one message of a client according to its type."""
         match message["type"]:
+            case "join":
+                client.address = _make_address(str(message["chat"]))
             case "message" | "stop":
                 text = "/stop" if message["type"] == "stop" else str(message["text"])
-                client.address = _ADDRESSES.get(message.get("chat", ""), client.address)
+                if "chat" in message:
+                    client.address = _make_address(str(message["chat"]))
+                    client.is_page = True
                 task = asyncio.create_task(self._answer(text, client, sink))
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)
@@ -180,7 +197,10 @@ class LocalTerminals:
     async def _answer(self, text: str, client: _Client, sink: InboundSink) -> None:
         """Admit a message, wait until it's answered, and then inform the client."""
         inbound = make_inbound(text, self._clock, self._language, client.address)
-        reply = _LocalReply(lambda: client if client.is_open else self._find_client())
+        address = inbound.address
+        reply = _LocalReply(
+            lambda: client if client.is_open else self._find_client(address) or self._find_client()
+        )
         while True:
             try:
                 entry_id = await sink.admit(inbound, reply)
@@ -203,13 +223,22 @@ class LocalTerminals:
             return {}
 
 
+def _make_address(chat_id: str) -> Address:
+    """Return the address of a conversation. Raises ValueError if clients have no such one."""
+    if not _CHAT_ID.fullmatch(chat_id):
+        raise ValueError(chat_id)
+    return Address(platform=ADDRESS.platform, chat_id=chat_id)
+
+
 class _Client:
     """A connected `mneme chat`."""
 
     def __init__(self, writer: asyncio.StreamWriter, address: Address) -> None:
         self.is_open = True
-        # The conversation of the client's last message.
+        # The conversation of the client.
         self.address = address
+        # The page connects for one message, in a conversation that a terminal may have open.
+        self.is_page = False
         self._writer = writer
         self._confirmations: dict[int, asyncio.Future[None]] = {}
 

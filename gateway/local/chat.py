@@ -47,6 +47,8 @@ class LocalChat:
         # Set when the running message is answered, or when the connection is lost.
         self._done = asyncio.Event()
         self._is_incognito = False
+        # The name of the conversation, to join it again after a lost connection.
+        self._chat = ""
         self._replies: dict[int, Reply] = {}
         self._texts: dict[int, str] = {}
         self._completions: dict[str, asyncio.Future[Json]] = {}
@@ -79,10 +81,12 @@ class LocalChat:
         if reader is None:
             raise ConfigError(texts.RUNS_ALREADY.format(home=self._home))
         welcome = json.loads(await reader.readline())
+        self._chat = welcome["chat"]
         specs = [
             CommandSpec(name=name, description=description)
             for name, description in welcome["commands"]
         ]
+        self._connected.set()
         self._screen.welcome(specs, welcome["greeting"], self._complete)
         listening = asyncio.create_task(self._listen(reader))
         conversation = asyncio.create_task(self._converse())
@@ -132,6 +136,8 @@ class LocalChat:
             assert new_reader is not None
             reader = new_reader
             await reader.readline()
+            self._send({"type": "join", "chat": self._chat})
+            self._connected.set()
             await self._print(texts.CHAT_BACK)
 
     async def _connect(self, timeout_s: float | None) -> asyncio.StreamReader | None:
@@ -148,7 +154,6 @@ class LocalChat:
                     return None
                 await asyncio.sleep(RETRY_S)
             else:
-                self._connected.set()
                 return reader
 
     def _send(self, message: Json) -> None:

@@ -72,6 +72,40 @@ async def test_chat_beside_a_gateway_with_a_terminal_is_another_conversation(hom
         assert len(sessions) == 2
 
 
+async def test_two_chats_of_one_gateway_are_two_conversations_also_after_a_restart(
+    home: Path,
+) -> None:
+    async with (
+        open_gateway(home) as gateway,
+        open_terminal(home, "chat", environ=gateway.environ) as first,
+    ):
+        await first.expect("This is a new conversation.")
+        await first.expect(">")
+        first.type("apples")
+        await first.expect("You said: apples")
+        async with open_terminal(home, "chat", environ=gateway.environ) as second:
+            await second.expect("This is a new conversation.")
+            await second.expect(">")
+            second.type("pears")
+            await second.expect("You said: pears")
+            await gateway.stop()
+            await first.expect("Mneme has stopped.")
+            await second.expect("Mneme has stopped.")
+            await gateway.start()
+            await first.expect("Mneme is back.")
+            await second.expect("Mneme is back.")
+            second.type("more pears")
+            await second.expect("You said: more pears")
+            first.type("more apples")
+            await first.expect("You said: more apples")
+        assert "pears" not in first.transcript
+        sessions = json.loads(await asyncio.to_thread(good, home, "sessions", "--json"))
+        assert [session["messages"] for session in sessions] == [4, 4]
+        async with open_terminal(home, "chat", environ=gateway.environ) as third:
+            await third.expect("This is conversation")
+            await third.expect("pears")
+
+
 async def test_piped_chat_command_talks_to_the_running_gateway(home: Path) -> None:
     async with open_gateway(home) as gateway:
         done = await asyncio.to_thread(
@@ -120,11 +154,12 @@ async def test_reminder_of_the_shell_reaches_the_chat_that_connects_later(home: 
     async with open_gateway(home) as gateway:
         async with open_terminal(home, "chat", environ=gateway.environ) as terminal:
             await terminal.expect(">")
-            terminal.type("/remind in 1 second stretch")
-            await terminal.expect("stretch")
+            terminal.type("hello")
+            await terminal.expect("You said: hello")
+            await terminal.expect(">")
             terminal.press("\x04")
             assert await terminal.end() == 0
-        await asyncio.sleep(1.5)
+        await asyncio.to_thread(good, home, "remind", "in 1 second stretch")
         async with open_terminal(home, "chat", environ=gateway.environ) as terminal:
             await terminal.expect("stretch")
 
