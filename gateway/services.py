@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from core.search.embeddings import EmbeddingRetriever
     from core.store.postgres.database import Database as PostgresDatabase
     from core.tools.calendars import Calendars
-    from core.tools.mcp_tools import KeepPicture, McpServers
+    from core.tools.mcp_tools import KeepFile, McpServers
     from core.tools.web import WebAccess
 
 
@@ -138,7 +138,7 @@ class Services:
         self.inbox = Inbox(database, clock, incognito, callbacks.on_dead_letter)
         self.conversations = Conversations(database, clock, incognito)
         self.embeddings = create_embeddings(settings, database)
-        self.mcp = create_mcp(settings, self.people, self.keep_picture)
+        self.mcp = create_mcp(settings, self.people, self.keep_file)
         self.calendars = create_calendars(settings)
         self.recall = Recall(database, clock, zone, self.embeddings)
         self.jobs = Jobs(database, settings.limits.jobs, settings.limits.scheduled_questions)
@@ -286,10 +286,10 @@ class Services:
             return None
         return await load_outgoing(file, self.media_folder, self.decoder)
 
-    async def keep_picture(self, name: str, content: bytes, context: ToolContext) -> int | None:
-        """Store a picture that a tool made. Return its number, or None if it isn't stored."""
-        file = await self.create_intake({}).keep_picture(name, content, context)
-        return None if file is None else file.id
+    async def keep_file(self, file: File, context: ToolContext) -> int | None:
+        """Store a file that a tool made. Return its number, or None if it isn't stored."""
+        stored_file = await self.create_intake({}).keep_file(file, context)
+        return None if stored_file is None else stored_file.id
 
     async def find_private_chat(
         self, scope: Scope, excluded_platform: str = ""
@@ -531,7 +531,7 @@ async def is_owner(people: People, context: ToolContext) -> bool:
     return (await people.load_access(context.asker, context.scope)).is_owner
 
 
-def create_mcp(settings: Settings, people: People, keep_picture: KeepPicture) -> McpServers | None:
+def create_mcp(settings: Settings, people: People, keep_file: KeepFile) -> McpServers | None:
     """Create the MCP servers of the settings, or return None if there are none."""
     if not settings.mcp:
         return None
@@ -539,7 +539,7 @@ def create_mcp(settings: Settings, people: People, keep_picture: KeepPicture) ->
 
     variables = {name: secret.get_secret_value() for name, secret in settings.variables.items()}
     check_owner = partial(is_owner, people)
-    return McpServers(settings.mcp, variables, settings.home, check_owner, keep_picture)
+    return McpServers(settings.mcp, variables, settings.home, check_owner, keep_file)
 
 
 def create_calendars(settings: Settings) -> Calendars | None:

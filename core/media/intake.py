@@ -32,7 +32,7 @@ from core.store.media.files import (
     FilePart,
     Files,
 )
-from core.types import Address, Attachment, ErasureEpoch, Inbound, Scope, ToolContext
+from core.types import Address, Attachment, ErasureEpoch, File, Inbound, Scope, ToolContext
 
 MEGABYTE = 1_000_000
 # The kind of a voice note. Music isn't transcribed.
@@ -231,13 +231,11 @@ class MediaIntake:
         await asyncio.wait([task], timeout=self.options.wait_s)
         return task.result() if task.done() else file
 
-    async def keep_picture(
-        self, name: str, content: bytes, context: ToolContext
-    ) -> AttachedFile | None:
-        """Store a picture from a tool as a file of the message that is being answered.
+    async def keep_file(self, made_file: File, context: ToolContext) -> AttachedFile | None:
+        """Store a file from a tool as a file of the message that is being answered.
 
-        Returns None if the message isn't stored, if there is no room, or if the picture can't be
-        read.
+        Returns None if the message isn't stored, if there is no room, or if it's a picture that
+        can't be read.
         """
         address = context.session.address
         if context.message_id is None or self.is_incognito(address):
@@ -249,20 +247,21 @@ class MediaIntake:
             position=0,
             message_id=context.message_id,
             account=context.asker.key,
-            kind="image",
-            # The extension is chosen from the type of the bytes.
-            name=name.replace(".", "_"),
-            size=len(content),
+            kind=_name_made_kind(made_file),
+            name=made_file.name,
+            size=len(made_file.content),
             at=context.now,
         )
-        if len(content) > self.options.file_mb * MEGABYTE or await self._check_room(file):
+        is_too_large = len(made_file.content) > self.options.file_mb * MEGABYTE
+        if is_too_large or await self._check_room(file):
             return None
         try:
-            stored_file = await self._store_in_home(file, content, context.epoch)
+            stored_file = await self._store_in_home(file, made_file.content, context.epoch)
         except (OSError, StoreError) as error:
-            _log.warning("a picture of a tool can't be kept", error=str(error))
+            _log.warning("a file of a tool can't be kept", error=str(error))
             return None
-        if stored_file.content is None or not stored_file.content.width:
+        content = stored_file.content
+        if file.kind == "image" and (content is None or not content.width):
             await self.files.remove(stored_file.id, frozenset({stored_file.scope}))
             return None
         return stored_file
@@ -452,6 +451,13 @@ class MediaIntake:
         key = (file.address.key, file.external_id, file.position)
         self._transient[key] = _TransientFile(transient_file, content or b"", views, parts)
         return transient_file
+
+
+def _name_made_kind(file: File) -> str:
+    """Return the kind under which a file from a tool is stored."""
+    if file.is_document:
+        return "document"
+    return "audio" if file.mime.startswith("audio/") else "image"
 
 
 def _add_transcript(inbound: Inbound, transcript: str) -> Inbound:

@@ -12,11 +12,13 @@ import asyncio
 import base64
 import binascii
 import contextlib
+import json
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import httpx2
 import structlog
@@ -24,23 +26,31 @@ from mcp import Client, MCPError, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import (
     CONNECTION_CLOSED,
+    AudioContent,
+    BlobResourceContents,
     CallToolResult,
+    ContentBlock,
+    EmbeddedResource,
     ImageContent,
     Implementation,
+    ResourceLink,
     TextContent,
+    TextResourceContents,
     Tool,
 )
 
 from config.field_types import fill_placeholders
 from config.tool_options import McpServer
 from core.errors import ToolError, UncertainCallError
+from core.types import File
 
 CONNECT_TIMEOUT_S = 20.0
 MIN_PAUSE_S = 1.0
 MAX_PAUSE_S = 60.0
 MAX_TOOL_PAGES = 20
-# Further pictures of one result aren't stored.
-MAX_PICTURES = 4
+# Further files of one result aren't stored.
+MAX_FILES = 4
+MAX_NAME_CHARS = 80
 # Errors of the SDK and its transports if a server can't be started or reached, or disconnects.
 _ERRORS = (OSError, MCPError, httpx2.HTTPError, ValueError, RuntimeError, ExceptionGroup)
 _log = structlog.get_logger("mcp")
@@ -62,10 +72,12 @@ class ToolDescription:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """The result of a tool: its text, with a placeholder for each picture, and the pictures."""
+    """The result of a tool: its text, with a placeholder for each file, and the files."""
 
     text: str
-    pictures: Sequence[bytes] = ()
+    files: Sequence[File] = ()
+    # The number of files that are too many, or whose Base64 is invalid.
+    lost_files: int = 0
 
 
 class McpConnection:
@@ -128,7 +140,7 @@ class McpConnection:
         text = render_content(result)
         if result.is_error:
             raise ToolError(text or f"{self.name} reports an error without a text.")
-        return ToolResult(text, await asyncio.to_thread(decode_pictures, result))
+        return await asyncio.to_thread(_decode_result, tool, text, result)
 
     async def close(self) -> None:
         """Close the connection. If Mneme started the server, end the server."""
@@ -236,22 +248,68 @@ class McpConnection:
 
 
 def render_content(result: CallToolResult) -> str:
-    """Return the texts of a result, with placeholders for pictures and other content."""
-    parts = [
-        block.text if isinstance(block, TextContent) else f"[{block.type}]"
-        for block in result.content
-    ]
-    return "\n".join(parts)
+    """Return the texts of a result, with placeholders for its files.
+
+    If a result has only data, the text is its JSON.
+    """
+    if not result.content and result.structured_content is not None:
+        return json.dumps(result.structured_content, ensure_ascii=False)
+    return "\n".join(_render_block(block) for block in result.content)
 
 
-def decode_pictures(result: CallToolResult) -> list[bytes]:
-    """Return the first pictures of a result. Pictures with invalid Base64 are left out."""
-    pictures: list[bytes] = []
+def _render_block(block: ContentBlock) -> str:
+    """Return the text of a part of a result, or a placeholder."""
+    if isinstance(block, TextContent):
+        return block.text
+    if isinstance(block, ResourceLink):
+        return " ".join(filter(None, [f"[link: {block.name}]", block.uri, block.description]))
+    if isinstance(block, EmbeddedResource):
+        heading = f"[resource: {block.resource.uri}]"
+        if isinstance(block.resource, TextResourceContents):
+            return f"{heading}\n{block.resource.text}"
+        return heading
+    return f"[{block.type}]"
+
+
+def _decode_result(tool: str, text: str, result: CallToolResult) -> ToolResult:
+    """Return the text of a result with its first files."""
+    files: list[File] = []
+    lost_files = 0
     for block in result.content:
-        if isinstance(block, ImageContent) and len(pictures) < MAX_PICTURES:
-            with contextlib.suppress(binascii.Error, ValueError):
-                pictures.append(base64.b64decode(block.data, validate=True))
-    return pictures
+        data = _find_data(block)
+        if data is None:
+            continue
+        try:
+            content = base64.b64decode(data, validate=True)
+        except (binascii.Error, ValueError):
+            content = b""
+        if content and len(files) < MAX_FILES:
+            files.append(_build_file(tool, block, content))
+        else:
+            lost_files += 1
+    return ToolResult(text, files, lost_files)
+
+
+def _find_data(block: ContentBlock) -> str | None:
+    """Return the Base64 of a file in a result, or None if the block isn't a file."""
+    if isinstance(block, ImageContent | AudioContent):
+        return block.data
+    if isinstance(block, EmbeddedResource) and isinstance(block.resource, BlobResourceContents):
+        return block.resource.blob
+    return None
+
+
+def _build_file(tool: str, block: ContentBlock, content: bytes) -> File:
+    """Return a file of a result. It's named after its address, or after the tool."""
+    if isinstance(block, EmbeddedResource):
+        name = unquote(urlsplit(str(block.resource.uri)).path).rpartition("/")[2]
+        mime = block.resource.mime_type or "application/octet-stream"
+        # The end of a long name has the extension.
+        name = name[-MAX_NAME_CHARS:].strip(". ") or tool
+        return File(name=name, content=content, mime=mime, is_document=True)
+    assert isinstance(block, ImageContent | AudioContent)
+    # The extension is chosen from the type of the bytes.
+    return File(name=tool.replace(".", "_"), content=content, mime=block.mime_type)
 
 
 def _describe(tool: Tool) -> ToolDescription:
