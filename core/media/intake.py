@@ -409,7 +409,7 @@ class MediaIntake:
                 parts: Sequence[FilePart] = await self.files.load_parts(content_hash)
                 new_row = replace(file, size=len(content), content=known_content, problem="")
                 return await self.files.store(new_row, parts, epoch)
-            decoded = await self._decode(content_hash, file.name)
+            decoded = _hide_animation(file, await self._decode(content_hash, file.name))
             file_content = _describe_content(content_hash, len(content), decoded)
             parts = _list_parts(decoded)
             if self._has_speech(file, decoded):
@@ -441,6 +441,7 @@ class MediaIntake:
                 view_path = Path(folder, "file.view")
                 await asyncio.to_thread(path.write_bytes, content)
                 decoded = await self.decoder.read(path, view_path, file.name)
+                decoded = _hide_animation(file, decoded)
                 views = [view.read_bytes() for view in list_views(view_path)]
                 content_hash = hashlib.sha256(content).hexdigest()
                 file_content = _describe_content(content_hash, len(content), decoded)
@@ -451,6 +452,16 @@ class MediaIntake:
         key = (file.address.key, file.external_id, file.position)
         self._transient[key] = _TransientFile(transient_file, content or b"", views, parts)
         return transient_file
+
+
+def _hide_animation(file: AttachedFile, decoded: Decoded) -> Decoded:
+    """Return the content of a file, without the text of a moving sticker.
+
+    Moving stickers of Discord are drawings in JSON, which nobody wrote to be read.
+    """
+    if file.kind != "sticker" or not decoded.parts:
+        return decoded
+    return decoded.model_copy(update={"parts": (), "note": "unknown"})
 
 
 def _name_made_kind(file: File) -> str:

@@ -21,7 +21,6 @@ from core.types import Completion, Request, Scope
 from tests.end_to_end.test_job_messages import ANAS, planned
 from tests.end_to_end.test_job_messages import run as run_jobs
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
-from tests.fixtures.media_samples import make_pdf
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
 pytestmark = pytest.mark.slow
@@ -210,29 +209,6 @@ async def test_picture_of_an_mcp_tool_is_kept_sent_and_erased_with_the_question(
         await harness.say("/forget diary")
         await harness.say("yes")
         assert (await harness.services.files.measure_usage()).files == 0
-
-
-async def test_sound_and_document_of_an_mcp_tool_are_kept_and_its_other_content_is_named(
-    home: Path,
-) -> None:
-    async with open_diary(home, "--draw") as (harness, model, _):
-        model.script = [calls(("diary__publish", {})), says("It is printed.")]
-        await harness.say("Publish my diary")
-        result = result_of(model.requests[-1])
-        assert "The tool's recording is kept as file 1." in result
-        assert "The tool's file is kept as file 2." in result
-        assert "Files of the tool that are too many or damaged: 1." in result
-        assert "[resource: diary://notice]\nEntry 7 is missing." in result
-        assert "[link: index] https://diary.test/index" in result
-        assert "diary.pdf, page 7" in (await harness.say("/recall boiler has:file")).text
-        for number, name, content in (
-            ("1", "publish.ogg", b"OggS" + bytes(300)),
-            ("2", "diary.pdf", make_pdf()),
-        ):
-            answer = (await harness.say(f"/files send {number}")).answer
-            assert answer is not None
-            (file,) = answer.files
-            assert (file.name, file.content) == (name, content)
 
 
 async def test_picture_of_an_mcp_tool_that_has_no_room_is_not_kept(home: Path) -> None:

@@ -60,10 +60,18 @@ async def test_photo_is_stored_under_its_hash_and_sent_to_the_model(home: Path) 
         assert (home / "media" / original[:2] / original).read_bytes() == photo
 
 
-async def test_still_sticker_is_shown_to_the_model_and_a_moving_one_only_named(home: Path) -> None:
+@pytest.mark.parametrize(
+    "moving",
+    [
+        pytest.param(gzip.compress(b'{"v": "5.5.7", "layers": []}'), id="Telegram"),
+        pytest.param(b'{"v": "5.5.7", "layers": []}', id="Discord"),
+    ],
+)
+async def test_still_sticker_is_shown_to_the_model_and_a_moving_one_only_named(
+    home: Path, moving: bytes
+) -> None:
     buffer = io.BytesIO()
     Image.new("RGBA", (512, 512), "navy").save(buffer, "WEBP")
-    moving = gzip.compress(b'{"v": "5.5.7", "layers": []}')
     model = ScriptedModel(says("Blue."), says("It moves."))
     async with open_gateway(home, model) as harness:
         await harness.send(buffer.getvalue(), "🙂 (Fun)", "sticker")
@@ -73,6 +81,7 @@ async def test_still_sticker_is_shown_to_the_model_and_a_moving_one_only_named(h
     assert pictures_of(model.requests[1]) == []
     assert "“🐳 (Fun)”" in texts_of(model.requests[1])
     assert "aren't readable" in texts_of(model.requests[1])
+    assert "layers" not in texts_of(model.requests[1])
 
 
 async def test_same_bytes_in_two_messages_are_kept_once(home: Path) -> None:

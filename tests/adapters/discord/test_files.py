@@ -101,3 +101,16 @@ async def test_picture_of_a_channel_that_is_asked_about_comes_with_the_question(
     asked = router.seen[1]
     assert [(item.kind, item.name) for item in asked.attachments] == [("image", "a.png")]
     assert asked.sender.id == ana
+
+
+async def test_discord_sticker_has_its_name_and_the_address_of_its_picture(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox
+) -> None:
+    ana = api.user("Ana")
+    sticker = {"id": "816086581509095424", "name": "Wave", "format_type": 1}
+    async with listening(make(api, inbox), router, api):
+        await api.user_says(api.dm(ana), "", ana, sticker_items=[sticker])
+        await api.wait_for(lambda: len(router.seen) == 1)
+    (attachment,) = router.seen[0].attachments
+    assert (attachment.kind, attachment.name) == ("sticker", "Wave")
+    assert (attachment.reference or "").endswith("/stickers/816086581509095424.png")
