@@ -193,17 +193,12 @@ def unpack_backup(file: Path, folder: Path, *, is_trial: bool = False) -> Manife
             raise ValueError("it has no manifest")
         _compare(entries, manifest)
     except _DAMAGED_ERRORS as error:
-        raise HistoryError(
-            f"{file} isn't a backup of Mneme, or it is damaged ({error}). Nothing was changed. "
-            "Use another backup."
-        ) from error
+        raise HistoryError("backup_damaged", file=str(file), reason=str(error)) from error
     except OSError as error:
         if error.errno is not None:
             raise
         # gzip reports a damaged file this way.
-        raise HistoryError(
-            f"{file} isn't a backup of Mneme ({error}). Nothing was changed."
-        ) from error
+        raise HistoryError("backup_damaged", file=str(file), reason=str(error)) from error
     if not is_trial:
         _set_modes(folder, manifest)
     return manifest

@@ -73,7 +73,7 @@ def json_events(stream: BinaryIO, title: str) -> Iterator[tuple[str, str, Any]]:
                 )
             yield path, event, value
     except (ijson.JSONError, ValueError) as error:
-        raise HistoryError(_describe_error(error, title)) from error
+        raise _explain_error(error, title) from error
 
 
 def json_values(
@@ -116,14 +116,14 @@ def json_values(
             deadline = time.monotonic() + MAX_SILENCE_S
 
 
-def _describe_error(error: Exception, title: str) -> str:
-    """Return a sentence for people about an error of the JSON parser."""
+def _explain_error(error: Exception, title: str) -> HistoryError:
+    """Return an error for people about an error of the JSON parser."""
     message = str(error)
     if "overflow" in message:
-        return f"{title} has a number with more digits than any id or time has."
+        return HistoryError(f"{title} has a number with more digits than any id or time has.")
     if "EOF" in message or "Incomplete" in message:
-        return f"{title} breaks off: its end is missing."
-    return f"{title} is damaged: it is not valid JSON."
+        return HistoryError("history_cut_off", title=title)
+    return HistoryError("history_not_json", title=title)
 
 
 def _repair_escapes(stream: BinaryIO) -> Iterator[bytes]:

@@ -51,11 +51,6 @@ _DAMAGED_ARCHIVE_ERRORS = (
     ValueError,
 )
 _UNPACK_YOURSELF = "Unpack it yourself and import the folder."
-_SUPPORTED_FORMATS = (
-    "Mneme imports JSON lines, Telegram Desktop's export (result.json), the exports of ChatGPT and "
-    "Claude (conversations.json), a Discord data package and the state.db of Hermes; "
-    "also in a folder or a zip archive."
-)
 
 
 class ImportFormat(NamedTuple):
@@ -177,7 +172,8 @@ class Source:
                 with file.path.open("rb", _READ_BYTES) as stream:
                     yield from FORMATS[file.kind].read(stream, title, self._options)
             except OSError as error:
-                raise HistoryError(f"{title} cannot be read: {error.strerror or error}.") from error
+                reason = error.strerror or str(error)
+                raise HistoryError("history_unreadable", title=title, reason=reason) from error
         if self._read_error is not None:
             raise self._read_error
 
@@ -233,7 +229,7 @@ class Source:
             raise self._read_error
         if errors:
             raise errors[0]
-        raise HistoryError(f"{self._title} has nothing to import. {_SUPPORTED_FORMATS}")
+        raise HistoryError("history_nothing", title=self._title)
 
 
 def _copy_stream(stream: BinaryIO, path: Path) -> HistoryError | None:
@@ -293,7 +289,7 @@ def _unpack(path: Path, folder: Path, title: str) -> HistoryError | None:
                 name = f"{_display_name(entry.filename)} in {title}"
                 archive.extract(entry, folder)
     except _DAMAGED_ARCHIVE_ERRORS:
-        return HistoryError(f"{name} is damaged: download the archive again.")
+        return HistoryError("history_damaged_archive", title=name)
     except (RuntimeError, OSError) as error:
         # The entry may have a password, an unknown compression, or a name that can't be written.
         reason = getattr(error, "strerror", None) or error
@@ -330,7 +326,7 @@ def _recognise(path: Path, title: str, *, is_alone: bool) -> str | None:
     """
     head = _read_head(path)
     if is_alone and not head:
-        raise HistoryError(f"{title} is empty.")
+        raise HistoryError("history_empty", title=title)
     if head.startswith(_SQLITE_START):
         # This raises HistoryError unless the file is a Hermes database.
         with open_hermes(path, title):
@@ -347,14 +343,8 @@ def _recognise(path: Path, title: str, *, is_alone: bool) -> str | None:
     if not is_alone or not start:
         return None
     if start == b"<":
-        raise HistoryError(
-            f"{title} is a web page. Export again and choose JSON "
-            "(Telegram Desktop: “Machine-readable JSON”)."
-        )
-    raise HistoryError(
-        f"{title} is a text without messages: none of its first lines is a message in JSON. "
-        f"{_SUPPORTED_FORMATS}"
-    )
+        raise HistoryError("history_web_page", title=title)
+    raise HistoryError("history_no_messages", title=title)
 
 
 def _has_history_line(stream: BinaryIO) -> bool:

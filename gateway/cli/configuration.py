@@ -203,7 +203,7 @@ def edit_command() -> None:
             except SettingsError as error:
                 problems = (word_problem(texts, problem) for problem in error.located_problems)
                 print_text("\n".join(problems))
-                if typer.confirm(texts.compose("correct_it"), default=True):
+                if shell.confirm(texts.compose("correct_it"), default=True):
                     continue
                 typer.echo(texts.compose("unchanged"))
                 return

@@ -237,11 +237,35 @@ def require_yes(markdown: str) -> None:
     """Print a question and read the answer. Exits with 2 if the answer isn't "yes"."""
     print_markdown(markdown)
     try:
-        typer.confirm(texts.compose("confirm"), abort=True)
+        is_confirmed = confirm(texts.compose("confirm"), default=False)
     except typer.Abort:
+        is_confirmed = False
+    if not is_confirmed:
         # Without an answer, the question has no end of line.
         typer.echo(f"\n{texts.compose('not_confirmed')}", err=True)
-        raise typer.Exit(2) from None
+        raise typer.Exit(2)
+
+
+def confirm(question: str, *, default: bool) -> bool:
+    """Ask a question until the answer is yes or no in the shell's language, and return it.
+
+    "y" and "n" work in every language. An empty answer is the default. Raises typer.Abort if the
+    input ends.
+    """
+    words = texts.tables("setup")["dialog"]
+    choices = f"{words['yes'].upper()}/{words['no']}"
+    if not default:
+        choices = f"{words['yes']}/{words['no'].upper()}"
+    while True:
+        text = typer.prompt(f"{question} [{choices}]", default="", show_default=False)
+        answer = text.strip().lower()
+        if answer in (words["yes"], texts.compose("yes"), "y", "yes"):
+            return True
+        if answer in (words["no"], texts.compose("no"), "n", "no"):
+            return False
+        if not answer:
+            return default
+        typer.echo(words["yes_or_no"])
 
 
 def print_markdown(markdown: str) -> None:

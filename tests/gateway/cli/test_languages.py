@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 from pathlib import Path
 
 import pytest
 
 from config.settings import Settings, SettingsError
-from core.errors import StoreError
-from gateway.cli.shell import describe_error
+from core.errors import HistoryError, StoreError
+from core.transfer.formats import ImportOptions
+from core.transfer.source import Source
+from gateway.cli.shell import confirm, describe_error
 from gateway.texts.catalog import SHELL, Texts
 from gateway.texts.settings_problems import word_problem
 from tests.fixtures.command_line import mneme
@@ -106,3 +109,42 @@ def test_error_of_a_file_is_in_the_language_of_the_shell(
     monkeypatch.setenv("LC_ALL", code)
     assert text in describe_error(OSError(13, "Permission denied", "notes.md"))
     assert SHELL.language == ("fr" if code == "fr_FR" else "en")
+
+
+def test_wrong_line_of_the_secrets_file_is_named_in_the_language_of_the_shell(home: Path) -> None:
+    (home / "secrets.env").write_text("A=1\nno equals sign\n")
+    with pytest.raises(SettingsError) as raised:
+        Settings.load({"MNEME_HOME": str(home)})
+    (problem,) = raised.value.located_problems
+    sentence = "secrets.env: Zeile 2 sollte NAME=Wert lauten, zum Beispiel MY_KEY=abc"
+    assert word_problem(Texts("de"), problem) == sentence
+
+
+def test_question_is_asked_until_the_answer_is_yes_or_no_in_the_language_of_the_shell(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("gateway.cli.shell.texts", Texts("de"))
+    monkeypatch.setattr("sys.stdin", io.StringIO("vielleicht\nja\nn\n\n"))
+    assert confirm("Ja?", default=False)
+    assert not confirm("Ja?", default=True)
+    assert confirm("Ja?", default=True)
+    output = capsys.readouterr().out
+    assert "Ja? [j/N]: Schreib j oder n.\n" in output
+    assert "Ja? [J/n]: " in output
+
+
+@pytest.mark.parametrize("name", ["empty.json", "page.html", "cut.json", "damaged.zip"])
+def test_file_that_cannot_be_imported_is_refused_in_the_language_of_the_shell(
+    home: Path, tmp_path: Path, name: str
+) -> None:
+    contents = {
+        "empty.json": b"",
+        "page.html": b"<html>",
+        "cut.json": b'{"chats": {"list": [',
+        "damaged.zip": b"PK\x03\x04 damaged",
+    }
+    file = tmp_path / name
+    file.write_bytes(contents[name])
+    with pytest.raises(HistoryError) as raised, Source.open(file, ImportOptions()) as source:
+        list(source.read_records())
+    assert Texts("de").word(raised.value) != str(raised.value)
