@@ -73,7 +73,7 @@ class StatusCommands:
         jobs = await services.jobs.list_active()
         lines.append(words["jobs"].format(count=len(jobs)))
         lines.append(words["outbox"].format(state=await self._describe_outbox(texts)))
-        store = "PostgreSQL" if services.settings.store.url else "state.db"
+        store = "PostgreSQL" if services.settings.store.url else texts.table("DISK")["database"]
         lines.append(f"**{store}**: {self._describe_store(texts)}")
         size_log = SizeLog(services.settings, services.database, services.clock)
         lines.append(words["disk"].format(state=await size_log.describe(texts)))

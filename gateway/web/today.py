@@ -10,15 +10,15 @@ from dataclasses import dataclass
 
 from core.errors import Refused
 from core.markup.markdown import escape
-from core.notes.notebook import FILES
+from core.notes.notebook import ALL_FILES, FILES
 from core.store.facts.history import list_latest_facts
 from core.store.model_limits import ModelOutages
 from core.store.notes import Operation, PendingNote
 from core.types import Answer, Command
+from gateway.commands.facts import is_own_account
 from gateway.commands.memory import (
     MemoryCommands,
     NoteEdit,
-    describe_pending,
     render_pending_changes,
 )
 from gateway.commands.status import StatusCommands
@@ -130,7 +130,21 @@ def _describe(request: PageRequest, note: PendingNote) -> PendingItem:
     if note.target in FILES and not note.is_draft and len(note.operations) == 1:
         operation = note.operations[0]
         text = operation.content if operation.action == "add" else ""
-    return PendingItem(note, describe_pending(texts, note, request.zone), changes, text)
+    return PendingItem(note, _describe_heading(request, note), changes, text)
+
+
+def _describe_heading(request: PageRequest, note: PendingNote) -> str:
+    """Return when a change was proposed, what it would change, and why it waits, as Markdown.
+
+    The person's own account isn't named.
+    """
+    texts = request.texts
+    titles = {**ALL_FILES, **texts.table("PENDING_KINDS"), **texts.table("NOTE_TITLES")}
+    place = titles[note.target]
+    if note.account is not None and not is_own_account(request.context, note.account):
+        place = texts.PENDING_FOR.format(place=place, account=note.account.key)
+    moment = texts.format_moment(note.at, request.zone)
+    return f"{moment} · {escape(place)} · {escape(texts.word_stored(note.reason))}"
 
 
 def _diff(before: str | None, after: str | None) -> Sequence[ChangedWords]:

@@ -94,7 +94,7 @@ async def test_commands_that_only_read_are_answered_while_another_program_locks_
             status = await admit(harness, "/status", CHATS[0])
             assert count_told(harness) == 0
         assert "harbour" in found.text
-        assert "state.db" in status.text
+        assert "**database**: " in status.text
 
 
 async def test_lock_that_ends_in_time_only_delays_a_write(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ async def test_undeliverable_messages_are_in_the_status_and_in_the_check(home: P
     settings = Settings.load({"MNEME_HOME": str(home)})
     async with Services.open(settings) as services:
         lines = await StatusCommands(services, None).render_lines(ENGLISH)
-    assert "**outbox**: 1 undeliverable (`mneme outbox list` shows why)" in lines
+    assert "**messages to be sent**: 1 undeliverable (`mneme outbox list` shows why)" in lines
     (found,) = [result for result in await run_checks(settings) if result.subject == "outbox"]
     assert found.state == "wrong"
     assert found.text.startswith(f"{number}: reminder for telegram:42, ")

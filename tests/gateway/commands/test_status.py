@@ -20,4 +20,5 @@ async def test_the_model_is_named_and_what_is_not_checkpointed_counts(home: Path
         await harness.say("x" * 200_000)
         status = (await harness.say("/status")).text
         assert "**model**: claude-sonnet-5-5; for small tasks claude-haiku-5-5" in status
-        assert "**state.db**: 0.0 MB" not in status
+        assert "**database**: " in status
+        assert "**database**: 0.0 MB" not in status

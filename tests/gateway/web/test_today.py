@@ -45,6 +45,10 @@ async def test_note_that_waits_is_approved_on_the_page(home: Path) -> None:
         await let_a_note_wait(page, model)
         today = await page.browser.open("/today")
         assert "The gate code is 4471." in today.text
+        waiting = today.text.partition(WORDS["WAITING"])[2].partition(WORDS["WISHES"])[0]
+        assert load_texts("en").table("NOTE_TITLES")["memory"] in waiting
+        assert "MEMORY.md" not in waiting
+        assert "telegram:42" not in waiting
         await page.browser.send(today.form("/do/approve-change"))
         assert await list_notes(page) == ["The gate code is 4471."]
         after = await page.browser.open("/today")
@@ -109,7 +113,7 @@ async def test_health_and_checks_are_for_the_owner(home: Path) -> None:
     async with open_page(home) as page:
         today = await page.browser.open("/today")
         assert WORDS["HEALTH"] in today.text
-        assert "state.db" in today.text
+        assert "database: " in today.text
         checks = await page.browser.open("/today/checks")
         assert re.search(rf"state\.db: {WORDS['STATE_RIGHT']}", checks.text)
         assert WORDS["STATE_OFF"] in checks.text
