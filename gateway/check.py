@@ -189,6 +189,10 @@ def _describe_store_error(texts: Texts, error: StoreError, settings: Settings) -
     elif error.key in ("store_read_only", "store_unopened"):
         command = shlex.join(["chmod", "u+rw", str(path)])
         advice = texts.compose("run", command=command)
+    elif error.key == "store_locked":
+        # Names the program that has the file open.
+        command = shlex.join(["lsof", str(path)])
+        advice = texts.compose("run", command=command)
     return CheckResult(
         subject="state.db",
         state="wrong",

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from config.secrets_file import SECRETS_FILE
-from config.settings import ENVIRONMENT, SETTINGS_FILE, Settings
+from config.settings import ENVIRONMENT, SETTINGS_FILE, Settings, find_home
 from core.store.sqlite import opening as sqlite
 from gateway.installation import list_unreadable_files
 from gateway.local.manager import find_closed_folder
@@ -81,7 +81,8 @@ def describe_settings_problem(texts: Texts, problem: str) -> CheckResult:
         command = f"mneme config set {token}"
         advice = texts.compose("set_token", name=token)
     elif name == SECRETS_FILE:
-        advice, command = texts.compose("correct_there"), ""
+        command = f"${{EDITOR:-vi}} {shlex.quote(str(find_home() / SECRETS_FILE))}"
+        advice = texts.compose("run", command=command)
     return CheckResult(
         subject="settings",
         state="wrong",

@@ -109,6 +109,10 @@ def miss_folder(home: Path) -> None:
     write_settings(f'[context]\nfolders = ["{home}/nowhere"]\n')(home)
 
 
+def write_secrets(home: Path) -> None:
+    (home / "secrets.env").write_text("no equals sign\n")
+
+
 def fail_backup(home: Path) -> None:
     (home / "in-the-way").write_text("")
     write_settings(f'[backup]\nevery = "1d"\nfolder = "{home}/in-the-way"\n')(home)
@@ -127,6 +131,12 @@ FAULTS = {
         "settings",
         "there is no token",
         "mneme config set TELEGRAM_BOT_TOKEN",
+    ),
+    "a wrong line in secrets.env": Fault(
+        write_secrets,
+        "settings",
+        "line 1 should be NAME=value",
+        "${EDITOR:-vi} /",
     ),
     "a damaged state.db": Fault(damage, "state.db", "state.db", "mneme check --repair"),
     "a lost state.db with a backup": Fault(
