@@ -265,7 +265,7 @@ async def test_large_mcp_server_is_offered_to_the_model_as_find_tools_and_call_t
                 {"tool_name": "diary__add_entry", "arguments": {"text": "Met Bo at the pier"}},
             )
         )
-        await ask(harness, model, "Met Bo at the pier", find, add, says("Done."))
+        await ask(harness, model, "Write: Met Bo at the pier", find, add, says("Done."))
         found = result_of(model.requests[-2])
         assert json.loads(found.split("\n\n")[0])["tool_name"] == "diary__add_entry"
         assert diary.read_text() == "Met Bo at the pier\n"
