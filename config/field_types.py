@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Mapping
 from datetime import timedelta
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -22,6 +23,16 @@ from config.variables import PLACEHOLDER, VARIABLE, get_table
 
 # The languages in which Mneme has texts.
 LANGUAGES = ("en", "de", "es", "fr", "pt-BR", "ru", "tr", "zh", "ja", "ko")
+
+# The codes of two letters in ISO 639-1.
+_ISO_639_1 = """
+aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy da
+de dv dz ee el en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy hz
+ia id ie ig ii ik io is it iu ja jv ka kg ki kj kk kl km kn ko kr ks ku kv kw ky la lb lg li ln
+lo lt lu lv mg mh mi mk ml mn mr ms mt my na nb nd ne ng nl nn no nr nv ny oc oj om or os pa pi
+pl ps pt qu rm rn ro ru rw sa sc sd se sg si sk sl sm sn so sq sr ss st su sv sw ta te tg th ti
+tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu
+"""
 
 # The memory providers of core/memory/services. All others are files in a folder of the home.
 MEMORY_PROVIDERS = (
@@ -39,6 +50,8 @@ MEMORY_PROVIDERS = (
 # These are always on, so their tables get an own explanation from the plugins.
 _BUILT_IN_PROVIDERS = ("notes", "history", "facts", "memory")
 _PLUGINS_FOLDER = "plugins"
+# A name with this similarity to that of a service is a misspelling ("mem9" for "mem0").
+_MISSPELLED_RATIO = 0.7
 
 
 def fill_placeholders(value: str, variables: Mapping[str, str]) -> str:
@@ -78,12 +91,12 @@ def _resolve_zone(name: str) -> str:
 
 
 def _check_language(code: str) -> str:
-    """Return the code of a language that Mneme speaks, which may name a country, or "auto".
+    """Return the code of a language, which may name a country, or "auto".
 
-    Raises ValueError for other languages.
+    A language without texts is accepted: its dates are understood, and the texts are English.
+    Raises ValueError if there is no such language.
     """
-    spoken = {language.partition("-")[0] for language in LANGUAGES}
-    if code != "auto" and re.split("[-_]", code)[0].lower() not in spoken:
+    if code != "auto" and re.split("[-_]", code)[0].lower() not in _ISO_639_1.split():
         names = ", ".join(f'"{language}"' for language in ("auto", *LANGUAGES[:-1]))
         raise ValueError(f'should be {names} or "{LANGUAGES[-1]}"')
     return code
@@ -186,7 +199,10 @@ def check_webhook(options: Mapping[str, Any]) -> list[str]:
 
 
 def check_memory_providers(options: Mapping[str, Any], home: Path) -> list[str]:
-    """Return a problem for each memory provider that is switched on but doesn't exist."""
+    """Return a problem for each misspelled memory provider that is switched on.
+
+    Another name may be that of a plugin whose file is missing. Without it, Mneme still starts.
+    """
     plugins = home / _PLUGINS_FOLDER
     providers = get_table(get_table(options, "memory"), "providers")
     problems = []
@@ -195,6 +211,8 @@ def check_memory_providers(options: Mapping[str, Any], home: Path) -> list[str]:
         file = plugins / f"{name}.py"
         has_file = file.is_file() or (plugins / name / "__init__.py").is_file()
         if is_off or has_file or name in (*MEMORY_PROVIDERS, *_BUILT_IN_PROVIDERS):
+            continue
+        if not get_close_matches(name, MEMORY_PROVIDERS, 1, _MISSPELLED_RATIO):
             continue
         names = ", ".join(MEMORY_PROVIDERS)
         problems.append(

@@ -489,6 +489,10 @@ def test_missing_memory_provider_is_accepted_if_it_is_switched_off(home: Path) -
     assert not settings.memory.providers["mem9"].enabled
 
 
+def test_missing_plugin_does_not_stop_the_start(home: Path) -> None:
+    assert load(home, "[memory.providers.diary]").memory.providers["diary"].enabled
+
+
 def test_plugin_in_the_home_is_accepted_as_a_memory_provider(home: Path) -> None:
     (home / "plugins").mkdir()
     (home / "plugins" / "diary.py").touch()
