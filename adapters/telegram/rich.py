@@ -10,7 +10,7 @@ from typing import Any
 
 import structlog
 import telegram
-from telegram.error import BadRequest, EndPointNotFound
+from telegram.error import BadRequest, EndPointNotFound, InvalidToken
 
 from core.markup.markdown import StyledText
 from core.markup.rich import to_rich_html
@@ -35,7 +35,11 @@ class RichMessages:
         return to_rich_html(part) if self._is_known else ""
 
     async def send(self, bot: telegram.Bot, html: str, **arguments: Any) -> telegram.Message:
-        """Send a rich message. Raises BadRequest if the server doesn't know rich messages."""
+        """Send a rich message. Raises BadRequest if the server doesn't know rich messages.
+
+        A server answers 404 both for an unknown method and for a refused token. `get_me` tells
+        them apart, and raises InvalidToken if the token is refused.
+        """
         values = {name: value for name, value in arguments.items() if value is not None}
         try:
             message: telegram.Message = await bot.do_api_request(
@@ -43,7 +47,8 @@ class RichMessages:
                 api_kwargs={**values, "rich_message": {"html": html}},
                 return_type=telegram.Message,
             )
-        except EndPointNotFound as error:
+        except (InvalidToken, EndPointNotFound) as error:
+            await bot.get_me()
             self._is_known = False
             _log.info("telegram.no_rich_messages")
             raise BadRequest("the server doesn't know rich messages") from error

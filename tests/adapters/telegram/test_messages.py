@@ -38,11 +38,11 @@ async def api() -> AsyncIterator[BotApi]:
 
 @pytest.fixture
 async def bot(api: BotApi) -> AsyncIterator[Bot]:
+    """A bot as the adapter makes it: the library's `Bot.initialize` isn't called."""
     request = TelegramRequest(api.token, 4)
-    async with Bot(
-        api.token, f"{api.url}/bot", request=request, get_updates_request=request
-    ) as made:
-        yield made
+    await request.initialize()
+    yield Bot(api.token, f"{api.url}/bot", request=request, get_updates_request=request)
+    await request.shutdown()
 
 
 def canvas(
