@@ -338,15 +338,21 @@ class Admission:
         await self._delivery.send_unstored(inbound, reply, answer)
 
     async def _introduce(self, inbound: Inbound, judgement: Judgement) -> None:
-        """Send the introduction for a new group or server: what is stored and who can read it."""
+        """Send the introduction for a new group or server: what is stored and who can read it.
+
+        A thread that begins with this message may not exist yet, so the channel gets the text.
+        """
         text = await self._access.write_introduction(inbound, judgement)
         if not text:
             return
         now = self._clock.now()
+        address = inbound.address
+        if address.thread_id == inbound.message_id:
+            address = replace(address, thread_id=None)
         notice = OutboxItem(
-            key=f"introduction:{inbound.address.key}:{now.isoformat()}",
+            key=f"introduction:{address.key}:{now.isoformat()}",
             kind="notice",
-            address=inbound.address,
+            address=address,
             answer=Answer(text=text),
             next_at=now,
         )

@@ -241,8 +241,9 @@ class ReminderCommands:
         texts = context.texts
         if not line.strip():
             raise Refused(texts.REMIND_USAGE)
+        when, text = _split_fields(line) if context.inbound.is_interaction else (line, None)
         schedule = await self._appointments.interpret(
-            line, is_prompt=is_prompt, account=context.account
+            when, text, is_prompt=is_prompt, account=context.account
         )
         if not schedule.is_certain:
             zone = await self._appointments.zone_of(context.account)
@@ -323,3 +324,13 @@ class ReminderCommands:
             when=texts.describe_time(self._appointments, schedule), text=escape(schedule.text)
         )
         return Answer(text=text, confirm_command=command)
+
+
+def _split_fields(line: str) -> tuple[str, str | None]:
+    """Return the time and the text of a line that was filled in as two fields.
+
+    The time is read from its own field only, because the text may be another person's message. A
+    line with rules, which a confirmation contains, isn't split.
+    """
+    when, bar, text = line.partition(" | ")
+    return (when, text) if bar and not line.startswith("DTSTART") else (line, None)

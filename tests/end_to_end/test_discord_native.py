@@ -112,6 +112,18 @@ async def test_message_menu_asks_for_the_time_and_sets_a_reminder(home: Path) ->
         assert "09:00" in text
 
 
+async def test_message_menu_reads_no_time_from_the_message_itself(home: Path) -> None:
+    async with open_scene(home) as scene:
+        api = scene.api
+        message = await api.user_says(scene.channel, "See you tomorrow at 9:00", scene.bo)
+        for when in ("no", "cancel", "next blursday", "blorp", "tomorrow at 8 or so blorp"):
+            call = await api.choose(scene.channel, scene.ana, message, "Remind me about this")
+            await scene.read_form(call)
+            submitted = await api.fill(call, scene.ana, when=when)
+            assert "I " in await scene.read_text(submitted)
+        assert await scene.harness.services.jobs.list_active() == []
+
+
 async def test_message_menu_asks_a_question_about_the_message(home: Path) -> None:
     model = ScriptedModel(says("In the shed."))
     async with open_scene(home, model) as scene:

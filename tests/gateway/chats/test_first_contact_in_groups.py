@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,16 @@ async def test_discord_server_gets_one_introduction_for_all_of_its_channels(home
         [(address, introduction)] = await notices(harness)
         assert address == CHANNEL["address"]
         assert introduction.text == texts.INTRODUCTION
+
+
+async def test_introduction_for_a_mention_that_begins_a_thread_goes_to_the_channel(
+    home: Path,
+) -> None:
+    thread = replace(CHANNEL["address"], thread_id="70")
+    async with open_gateway(home, options='rooms = ["discord:900"]\n') as harness:
+        await say(harness, "hello", MEMBER, **{**CHANNEL, "address": thread}, message_id="70")
+        [(address, _)] = await notices(harness)
+        assert address == CHANNEL["address"]
 
 
 async def test_direct_chat_gets_no_group_introduction(home: Path) -> None:
