@@ -43,7 +43,7 @@ from core.review.searches import (
 )
 from core.review.transcript import Transcript, TranscriptReader
 from core.review.wish_judge import WishedCall, WishJudge, may_be_wished
-from core.review.wishes import Wish, find_wishes
+from core.review.wishes import Wish, find_wishes, is_bare_question
 from core.store.notes import TOOL_CALL, Author, Operation
 from core.types import Effect, Json, Subject, Tool, ToolContext
 
@@ -60,6 +60,8 @@ _MIN_KEPT_SHARE = 0.3
 _CONTENT_EFFECTS = frozenset({Effect.ADD, Effect.CHANGE, Effect.PLAN})
 # The person must have typed at least this share of the words in a text that leaves the machine.
 _MIN_SENT_SHARE = 1.0
+# A name of an argument.
+_KEY = re.compile(r"[A-Za-z_][\w.$-]{0,39}")
 # Effects that need an explicit request if a long message may contain a paste.
 _ENDING_EFFECTS = frozenset({Effect.REMOVE, Effect.WEAKEN})
 # Effects that a voice message may have at once. Others wait, because speech is easily misheard.
@@ -145,7 +147,7 @@ class Gate:
             # helper.
             return ""
         known = [*texts, tool.name.replace("_", " ")]
-        if effect is Effect.SEND and not _is_typed_to_send(texts, subjects, transcript):
+        if effect is Effect.SEND and not _is_typed_to_send(arguments, texts, subjects, transcript):
             return _word_unrequested(transcript)
         reason = _explain_untyped(effect, texts, subjects, transcript, known)
         if reason and await self._is_wished(tool, effect, arguments, subjects, transcript, context):
@@ -271,12 +273,14 @@ def _explain_untyped(
 
 
 def _is_typed_to_send(
-    texts: Sequence[str], subjects: Sequence[Subject], transcript: Transcript
+    arguments: Json, texts: Sequence[str], subjects: Sequence[Subject], transcript: Transcript
 ) -> bool:
     """Return whether the messages that are answered ask for something and have all that is sent.
 
     An answer to a question, or words of an earlier message, were typed for something else.
     """
+    if _has_untyped_shape(arguments) or any(map(is_bare_question, transcript.messages)):
+        return False
     is_typed = all(is_typed_span(text, transcript.messages) for text in texts)
     is_asked = asks_for_deed(transcript.messages)
     return is_asked and is_typed and all(_is_named_to_send(each, transcript) for each in subjects)
@@ -388,6 +392,26 @@ def _list_texts(value: object, action_argument: str) -> list[str]:
         for child in value:
             texts += _list_texts(child, action_argument)
     return texts
+
+
+def _has_untyped_shape(value: object, depth: int = 0) -> bool:
+    """Return whether arguments have keys like sentences, or values without content inside others.
+
+    Both could carry data that the person didn't type.
+    """
+    if isinstance(value, str):
+        return bool(value) and not value.strip()
+    if isinstance(value, Mapping):
+        children = list(value.values())
+        if not all(_KEY.fullmatch(str(key)) for key in value):
+            return True
+    elif isinstance(value, (list, tuple)):
+        children = list(value)
+    else:
+        return False
+    is_empty = [child in (None, "", [], {}) for child in children]
+    has_gap = (depth > 0 and any(is_empty)) or (depth > 1 and not children)
+    return has_gap or any(_has_untyped_shape(child, depth + 1) for child in children)
 
 
 def _list_numbers_and_keys(value: object, action_argument: str, depth: int = 0) -> list[str]:

@@ -52,6 +52,7 @@ _MIN_CLEAR_LETTERS = 4
 # The articles and endings of a word, such as in "d'appeler" or "4'u".
 # Where a dictated text may begin.
 _LEAD_END = re.compile(r"[:,;.]\s+|\s:\s+|[\uff1a\uff0c\u3002]\s*")
+_INDEFINITE = re.compile(r"(?<!\w)(?:an?|eine?n?|un|una|une|uma?|bir)(?!\w)")
 _ENDING = re.compile(r"(?<!\w)[^\W\d]{1,2}'|'\w{1,3}(?!\w)|'")
 
 
@@ -95,7 +96,12 @@ def _names_spaced(words: str, subject: Subject, kinds: str, language: str) -> bo
         return True
     name = _list_content(words, language)
     if re.fullmatch(kinds, name):
-        return not subject.others and not (subject.kind == _IDIOM_KIND and subject.number)
+        # "Drop a note" means none of the notes.
+        return (
+            not _INDEFINITE.search(words)
+            and not subject.others
+            and not (subject.kind == _IDIOM_KIND and subject.number)
+        )
     text = _list_content(subject.text, language)
     is_unique = all(_list_content(other, language) != text for other in subject.others)
     has_kind = re.fullmatch(rf"(?:{kinds}) {re.escape(text)}|{re.escape(text)} (?:{kinds})", name)

@@ -44,6 +44,8 @@ SENTENCE_END = re.compile(
 _CLAUSE_END = re.compile(
     r"(?<!\d)[,:](?!\d)|[,:]\s|[;()\u2013\u2014\uff0c\uff1a\uff1b\u3001\u201d\u2026]|\s-\s"
 )
+# "Do" in Turkish, as in "iptal et". The French "et" never ends a text.
+_TURKISH_VERB = "et"
 # The placeholder for a quotation, because its words aren't the person's own.
 _MASK = "\u00a7"
 _NOT_A_WORD = re.compile(rf"[^\w'{_MASK}]+")
@@ -117,6 +119,9 @@ def count_common_words(text: str) -> dict[str, int]:
         known = sum(word in latin_stop_words(name) for word in words)
         letters = sum(letter in _LETTERS[language] for letter in text.casefold())
         counts[language] = known + letters
+    if words[-1:] == [_TURKISH_VERB]:
+        counts["fr"] -= 1
+        counts["tr"] += 1
     return counts
 
 

@@ -9,6 +9,7 @@ frames. `core/review/naming.py` checks whether the words name one item and nothi
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -38,11 +39,15 @@ MAX_TAILS = 3
 
 # An item of a list, which is rarely typed as a request.
 BULLET = re.compile(r"\s*(?:[-*\u2022\u2013\u2014>]|\d+[.)])\s")
-# A sign that may cross a wish out, or make it something else: "~~delete it~~", "reminder 1.5".
+# A sign that may cross a wish out, or make it something else, such as in "~~delete it~~".
 _SIGN = re.compile(
     r"[^\w\s'\u2019.,!?:;#\u2116\"\u2018\u201a\u201c-\u201e\u00ab\u00bb\u2039\u203a\u00bf\u00a1\u3001\u3002"
-    r"\u300a-\u300f\uff01\uff0c\uff1a\uff1b\uff1f-]|(?<!\w)-|-(?!\w)|\d[.,-]\d"
+    r"\u300a-\u300f\uff01\uff0c\uff1a\uff1b\uff1f-]|(?<!\w)-|-(?!\w)"
 )
+# Numbers that aren't the number of an item: "reminder 1.5", "1:30".
+_OTHER_NUMBER = re.compile(r"\d[.,:\uff1a-]\d")
+# The Unicode categories of brackets, quotation marks and dashes.
+_MARKS = frozenset({"Pi", "Pf", "Ps", "Pe", "Pd"})
 # The tables of frames that show the wish for an effect.
 _TABLES = {
     Effect.CHANGE: ("change", "remove"),
@@ -97,21 +102,54 @@ def is_single_line(text: str) -> bool:
 
 def _read_wish(text: str, tables: Sequence[str], *, is_offer: bool) -> list[Wish]:
     """Return the request that each frame finds in the text. A frame must match the whole text."""
-    if not is_single_line(text) or _SIGN.search(text):
-        return []
     plain = to_plain(mask_quotations(text))
-    quotations = [to_plain(match[0]) for match in QUOTATION.finditer(text)]
     languages = find_languages(text)
-    if is_question(text) and not is_offer and not has_marker(plain, "request", languages):
+    if not _may_be_wish(text, plain, languages, is_offer=is_offer):
         return []
+    if _OTHER_NUMBER.search(text) or _has_words_of("limited", plain, languages):
+        tables = [table for table in tables if table in ("plan", "change")]
     if "plan" in tables and list_refusals([plain], Effect.PLAN, languages):
         return []
+    quotations = [to_plain(match[0]) for match in QUOTATION.finditer(text)]
     wishes: list[Wish] = []
     for language in LANGUAGES:
         if language in languages:
             for table in tables:
                 wishes += _match_table(plain, table, language, is_offer=is_offer)
     return [replace(wish, object=unmask(wish.object, quotations)) for wish in wishes]
+
+
+def _may_be_wish(text: str, plain: str, languages: frozenset[str], *, is_offer: bool) -> bool:
+    """Return whether a text is a line without signs around it that ask, quote, offer or report."""
+    if not is_single_line(text) or _SIGN.search(text) or _is_enclosed(text):
+        return False
+    return is_offer or not (is_bare_question(text) or _has_words_of("offered", plain, languages))
+
+
+def is_bare_question(text: str) -> bool:
+    """Return whether a text has a question mark, and no words such as "can you"."""
+    has_mark = is_question(text) or "?" in text or "\uff1f" in text
+    return has_mark and not has_marker(
+        to_plain(mask_quotations(text)), "request", find_languages(text)
+    )
+
+
+def _is_enclosed(text: str) -> bool:
+    """Return whether a bracket, a dash or a mark of an unknown quotation is at an end of a text."""
+    own_text = mask_quotations(text).strip()
+    ends = {own_text[:1], own_text[-1:]}
+    return any(end and unicodedata.category(end) in _MARKS for end in ends)
+
+
+def _has_words_of(name: str, plain: str, languages: Iterable[str]) -> bool:
+    """Return whether a text has words from the table `name` for one of the languages."""
+    patterns = language_data("wishes", "core.review")[name]
+    text = plain.replace(" ", "") if "ja" in languages else plain
+    return any(
+        re.search(to_plain_pattern(patterns[language]), text)
+        for language in languages
+        if language in patterns
+    )
 
 
 # --- Frames ---

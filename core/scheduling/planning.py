@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import pairwise
+from unicodedata import normalize
 from zoneinfo import ZoneInfo
 
 from core.dates.parsing import to_schedule
@@ -22,7 +23,7 @@ from core.dates.requests.halves import ClockTime
 from core.dates.requests.lexicon import MAX_REQUEST_CHARS
 from core.dates.requests.parts import DAY_MINUTES, Assumption, Missing
 from core.dates.requests.reader import ReminderReading, read_request, revise_reading
-from core.dates.schedule import ParsedSchedule, Schedule, resolve_wall_time
+from core.dates.schedule import ParsedSchedule, Schedule, load_zone, resolve_wall_time
 from core.errors import word_clause
 from core.review.naming import consists_of, resembles
 from core.review.phrases import find_languages, small_words, to_plain
@@ -38,8 +39,9 @@ _COMPARED_TIMES = 3
 _MANY_TIMES = 40
 _LIMIT = re.compile(r"(?:COUNT|UNTIL|BYMONTH|BYSETPOS|BYWEEKNO|BYYEARDAY|EXDATE|RDATE)\b[^;\s]*")
 # "In 20 minutes" and the model's moment may differ by the time that an answer takes.
-_RELATIVE_TOLERANCE = timedelta(minutes=3)
+_RELATIVE_TOLERANCE = timedelta(minutes=1)
 _START_CLOCK = re.compile(r"(DTSTART;TZID=[^:]+:\d{8}T)\d{6}")
+_PUNCTUATION = ".,!?;:\u2026\"'()\u201c\u201d\u3002\uff0c\uff01\uff1f"
 # Parts of a time that name an hour but no day.
 _CLOCK_PARTS = {"clocks", "part", "assumptions", "zone"}
 
@@ -55,7 +57,10 @@ def explain_untyped_schedule(
 
     `typed_reading` is the meaning of the typed text as a request, or None if it isn't one.
     """
-    is_typed = typed_reading is not None and _is_same(typed_reading.schedule, reading.schedule, now)
+    is_relative = bool(transcript.messages) and _is_relative(reading, transcript, now)
+    is_typed = typed_reading is not None and _is_same(
+        typed_reading.schedule, reading.schedule, now, is_relative=is_relative
+    )
     if reading.is_prompt and not is_typed:
         interval = _shortest_interval(reading.schedule, now)
         if interval is not None and interval < min_interval:
@@ -94,7 +99,8 @@ def find_typed_request(task: str, transcript: Transcript) -> str:
 def _is_same_task(reading: ParsedSchedule, typed_reading: ParsedSchedule) -> bool:
     """Return whether two tasks have the same words in the same order.
 
-    If so, nothing of the request is left over: no denial, no second task, and no comment.
+    If so, nothing of the request is left over: no denial, no second task, and no comment. Accents
+    and signs count: "1.5" isn't "15", and "40 \u20ac" isn't "40 $".
     """
     words, typed_words = (_drop_lead(each.text) for each in (reading, typed_reading))
     return bool(words) and words == typed_words
@@ -103,8 +109,9 @@ def _is_same_task(reading: ParsedSchedule, typed_reading: ParsedSchedule) -> boo
 def _drop_lead(task: str) -> list[str]:
     """Return the words of a task without small words such as "to the" at its beginning."""
     small = {word for language in find_languages(task) for word in small_words(language)}
-    words = to_plain(task).split()
-    while words and words[0] in small:
+    words = [word.strip(_PUNCTUATION) for word in normalize("NFC", task).casefold().split()]
+    words = [word for word in words if word]
+    while words and to_plain(words[0]) in small:
         words = words[1:]
     return words
 
@@ -127,13 +134,26 @@ def may_be_meant(
     return schedule is not None and _agree(reading, schedule, planned.schedule, now)
 
 
-def _is_same(schedule: Schedule, other: Schedule, now: datetime) -> bool:
+def _is_relative(planned: ParsedSchedule, transcript: Transcript, now: datetime) -> bool:
+    """Return whether the person typed how long to wait, such as "in 20 minutes"."""
+    zone = load_zone(planned.schedule.zone)
+    return _read_typed(planned.text, transcript.typed, now, zone).parts.offset is not None
+
+
+def _is_close(typed_at: datetime, planned_at: datetime, *, is_relative: bool) -> bool:
+    """Return whether two moments are the same minute or, for a relative time, the next one."""
+    minutes = [moment.replace(second=0, microsecond=0) for moment in (typed_at, planned_at)]
+    return abs(minutes[0] - minutes[1]) <= (_RELATIVE_TOLERANCE if is_relative else timedelta(0))
+
+
+def _is_same(schedule: Schedule, other: Schedule, now: datetime, *, is_relative: bool) -> bool:
     """Return whether two schedules are due at the same times, and end at the same time.
 
-    Intervals under a day only need the same length, because people don't type when they begin.
+    Intervals under a day need the same length, and the first of them must begin within one
+    interval, because people don't type when they begin.
     """
     if schedule.at is not None and other.at is not None:
-        return abs(schedule.at - other.at) < _RELATIVE_TOLERANCE
+        return _is_close(schedule.at, other.at, is_relative=is_relative)
     if schedule.at is not None or other.at is not None:
         return False
     if schedule.zone != other.zone or _list_limits(schedule) != _list_limits(other):
@@ -141,7 +161,8 @@ def _is_same(schedule: Schedule, other: Schedule, now: datetime) -> bool:
     due, other_due = (_list_first(each, now, _MANY_TIMES) for each in (schedule, other))
     interval = _shortest_interval(schedule, now)
     if interval is not None and interval < timedelta(days=1):
-        return _list_gaps(due) == _list_gaps(other_due)
+        is_near = bool(due and other_due) and abs(due[0] - other_due[0]) <= interval
+        return is_near and _list_gaps(due) == _list_gaps(other_due)
     return due == other_due
 
 
@@ -225,9 +246,9 @@ def _agree(reading: ReminderReading, typed: Schedule, planned: Schedule, now: da
     if (typed.at is None) != (planned.at is None):
         return False
     if typed.at is not None and planned.at is not None:
-        is_relative = reading.parts.offset is not None
-        tolerance = _RELATIVE_TOLERANCE if is_relative else timedelta(minutes=1)
-        return abs(typed.at - planned.at) < tolerance
+        return _is_close(typed.at, planned.at, is_relative=reading.parts.offset is not None)
+    if _list_limits(typed) != _list_limits(planned):
+        return False
     if Assumption.FIRST_DAY in reading.assumptions or not reading.parts.has_clock:
         # "Every other day" names no first day, so only the time between two days counts.
         return _shortest_interval(typed, now) == _shortest_interval(planned, now)

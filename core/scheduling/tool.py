@@ -197,7 +197,7 @@ class _ReminderTool:
                 return await self._put_aside(reading, context, reason or waits or "")
             reason = None
 
-        origin = _request_origin(arguments, context)
+        origin = _request_origin(_name_request(arguments, reading, transcript), context)
         is_whole_line = not arguments.moment and not arguments.recurrence
         if not is_whole_line:
             alternative = await self._find_alternative(reading, transcript, context)
@@ -382,13 +382,22 @@ def _build_schedule(arguments: _Arguments, zone: str, now: datetime) -> Schedule
     return schedule
 
 
-def _request_origin(arguments: _Arguments, context: ToolContext) -> str | None:
+def _name_request(arguments: _Arguments, reading: ParsedSchedule, transcript: Transcript) -> str:
+    """Return a text that is the same for calls with the same purpose.
+
+    While others' texts may have suggested the job, this is the typed request, so that it sets only
+    one job.
+    """
+    request = find_typed_request(reading.text, transcript) if transcript.foreign else ""
+    return request or arguments.model_dump_json()
+
+
+def _request_origin(request: str, context: ToolContext) -> str | None:
     """Return a key that is the same for equal requests in a turn, or None without a message.
 
     If the turn runs again after a crash, the key prevents a second job.
     """
     if context.message_id is None:
         return None
-    request = arguments.model_dump_json()
     digest = hashlib.sha256(request.encode("utf-8", "replace")).hexdigest()[:16]
     return f"tool:{context.message_id}:{digest}"

@@ -166,6 +166,9 @@ def find_doubt(text: str, sender_name: str = "") -> int:
     """
     if shows_author(text, sender_name) or _is_edited_prose(text):
         return 0
+    speaker = _find_other_speaker(text[: 2 * _MAX_SEARCHED_CHARS], sender_name)
+    if speaker is not None:
+        return speaker
     entries = _find_entries(text[: 2 * _MAX_SEARCHED_CHARS], sender_name)
     if entries is not None:
         return entries
@@ -243,10 +246,33 @@ def _find_entries(text: str, sender_name: str) -> int | None:
     return max(0, code[0] - 1) if len(code) > 1 else None
 
 
+def _find_other_speaker(text: str, sender_name: str) -> int | None:
+    """Return the position before the first line in which another person speaks, or None.
+
+    Such a line has a name before a colon, and then a request or words such as "I" and "my". A line
+    such as "Ben: allergic to nuts" is the sender's note about Ben.
+    """
+    for line in _LINE.finditer(text):
+        label = _SPEAKER.match(line[0])
+        if label is None or not all(map(_begins_name, label["name"].split())):
+            continue
+        words = _fold_apostrophes(line[0][label.end() :].strip())
+        if _speaks_for_sender(words) and not _is_own_label(label["name"], sender_name):
+            return max(0, line.start() - 1)
+    return None
+
+
+def _begins_name(word: str) -> bool:
+    """Return whether a word may be a name: "@ben", or a word without a small first letter."""
+    if any(map(is_unspaced, word)):
+        return len(word) <= _MAX_UNSPACED_NAME_CHARS
+    return word.startswith("@") or not word[0].islower()
+
+
 def _is_own_label(label: str, sender_name: str) -> bool:
     """Return whether a word before a colon is the sender's name or a usual label of notes."""
     folded = _fold_apostrophes(label)
-    tables = ("requests", "asking", "lists", "labels")
+    tables = ("requests", "asking", "greetings", "lists", "labels")
     return _is_sender(label, sender_name) or any(
         _matches_paste_pattern(table, folded) for table in tables
     )
@@ -464,6 +490,11 @@ _NAME_AND_TIME = re.compile(rf"{_NAME}\s+\d{{1,2}}[:.](?P<minutes>\d{{2}})\s+")
 _ADDRESS_IN_BRACKETS = re.compile(r"<[^<>\s]+@[^<>\s]+>")
 _PHONE_START = re.compile(r"[^\n:\d]{0,20}\+?\d[\d ()/-]{6,}\s*[:\uff1a]")
 _LABEL = re.compile(rf"(?P<name>{_NAME})\s?[:\uff1a](?!\s*(?://|\{{))\s*")
+_SPEAKER = re.compile(
+    r"\W{0,3}?(?P<name>@?[^\W\d_][\w.'\u2019-]{0,24}(?: [^\W\d_][\w.'\u2019-]{0,24}){0,2})"
+    r"(?<!\d)\s?[:\uff1a](?!//|\s*\{)"
+)
+_MAX_UNSPACED_NAME_CHARS = 4
 # Programs write the seconds of a time.
 _LOG_TIME = re.compile(r"\W{0,2}(?:\w{1,6}\W{0,3})?\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}")
 # A question such as "is it expensive or not", in Chinese.

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from core.store.facts.rows import Fact
-from core.types import Address, Completion, Request, Scope
+from core.types import Address, Completion, Effect, Json, Request, Scope, Tool, ToolContext
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
@@ -301,3 +301,37 @@ async def test_request_of_a_group_member_waits_when_the_owner_speaks_next(home: 
         held = await harness.services.jobs.get(1)
         assert held is not None
         assert held.ended_at is None
+
+
+async def test_after_a_forward_a_call_that_sends_carries_only_what_was_typed(home: Path) -> None:
+    sent: list[Json] = []
+
+    async def send(arguments: Json, context: ToolContext) -> str:
+        sent.append(arguments)
+        return "It is sent."
+
+    typed = "Send milk to Ana"
+    attempts: list[tuple[str, dict[str, Any]]] = [
+        (typed, {"to": "Ana", "text": "milk", "the PIN is 4471": ""}),
+        (typed, {"to": "Ana", "text": "milk", "pad": " " * 44}),
+        (typed, {"to": "Ana", "text": "milk", "bits": [None] * 44}),
+        (typed, {"to": "Ana", "text": "milk", "bits": [[], [[]]]}),
+        ("Do I send milk to Ana?!", {"to": "Ana", "text": "milk"}),
+    ]
+    model = ScriptedModel(says("It is about the ferry."))
+    async with open_gateway(home, model) as harness:
+        harness.agent.tool_runner.tools["send"] = Tool(
+            name="send",
+            description="Sends.",
+            schema={"type": "object"},
+            effects={"": Effect.SEND},
+            run=send,
+        )
+        await harness.say("The ferry is late. Eve", origin="forwarded")
+        for text, arguments in attempts:
+            model.script = [calls(("send", arguments)), says("Done.")]
+            await harness.say(text)
+            assert sent == [], arguments
+        model.script = [calls(("send", {"to": "Ana", "text": "milk", "copy": ""})), says("Done.")]
+        await harness.say(typed)
+    assert len(sent) == 1

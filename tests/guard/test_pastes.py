@@ -91,12 +91,21 @@ def test_signed_messages_and_messages_of_two_lines_are_rarely_questioned() -> No
         ("Mon: dentist at nine in the morning\nTue: office", True),
         ("Ben: I am the treasurer from now on\nLou: since when", False),
         ("Ana: I am the treasurer from now on\nMon: office", True),
+        ("Ben: remind me at 7", False),
+        ("@ben: remind me at 7", False),
+        ("Eva: my boss is Eve", False),
+        ("hi\nЮля: напомни мне в 7", False),
+        ("アナ：7時に私に教えて", False),
+        ("Ana: remind me at 7", True),
+        ("Memo: I am allergic to nuts", True),
+        ("Rappel : mon vol est à 8 h", True),
+        ("Ben: allergic to nuts", True),
         ("We sold the boat.\n\nIs that a good idea?", False),
         ("I sold the boat, is that ok", True),
         ("The key is at Ben's. He is back on Friday.", True),
     ],
 )
-def test_chat_transcript_or_text_above_a_question_is_classified_as_pasted(
+def test_words_of_another_speaker_or_text_above_a_question_are_classified_as_pasted(
     text: str, is_typed: bool
 ) -> None:
     assert (typed_part(text, sender_name="Ana") == text) is is_typed

@@ -61,6 +61,14 @@ def test_number_or_whole_text_of_a_reminder_names_it_exactly_in_ten_languages(ty
     assert wants(typed, Effect.REMOVE)
 
 
+def test_indefinite_kind_names_no_reminder() -> None:
+    assert not wants("drop a reminder", Effect.REMOVE, with_text("take the insulin"))
+
+
+def test_turkish_verb_at_the_end_is_no_french_word() -> None:
+    assert may_ask("piyano dersini iptal et", Effect.REMOVE, with_text("piyano dersi"))
+
+
 def test_kind_names_the_only_reminder() -> None:
     for typed in ("delete the reminder", "Lösch die Erinnerung", "删除提醒", "알림 삭제해 줘"):
         assert wants(typed, Effect.REMOVE, with_text("take the insulin"))
@@ -246,6 +254,45 @@ def test_text_that_only_contains_a_wish_is_not_read_as_a_removal(typed: str) -> 
 def test_text_that_reports_a_wish_or_names_another_thing_is_not_a_removal_wish(typed: str) -> None:
     assert not wants(typed, Effect.REMOVE)
     assert not wants(typed, Effect.WEAKEN)
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        # Signs, questions and quotation marks.
+        "Delete the insulin reminder?!",
+        "Delete the insulin reminder?”",
+        "🚫 delete the insulin reminder",
+        "~~Delete the insulin reminder~~",
+        "”Delete the insulin reminder”",
+        "【Delete the insulin reminder】",
+        "—Borra el recordatorio insulin",
+        # Only for some time.
+        "Cancel the insulin reminder today",
+        "Cancel the insulin reminder for now, please",
+        "Cancela el recordatorio insulin hoy",
+        "Mute the insulin reminder this week",
+        # Reports, offers and other meanings.
+        "Hold the insulin reminder",
+        "The insulin reminder is done",
+        "Die Erinnerung insulin vergessen",
+        "Удалил напоминание insulin",
+        "Para el recordatorio insulin, gracias",
+        "忘了insulin提醒",
+        "insulinのリマインダーを削除しますか",
+        "insulin 알림 삭제할까",
+        "insulin hatırlatıcısını unutur",
+        # Numbers of something else.
+        "Delete the reminder 4:30",
+        "Delete the reminder 4.3.",
+        "Delete the reminder 4/3",
+        "Delete the reminder $4",
+    ],
+)
+def test_sign_limit_report_or_other_number_around_a_name_makes_no_exact_wish(typed: str) -> None:
+    insulin = with_text("insulin", "swim")
+    assert not wants(typed, Effect.REMOVE, insulin)
+    assert not wants(typed, Effect.WEAKEN, insulin)
 
 
 @pytest.mark.parametrize(

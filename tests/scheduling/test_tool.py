@@ -492,6 +492,56 @@ async def test_each_of_several_requests_that_are_answered_together_is_set_at_its
     assert len(await review.list_pending(context.scopes)) == 1
 
 
+@pytest.mark.parametrize(
+    ("typed", "wish", "is_set"),
+    [
+        ("remind me in 20 minutes to call Bob", {"moment": "2026-11-20T12:21"}, True),
+        ("remind me in 20 minutes to call Bob", {"moment": "2026-11-20T12:22"}, False),
+        ("remind me tomorrow at 9 to call Bob", {"moment": "2026-11-21T09:01"}, False),
+        (
+            "remind me every 2 hours to call Bob",
+            {"moment": "2026-11-20T13:00", "recurrence": "FREQ=HOURLY;INTERVAL=2"},
+            True,
+        ),
+        (
+            "remind me every 2 hours to call Bob",
+            {"moment": "2031-11-20T13:00", "recurrence": "FREQ=HOURLY;INTERVAL=2"},
+            False,
+        ),
+        ("remind me tomorrow at 9 to take 1.5 mg", {"task": "take 1.5 mg"}, True),
+        ("remind me tomorrow at 9 to take 1.5 mg", {"task": "take 1 5 mg"}, False),
+        ("remind me tomorrow at 9 to pay 40 €", {"task": "pay 40 $"}, False),
+        ("recuérdame mañana a las 9 llamar a papá", {"task": "llamar a papa"}, False),
+    ],
+)
+async def test_after_a_forward_a_request_sets_one_reminder_with_its_time_and_its_words(
+    tool: Tool,
+    appointments: Appointments,
+    conversations: Conversations,
+    context: ToolContext,
+    typed: str,
+    wish: dict[str, str],
+    is_set: bool,
+) -> None:
+    mail = Message(
+        role="user",
+        text="Water every plant of the office, says Eve.",
+        origin="forwarded",
+        session_id=context.session.id,
+        created_at=context.now,
+    )
+    answer = replace(mail, role="assistant", text="It is a mail.", origin="typed")
+    request = replace(mail, text=typed, origin="typed", sender=context.sender)
+    await conversations.append([mail, answer, request])
+    call = {"action": "add", "moment": "2026-11-21T09:00", "task": "call Bob", **wish}
+    result = await tool.run(call, context)
+    assert ("is set" in result) is is_set
+    if is_set:
+        # Another call for the same request repeats the reminder, and sets no second one.
+        assert await tool.run({**call, "task": f"to {call['task']}"}, context) == result
+    assert len(await appointments.jobs.list_visible(context.scopes)) == int(is_set)
+
+
 @pytest.mark.parametrize(("verdict", "is_set"), [("yes", True), ("no", False), ("unclear", False)])
 async def test_reminder_in_free_words_is_set_if_the_helper_model_confirms_the_request(
     appointments: Appointments,
