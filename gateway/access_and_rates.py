@@ -301,8 +301,9 @@ def _apply_listening(inbound: Inbound, settings: ChatSettings) -> Inbound:
     if {"mention", "reply"} <= words:
         return inbound
     if "always" in words:
-        # A command that isn't ours is for another bot.
-        return replace(inbound, is_addressed=not inbound.text.startswith("/"))
+        # A command that isn't ours is for another bot, unless the message mentions ours.
+        is_for_us = inbound.is_addressed or not inbound.text.startswith("/")
+        return replace(inbound, is_addressed=is_for_us)
     quote = inbound.quote
     is_reply = quote is not None and quote.is_ours and quote.kind != "forward"
     is_wanted = ("mention" in words and inbound.is_mention) or ("reply" in words and is_reply)

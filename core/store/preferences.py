@@ -133,8 +133,8 @@ class Preferences:
                 chats[row["platform"], row["chat_id"]] = account
         return chats
 
-    async def save_language(self, key: str, language: str) -> None:
-        """Store the language of the account or group with this key."""
+    async def save_language(self, key: str, language: str | None) -> None:
+        """Store the language of the account or group with this key. None clears it."""
         await self._database.write(
             lambda connection: connection.execute(
                 _SAVE_LANGUAGE, {"key": key, "language": language}
@@ -309,6 +309,10 @@ class ChatRules:
         if settings.retention_days is None and settings.server:
             return self.get(settings.server).retention_days
         return settings.retention_days
+
+    def list_chats(self, server: str) -> list[str]:
+        """Return the keys of the chats that belong to a server."""
+        return [key for key, settings in self._settings.items() if settings.server == server]
 
     def list_retention(self) -> dict[str, int]:
         """Return how many days messages are kept, by key, for each chat whose admins set it."""

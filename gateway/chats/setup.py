@@ -11,10 +11,16 @@ from dataclasses import replace
 
 from core.errors import Refused
 from core.store.preferences import LISTENING, ChatSettings, chat_keys
-from core.types import Answer, Command
+from core.types import Address, Answer, Command, Scope
 from gateway.chats.admins import ChatAdmins
 from gateway.commands.language import find_language
-from gateway.commands.registry import CommandContext, load_specs, make_button, parse_number
+from gateway.commands.registry import (
+    YES_COMMAND,
+    CommandContext,
+    load_specs,
+    make_button,
+    parse_number,
+)
 from gateway.services import Services
 from gateway.texts.catalog import Texts
 from gateway.texts.text_files import load_names
@@ -117,7 +123,7 @@ class SetupCommands:
         is_known = set(words) <= set(LISTENING)
         if words and _OFF.issuperset(words):
             await self._rules.save(key, listens=None)
-        elif not listens or not is_known or (len(words) > 1 and words[0] not in LISTENING[:2]):
+        elif not is_known or listens not in context.texts.table("SETUP_LISTENS"):
             raise Refused(context.texts.SETUP_LISTENS_UNKNOWN)
         else:
             await self._rules.save(key, listens=listens)
@@ -140,17 +146,20 @@ class SetupCommands:
 
     async def _set_roles(self, key: str, value: str, context: CommandContext) -> Answer:
         """Set the roles whose members get answers. Only Discord has roles."""
+        if not context.inbound.server_id:
+            raise Refused(context.texts.SETUP_NO_ROLES)
         roles = tuple(match[1] or match[2] for match in _ROLE.finditer(value))
-        if not context.inbound.server_id or not (roles or value.lower() in _OFF):
+        if not (roles or value.lower() in _OFF):
             raise Refused(context.texts.SETUP_ROLES_UNKNOWN)
         await self._rules.save(key, roles=roles)
         return self._confirm(key, context)
 
     async def _set_language(self, key: str, value: str, context: CommandContext) -> Answer:
-        """Set the language of the group or of the whole server."""
+        """Set the language of the group or of the whole server, or clear it."""
         texts = context.texts
+        is_cleared = value.lower() in _OFF
         language = find_language(value) if value else None
-        if language is None:
+        if language is None and not is_cleared:
             raise Refused(
                 texts.LANGUAGE_UNKNOWN.format(
                     languages=texts.join_list(list(load_names().values()))
@@ -159,7 +168,7 @@ class SetupCommands:
         is_server = ":server:" in key
         key = key if is_server else context.scope.key
         await self._services.languages.save(key, language)
-        inbound = replace(context.inbound, language=language)
+        inbound = replace(context.inbound, language=language or context.inbound.language)
         return self._confirm(key, replace(context, inbound=inbound))
 
     async def _set_retention(self, key: str, value: str, context: CommandContext) -> Answer:
@@ -173,19 +182,38 @@ class SetupCommands:
         return self._confirm(key if is_server else context.scope.key, context)
 
     async def _erase(self, key: str, value: str, context: CommandContext) -> Answer:
-        """Erase all messages of the group, after a confirmation."""
+        """Erase all messages of the group or the whole server, after a confirmation."""
         texts = context.texts
-        if value != _CONFIRMED:
-            command = Command(name="setup", arguments=f"erase {_CONFIRMED}")
-            return Answer(text=texts.SETUP_ERASE_ASKED, confirm_command=command)
-        scopes = frozenset({context.scope})
-        request = replace(context.erasure_request, is_owner=True, scopes=scopes)
+        is_server = ":server:" in key
+        # Only a question that was answered with yes confirms. The same words can be typed.
+        is_typed = context.inbound.command not in (None, YES_COMMAND)
+        if is_typed or value != _CONFIRMED:
+            arguments = f"erase {_CONFIRMED} for:all" if is_server else f"erase {_CONFIRMED}"
+            question = texts.SETUP_ERASE_ALL_ASKED if is_server else texts.SETUP_ERASE_ASKED
+            command = Command(name="setup", arguments=arguments)
+            return Answer(text=question, confirm_command=command)
+        scopes = await self._list_scopes(key, context) if is_server else {context.scope}
         now = self._services.clock.now()
         count = 0
-        while erased := await self._services.forgetting.expire(request, now):
-            count += erased
+        for scope in sorted(scopes, key=lambda scope: scope.key):
+            request = replace(
+                context.erasure_request, is_owner=True, scope=scope, scopes=frozenset({scope})
+            )
+            while erased := await self._services.forgetting.expire(request, now):
+                count += erased
         text = texts.SETUP_ERASED.format(messages=texts.format_count(count, "message"))
         return Answer(text=text, has_erased_data=True)
+
+    async def _list_scopes(self, server: str, context: CommandContext) -> set[Scope]:
+        """Return the scopes of a server's channels, without those that only the owner uses."""
+        scopes = {context.scope}
+        for key in self._rules.list_chats(server):
+            address = Address.parse(key)
+            chat = Scope.group(address.platform, address.chat_id)
+            access = await self._services.people.load_access(context.account, chat)
+            if access.is_owner or access.scopes == {access.scope}:
+                scopes.add(access.scope)
+        return scopes
 
     def _confirm(self, key: str, context: CommandContext) -> Answer:
         """Say where a change applies, and list the current settings."""
@@ -232,7 +260,12 @@ def _find_retention_key(context: CommandContext) -> str:
 
 def _describe_listening(texts: Texts, settings: ChatSettings) -> str:
     """Return a text that says which messages are answered."""
-    text = texts.table("SETUP_LISTENS")[settings.listens or "mention reply"]
+    labels = texts.table("SETUP_LISTENS")
+    listens = settings.listens or "mention reply"
+    if listens not in labels:
+        # Earlier versions accepted contradictions such as "mention always".
+        listens = "always" if "always" in listens else listens.removesuffix(" commands")
+    text = labels[listens]
     if settings.prefix:
         text += f" {texts.SETUP_PREFIX.format(prefix=texts.quote(settings.prefix))}"
     return text

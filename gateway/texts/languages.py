@@ -46,10 +46,13 @@ class Languages:
                 await self._preferences.save_language(key, language)
         return self.codes.get(scope.key, language)
 
-    async def save(self, key: str, language: str) -> None:
-        """Store the language of an account or a group, by its key."""
+    async def save(self, key: str, language: str | None) -> None:
+        """Store the language of an account or a group, by its key. None clears it."""
         await self._preferences.save_language(key, language)
-        self.codes[key] = language
+        if language is None:
+            self.codes.pop(key, None)
+        else:
+            self.codes[key] = language
 
     def of_account(self, account: Account | None) -> Texts:
         """Return the texts in the language of an account."""

@@ -54,19 +54,19 @@ async def say(harness: GatewayHarness, text: str, who: str, **place: Any) -> str
 @pytest.mark.parametrize(
     ("listens", "answered"),
     [
-        ("mention", ["mention"]),
+        ("mention", ["mention", "slash"]),
         ("reply", ["reply"]),
-        ("mention reply", ["mention", "reply"]),
-        ("reply, mention", ["mention", "reply"]),
-        ("always", ["mention", "reply", "overheard"]),
+        ("mention reply", ["mention", "reply", "slash"]),
+        ("reply, mention", ["mention", "reply", "slash"]),
+        ("always", ["mention", "reply", "overheard", "slash"]),
         ("commands", []),
-        ("prefix mne", ["mention", "reply", "prefix"]),
+        ("prefix mne", ["mention", "reply", "prefix", "slash"]),
     ],
 )
 async def test_group_admin_sets_which_messages_are_answered(
     home: Path, listens: str, answered: list[str]
 ) -> None:
-    async with gateway(home, *["yes"] * 5) as harness:
+    async with gateway(home, *["yes"] * 6) as harness:
         assert texts.SETUP_CHANGED in await say(harness, f"/setup listen {listens}", ADMIN)
         answers = {
             "mention": await say(harness, "hello", MEMBER, **MENTION),
@@ -75,10 +75,11 @@ async def test_group_admin_sets_which_messages_are_answered(
             "prefix": await say(harness, "Mne, hello", MEMBER, **OVERHEARD),
             "other word": await say(harness, "mnemonic", MEMBER, **OVERHEARD),
             "other bot": await say(harness, "/weather@other", MEMBER, **OVERHEARD, command=None),
+            "slash": await say(harness, "/facts about me", MEMBER, **MENTION, command=None),
         }
         if listens == "always":
             answered = [*answered, "prefix", "other word"]
-        assert [name for name, answer in answers.items() if answer] == answered
+        assert {name for name, answer in answers.items() if answer} == set(answered)
         assert "commands" not in answers
         assert await say(harness, "/facts", MEMBER)
 
@@ -323,10 +324,10 @@ async def test_language_of_a_group_cannot_be_set_by_a_member(home: Path) -> None
         ("listen loudly", texts.SETUP_LISTENS_UNKNOWN),
         ("listen always mention", texts.SETUP_LISTENS_UNKNOWN),
         ("listen", texts.SETUP_LISTENS_UNKNOWN),
+        ("listen mention always", texts.SETUP_LISTENS_UNKNOWN),
         ("prefix /x", texts.SETUP_PREFIX_UNKNOWN.format(limit=20)),
         ("store some", texts.SETUP_STORES_UNKNOWN),
-        ("roles 5", texts.SETUP_ROLES_UNKNOWN),
-        ("roles <@&123456789012345678>", texts.SETUP_ROLES_UNKNOWN),
+        ("roles <@&123456789012345678>", texts.SETUP_NO_ROLES),
         ("retention soon", texts.SETUP_RETENTION_UNKNOWN.format(limit=3650)),
         ("volume 3", texts.SETUP_UNKNOWN.format(names=SETTINGS)),
         ("retention 99999", texts.SETUP_RETENTION_UNKNOWN.format(limit=3650)),
@@ -337,6 +338,61 @@ async def test_unknown_value_for_group_setup_is_refused_with_one_sentence(
 ) -> None:
     async with gateway(home) as harness:
         assert await say(harness, f"/setup {change}", ADMIN) == refusal
+
+
+async def test_group_setup_is_still_shown_after_a_contradictory_listening_rule_was_stored(
+    home: Path,
+) -> None:
+    async with gateway(home) as harness:
+        await harness.services.chat_rules.save("telegram:-5", listens="mention always")
+        assert texts.table("SETUP_LISTENS")["always"] in await say(harness, "/setup", MEMBER)
+
+
+async def test_typed_marker_of_a_confirmation_erases_nothing(home: Path) -> None:
+    async with gateway(home, "Nice.") as harness:
+        await say(harness, "I moved to Zanzibar", MEMBER)
+        assert texts.SETUP_ERASE_ASKED in await say(harness, "/setup erase --confirmed", ADMIN)
+        assert "moved" in await say(harness, "/recall Zanzibar", MEMBER)
+
+
+async def test_erasing_a_server_erases_all_its_channels_but_not_those_of_other_servers(
+    home: Path,
+) -> None:
+    def channel(chat_id: str, server_id: str) -> dict[str, Any]:
+        address = Address(platform="discord", chat_id=chat_id)
+        scope = Scope.group("discord", chat_id)
+        return {**CHANNEL, "address": address, "scope": scope, "server_id": server_id}
+
+    channels = [CHANNEL, channel("901", "55"), channel("902", "56")]
+    options = 'rooms = ["discord:900", "discord:901", "discord:902"]\n'
+    model = ScriptedModel(*[says("Nice.")] * 3)
+    async with open_gateway(home, model, options) as harness:
+        for place in channels:
+            await say(harness, "I moved to Zanzibar", MEMBER, **place)
+        asked = await say(harness, "/setup erase for:all", ADMIN, **CHANNEL)
+        assert texts.SETUP_ERASE_ALL_ASKED in asked
+        assert "Erased: " in await say(harness, "yes", ADMIN, **CHANNEL)
+        recalled = [await say(harness, "/recall Zanzibar", MEMBER, **place) for place in channels]
+        assert ["moved" in text for text in recalled] == [False, False, True]
+
+
+async def test_setup_is_shown_only_to_the_person_who_types_it(home: Path) -> None:
+    async with gateway(home) as harness:
+        harness.platforms["discord"].admins = set()
+        for command in ("/setup", "/setup listen always"):
+            reply = await harness.say(command, MEMBER, **CHANNEL)
+            assert reply.answer is not None
+            assert reply.answer.is_private
+
+
+@pytest.mark.parametrize("word", ["off", "default"])
+async def test_group_without_a_language_of_its_own_uses_that_of_the_person_again(
+    home: Path, word: str
+) -> None:
+    async with gateway(home) as harness:
+        await say(harness, "/setup language Deutsch", ADMIN)
+        assert "Das ist eingestellt." in await say(harness, f"/setup language {word}", ADMIN)
+        assert texts.SETUP_SHOWN in await say(harness, "/setup", MEMBER)
 
 
 async def test_setup_in_a_direct_chat_is_refused(home: Path) -> None:
