@@ -102,6 +102,8 @@ def is_single_line(text: str) -> bool:
 
 def _read_wish(text: str, tables: Sequence[str], *, is_offer: bool) -> list[Wish]:
     """Return the request that each frame finds in the text. A frame must match the whole text."""
+    if len(text) > MAX_WISH_CHARS:
+        return []
     plain = to_plain(mask_quotations(text))
     languages = find_languages(text)
     if not _may_be_wish(text, plain, languages, is_offer=is_offer):
