@@ -25,7 +25,8 @@ CONFLICT = "another process polls with this token (409)"
 _CHAT_REFUSALS = {
     "blocked": "blocked by the user|user is deactivated|user_is_blocked"
     "|can't initiate conversation",
-    "closed": "topic_closed|topic_deleted|topic is closed",
+    "closed": "topic_closed|topic is closed",
+    "deleted": "topic_deleted",
     "no_rights": "not enough rights|have no rights|chat_write_forbidden|chat_restricted"
     "|need administrator rights|chat_send_[a-z]+_forbidden|user_restricted",
     "gone": "chat not found|group chat was deactivated|group chat was deleted|peer_id_invalid"

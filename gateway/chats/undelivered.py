@@ -2,7 +2,7 @@
 
 A direct chat belongs to one person, so the notice repeats the undelivered text. The text of a group
 stays in the group, so the notice only names the group. It goes to the direct chat of the person who
-asked.
+asked, or to the owner if the person has none.
 """
 
 from __future__ import annotations
@@ -51,6 +51,8 @@ class UndeliveredNotices:
         is_own = await self._is_direct(item, person)
         excluded_platform = item.address.platform if is_own else ""
         chat = await self._services.find_private_chat(person, excluded_platform)
+        if chat is None and not is_own:
+            await self._notify_owner(item, error)
         if chat is None or chat[0] == item.address:
             return
         texts = self._services.languages.of_scope(chat[1])
@@ -64,6 +66,14 @@ class UndeliveredNotices:
         # The notice is erased with the message that it repeats.
         if await self._services.outbox.put(notice, sibling_key=item.key):
             self._services.on_change()
+
+    async def _notify_owner(self, item: OutboxItem, error: MnemeError) -> None:
+        """Tell the owner that a group isn't reached, at most once a day for each group or topic."""
+        owner_notices = self._services.owner_notices
+        texts = await owner_notices.load_texts()
+        text = texts.UNDELIVERED_FOR_OWNER.format(**_list_values(texts, item, error))
+        key = f"undelivered:{item.address.key}:{self._services.clock.now():%Y-%m-%d}"
+        await owner_notices.notify(key, text)
 
     async def _find_person(self, item: OutboxItem) -> Scope | None:
         """Return the scope of the recipient's direct chat, or None if it isn't known."""
@@ -89,9 +99,17 @@ def _render_notice(texts: Texts, item: OutboxItem, error: MnemeError, *, is_own:
 
     If `is_own`, the notice repeats the undelivered text.
     """
-    causes = texts.table("UNDELIVERED_CAUSES")
-    cause = error.cause if isinstance(error, ChatRefused) else "other"
-    values = {"platform": item.address.platform.title(), "advice": causes[cause]}
+    values = _list_values(texts, item, error)
     if not is_own or item.answer is None:
-        return texts.UNDELIVERED_IN_GROUP.format(address=item.address.key, **values)
+        return texts.UNDELIVERED_IN_GROUP.format(**values)
     return f"{texts.UNDELIVERED_TO_YOU.format(**values)}\n\n{item.answer.text}"
+
+
+def _list_values(texts: Texts, item: OutboxItem, error: MnemeError) -> dict[str, str]:
+    """Return the values for the text of a notice: the chat, the platform and what to do."""
+    cause = error.cause if isinstance(error, ChatRefused) else "other"
+    return {
+        "address": item.address.key,
+        "platform": item.address.platform.title(),
+        "advice": texts.table("UNDELIVERED_CAUSES")[cause],
+    }

@@ -290,6 +290,7 @@ async def test_an_answer_whose_message_was_deleted_is_posted_anew_at_once(
         (403, "Forbidden: something new", "no_rights"),
         (400, "Bad Request: chat not found", "gone"),
         (400, "Bad Request: TOPIC_CLOSED", "closed"),
+        (400, "Bad Request: TOPIC_DELETED", "deleted"),
         (400, "Bad Request: not enough rights to send text messages to the chat", "no_rights"),
     ],
 )

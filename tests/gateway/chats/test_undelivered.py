@@ -23,6 +23,7 @@ GROUP: dict[str, Any] = {
     "is_direct": False,
 }
 BLOCKED = ChatRefused("Forbidden: bot was blocked by the user", "blocked")
+DELETED = ChatRefused("Bad Request: TOPIC_DELETED", "deleted")
 KICKED = ChatRefused("Forbidden: bot was kicked from the group chat", "gone")
 
 
@@ -65,6 +66,22 @@ async def test_answer_refused_in_a_group_is_told_in_the_direct_chat_without_its_
         assert "`telegram:-5` on Telegram" in notice.text
         assert "Add me to it again." in notice.text
         assert "ferry" not in notice.text
+
+
+async def test_answer_refused_in_a_topic_is_told_the_owner_once_if_the_person_has_no_direct_chat(
+    home: Path,
+) -> None:
+    model = ScriptedModel(says("Good day."), says("At nine."), says("At ten."))
+    topic = {**GROUP, "address": Address(platform="telegram", chat_id="-5", thread_id="7")}
+    async with open_gateway(home, model, 'rooms = ["telegram:-5"]\n') as harness:
+        await harness.say("hello")
+        await say_refused(harness, "@mneme when?", "9", DELETED, **topic)
+        await say_refused(harness, "@mneme and then?", "9", DELETED, **topic, message_id="71")
+        [_, (address, notice)] = await notices(harness)
+        assert address == Address(platform="telegram", chat_id="42")
+        assert "`telegram:-5/7` on Telegram" in notice.text
+        assert "The topic was deleted." in notice.text
+        assert "At nine" not in notice.text
 
 
 async def test_reminder_undeliverable_to_a_deleted_chat_is_sent_to_the_persons_other_platform(
