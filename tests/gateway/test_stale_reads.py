@@ -8,6 +8,7 @@ import json
 import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -222,12 +223,13 @@ async def test_a_reminder_that_is_due_meanwhile_is_not_given(home: Path) -> None
             self.forget = forget
             self.reads = 0
 
-        async def get(self, job_id: int) -> Job | None:
-            job = await super().get(job_id)
+        async def list_due(self, now: datetime) -> list[Job]:
+            jobs = await super().list_due(now)
             self.reads += 1
             if self.reads == 1:
+                assert len(jobs) == 1
                 await self.forget()
-            return job
+            return jobs
 
     async with open_gateway(home) as harness:
         services = harness.services

@@ -67,8 +67,10 @@ def narrow_messages(query: SearchQuery, index: TextIndex) -> SqlCondition:
         is_askers_own=filters.is_askers_own,
         after=filters.after,
         before=filters.before,
+        # Which delegated sessions are searched depends on filters that aren't applied here.
+        has_delegated=True,
     )
-    if row_filters != SearchFilters():
+    if row_filters != SearchFilters(has_delegated=True):
         conditions.append(_in_messages(replace(query, filters=row_filters, hidden=()), index))
     return _join(query, conditions)
 

@@ -289,8 +289,8 @@ def test_shell_commands_accept_the_same_words_as_chat_commands(mneme: Mneme) -> 
     assert mneme("facts") == "Nothing yet.\n"
 
 
-def test_help_option_has_a_short_form_and_lists_shell_completion(mneme: Mneme) -> None:
+def test_help_option_has_a_short_form_and_completion_is_a_command(mneme: Mneme) -> None:
     for command in ((), ("memory",), ("cron", "add")):
         assert mneme(*command, "-h") == mneme(*command, "--help")
-    for option in ("--install-completion", "--show-completion", "--version"):
+    for option in ("completion", "--version"):
         assert option in mneme("-h")
