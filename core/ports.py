@@ -275,6 +275,17 @@ class AdminSource(Protocol):
 
 
 @runtime_checkable
+class RoleSource(Protocol):
+    """Knows the names of a server's roles. An `Adapter` may also implement this protocol."""
+
+    async def load_role_names(self, inbound: Inbound) -> Mapping[str, str]:
+        """Return the names of the roles of an event's server, by id.
+
+        Raises DeliveryError if the platform can't be reached.
+        """
+
+
+@runtime_checkable
 class ChannelSource(Protocol):
     """Reads earlier messages of a channel. An `Adapter` may also implement this protocol."""
 

@@ -50,6 +50,8 @@ class Verdict(Enum):
     OVERHEARD = "overheard"  # group talk that isn't meant for Mneme: stored, not answered
     STRANGER = "stranger"  # in a direct chat: may ask to be approved
     OUTSIDER = "outsider"  # in a group that isn't listed: told once that it isn't answered
+    ROLELESS = "roleless"  # without a role that the group's admins require
+    ANONYMOUS = "anonymous"  # an admin who writes in the name of the group
     IGNORED = "ignored"
 
     @property
@@ -66,6 +68,8 @@ class Judgement:
     # The scope of the chat. A group keeps its scope when its chat id changes.
     scope: Scope
     is_owner: bool = False
+    # The sender isn't answered, but may run /setup as someone who manages the group.
+    may_set_up: bool = False
 
 
 class Access:
@@ -124,12 +128,15 @@ class Access:
         if inbound.kind == "delete":
             # Discord doesn't say who wrote a deleted message, so every deletion is accepted.
             return Judgement(verdict=Verdict.SERVED, scope=inbound.scope)
-        if inbound.sender.is_anonymous:
+        is_from_group = _is_from_group(inbound)
+        if inbound.sender.is_anonymous and not is_from_group:
             return Judgement(verdict=Verdict.IGNORED, scope=inbound.scope)
 
         is_scheduled = inbound.address.platform == CRON
         account = inbound.scope.speaker(inbound.sender.id) if is_scheduled else inbound.account
         access = await self.people.load_access(account, inbound.scope)
+        if is_from_group:
+            return self._judge_group_admin(inbound, access)
         verdict = self._find_verdict(inbound, account, access)
         if verdict is Verdict.SERVED:
             self._served.add((inbound.address.key, account))
@@ -138,7 +145,31 @@ class Access:
                 verdict = Verdict.OVERHEARD
         elif is_scheduled and not verdict.is_accepted:
             verdict = Verdict.IGNORED
-        return Judgement(verdict=verdict, scope=access.scope, is_owner=access.is_owner)
+        return Judgement(
+            verdict=verdict,
+            scope=access.scope,
+            is_owner=access.is_owner,
+            may_set_up=not verdict.is_accepted and _may_set_up(access),
+        )
+
+    def _judge_group_admin(self, inbound: Inbound, access: AccountAccess) -> Judgement:
+        """Decide on an event of an admin who writes in the name of the group.
+
+        The account of the admin is unknown, so the model doesn't answer. /setup works.
+        """
+        is_asking = inbound.kind == "message" and (inbound.is_mention or inbound.command)
+        verdict = Verdict.ANONYMOUS if is_asking and _may_set_up(access) else Verdict.IGNORED
+        return Judgement(verdict=verdict, scope=access.scope, may_set_up=_may_set_up(access))
+
+    async def is_group_served(self, inbound: Inbound, scope: Scope) -> bool:
+        """Return whether anyone is answered in a group.
+
+        The settings list it, or someone with access has written there.
+        """
+        await self.chat_rules.load()
+        place = server_key(inbound) or replace(inbound.address, thread_id=None).key
+        is_introduced = self.chat_rules.get(place).introduced_at is not None
+        return is_introduced or self._is_listed(scope, inbound.scope)
 
     def _find_verdict(self, inbound: Inbound, account: Account, access: AccountAccess) -> Verdict:
         """Return the verdict on an event, given the access of the account that sent it."""
@@ -165,7 +196,7 @@ class Access:
         settings = self.chat_rules.find(inbound)
         has_role = not settings.roles or not set(settings.roles).isdisjoint(inbound.sender.roles)
         if not (has_role or access.has_access(account, self._listed_people)):
-            return Verdict.IGNORED
+            return Verdict.ROLELESS
         if inbound.is_addressed or inbound.kind == "edit":
             return Verdict.SERVED
         return Verdict.OVERHEARD if self._stores_all(settings) else Verdict.IGNORED
@@ -182,14 +213,16 @@ class Access:
             return access.is_owner
         if access.has_access(account, self._listed_people):
             return True
-        group_keys = {
-            scope.key.removeprefix("room:").partition("#")[0]
-            for scope in (access.scope, chat)
-            if scope.is_group
-        }
-        is_group_listed = not group_keys.isdisjoint(self._listed_groups)
+        is_group_listed = self._is_listed(access.scope, chat)
         is_let_in = (access.scope.key, account) in self._let_in_by_role
         return (is_group_listed or is_let_in) and not access.is_removed
+
+    def _is_listed(self, *scopes: Scope) -> bool:
+        """Return whether the settings list a group by one of its scopes."""
+        group_keys = {
+            scope.key.removeprefix("room:").partition("#")[0] for scope in scopes if scope.is_group
+        }
+        return not group_keys.isdisjoint(self._listed_groups)
 
     def _note_roles(self, inbound: Inbound, account: Account, scope: Scope) -> None:
         """Remember whether one of the sender's roles gives access to this group.
@@ -290,6 +323,21 @@ class Access:
         notice_key = f"pairing:{pairing.account.key}:{pairing.expires_at.isoformat()}"
         await self._owner_notices.notify(notice_key, text)
         return pairing
+
+
+def _is_from_group(inbound: Inbound) -> bool:
+    """Return whether an admin of the group wrote in its name."""
+    is_anonymous = inbound.sender.is_anonymous and not inbound.is_direct
+    return is_anonymous and inbound.sender.id == inbound.address.chat_id
+
+
+def _may_set_up(access: AccountAccess) -> bool:
+    """Return whether an account may run /setup in a group if it manages the group.
+
+    No one else may in a group that only the owner uses.
+    """
+    is_owners_group = access.scopes != {access.scope}
+    return access.scope.is_group and not (is_owners_group or access.is_removed or access.is_blocked)
 
 
 def _apply_listening(inbound: Inbound, settings: ChatSettings) -> Inbound:

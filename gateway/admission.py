@@ -14,7 +14,13 @@ from core.store.ownership.people import Pairing
 from core.text.normalize import to_single_line
 from core.types import Address, Answer, Command, Inbound, Scope, Session
 from gateway.access_and_rates import Access, Judgement, RateLimiter, Verdict
-from gateway.commands.registry import CommandContext, CommandRegistry, ResolvedInbound, can_confirm
+from gateway.commands.registry import (
+    CommandContext,
+    CommandRegistry,
+    ResolvedInbound,
+    can_confirm,
+    is_yes,
+)
 from gateway.delivery import Delivery
 from gateway.failures import Failures
 from gateway.queues import EDIT_KEY, Batch, EventKind, PendingEvent
@@ -73,7 +79,14 @@ class Admission:
         """
         access_version = self._turns.access_version
         inbound = await self._access.apply_chat_rules(inbound)
+        is_cancel = False
+        if not inbound.is_addressed and await self._answers_question(inbound):
+            inbound = replace(inbound, is_addressed=True)
+            is_cancel = not can_confirm(inbound)
         judgement = await self._access.judge(inbound)
+        if is_cancel and judgement.verdict is Verdict.SERVED:
+            await self._cancel_question(inbound, reply, judgement)
+            return None
         if not judgement.verdict.is_accepted:
             await self._answer_unserved(inbound, reply, judgement)
             return None
@@ -106,6 +119,15 @@ class Admission:
             await self._turns.revoke_unserved([event])
         return event.entry.id
 
+    async def _answers_question(self, inbound: Inbound) -> bool:
+        """Return whether a message is only "yes" or "no", and answers a question to its sender."""
+        is_answer = can_confirm(inbound) or is_yes(inbound, kind="no")
+        if inbound.kind != "message" or not is_answer:
+            return False
+        if inbound.quote is not None and not inbound.quote.is_ours:
+            return False
+        return await self._commands.actions.has_question(inbound.address, inbound.account)
+
     def _may_run(self, resolved_inbound: ResolvedInbound, judgement: Judgement) -> bool:
         """Count a command, and return whether its sender is within the rate limit."""
         return judgement.is_owner or self._rates.acquire_command(
@@ -113,13 +135,47 @@ class Admission:
         )
 
     async def _answer_unserved(self, inbound: Inbound, reply: Reply, judgement: Judgement) -> None:
-        """Reply to a stranger or outsider if their event gets a reply. Ignored events get none."""
+        """Reply to someone without access if their event gets a reply. Ignored events get none."""
+        if judgement.may_set_up and await self._run_setup(inbound, reply, judgement):
+            return
         if judgement.verdict is Verdict.STRANGER:
             if inbound.kind == "edit":
                 await self._access.people.amend_waiting(inbound)
             await self._answer_stranger(inbound, reply, judgement.scope)
         elif judgement.verdict is Verdict.OUTSIDER:
             await self._answer_outsider(inbound, reply)
+        elif judgement.verdict is Verdict.ROLELESS and inbound.is_interaction:
+            await self._tell(inbound, reply, load_texts(inbound.language).ROLE_NEEDED)
+        elif judgement.verdict is Verdict.ANONYMOUS and self._rates.acquire_command(inbound, None):
+            await self._tell(inbound, reply, load_texts(inbound.language).ANONYMOUS_ADMIN)
+
+    async def _tell(self, inbound: Inbound, reply: Reply, text: str) -> None:
+        """Answer an event that isn't served, privately where the platform can do that."""
+        answer = Answer(text=text, is_private=inbound.is_interaction)
+        await self._delivery.send_unstored(inbound, reply, answer)
+
+    async def _run_setup(self, inbound: Inbound, reply: Reply, judgement: Judgement) -> bool:
+        """Run `/setup` of someone who isn't answered here, but may manage the group.
+
+        Nothing of it is stored except the settings. Returns False for any other event.
+        """
+        is_command = inbound.kind == "message" and inbound.command is not None
+        if not (is_command or (inbound.kind != "edit" and can_confirm(inbound))):
+            return False
+        resolved_inbound = await self._commands.resolve(inbound, judgement.scope)
+        command = resolved_inbound.command
+        if command is None or command.name != "setup":
+            return False
+        if not self._rates.acquire_command(inbound, command):
+            return True
+        inbound = _clean_sender_name(resolved_inbound.inbound)
+        if await self._access.is_group_served(inbound, judgement.scope):
+            await self._run_unstored(command, inbound, reply, judgement.scope)
+        else:
+            key = replace(inbound.address, thread_id=None).key
+            text = load_texts(inbound.language).SETUP_NOT_SERVED.format(key=key)
+            await self._tell(inbound, reply, text)
+        return True
 
     async def _apply(self, inbound: Inbound, reply: Reply, judgement: Judgement) -> int | None:
         """Apply an edit, a deletion, a reaction or a bot's arrival in a group at once.
@@ -313,7 +369,7 @@ class Admission:
             return
         command = await self._commands.take_confirmed_command(inbound) or inbound.command
         if command is not None and command.name == "link" and command.arguments.strip():
-            await self._link_stranger(command, inbound, reply, scope)
+            await self._run_unstored(command, inbound, reply, scope)
         elif inbound.kind == "message":
             pairing = await self._access.create_pairing(inbound)
             if pairing is not None:
@@ -333,9 +389,7 @@ class Admission:
             if rules.get(key).refused_at is not None:
                 return
             await rules.save(key, refused_at=self._clock.now())
-        texts = load_texts(inbound.language)
-        answer = Answer(text=texts.STRANGER_IN_GROUP, is_private=inbound.is_interaction)
-        await self._delivery.send_unstored(inbound, reply, answer)
+        await self._tell(inbound, reply, load_texts(inbound.language).STRANGER_IN_GROUP)
 
     async def _introduce(self, inbound: Inbound, judgement: Judgement) -> None:
         """Send the introduction for a new group or server: what is stored and who can read it.
@@ -359,10 +413,10 @@ class Admission:
         await self._delivery.outbox.put(notice)
         self._delivery.wake()
 
-    async def _link_stranger(
+    async def _run_unstored(
         self, command: Command, inbound: Inbound, reply: Reply, scope: Scope
     ) -> None:
-        """Run a stranger's `/link` without storing the message or a session."""
+        """Run a command of someone without access, without storing the message or a session."""
         context = CommandContext(
             inbound=inbound,
             scope=scope,

@@ -322,10 +322,13 @@ class TurnRunner:
         return await self._agent.store_exchange(turn, answer, actions)
 
     async def _answer_expired_button(self, event: PendingEvent) -> None:
-        """Close the inbox entry of a button press, and reply that the button has expired."""
+        """Close the inbox entry of a press, and say that the button expired or isn't theirs."""
+        inbound = event.inbound
         await self._delivery.inbox.close([event.entry.id])
-        texts = load_texts(event.inbound.language)
-        answer = Answer(text=texts.BUTTON_EXPIRED, is_private=True)
+        texts = load_texts(inbound.language)
+        is_of_others = await self._commands.actions.is_of_others(inbound.text, inbound.account)
+        text = texts.NOT_YOUR_BUTTON if is_of_others else texts.BUTTON_EXPIRED
+        answer = Answer(text=text, is_private=True)
         await self._delivery.send_unstored(event.inbound, event.reply, answer)
 
     async def _run_command(self, batch: Batch, command: Command) -> AnsweredTurn | None:

@@ -172,12 +172,22 @@ class Discord:
         """Return whether the sender may manage the server: see `core.ports.AdminSource`."""
         if not inbound.server_id:
             return False
-        client = await self._get_client()
         with translate_errors():
-            guild_id = int(inbound.server_id)
-            guild = client.get_guild(guild_id) or await client.fetch_guild(guild_id)
+            guild = await self._load_guild(inbound)
             member = await guild.fetch_member(int(inbound.sender.id))
         return member.guild_permissions.manage_guild
+
+    async def load_role_names(self, inbound: Inbound) -> dict[str, str]:
+        """Return the names of a server's roles, by id: see `core.ports.RoleSource`."""
+        with translate_errors():
+            guild = await self._load_guild(inbound)
+        return {str(role.id): role.name for role in guild.roles}
+
+    async def _load_guild(self, inbound: Inbound) -> discord.Guild:
+        """Return the server of an event, from the client's copy if it has it."""
+        client = await self._get_client()
+        guild_id = int(inbound.server_id)
+        return client.get_guild(guild_id) or await client.fetch_guild(guild_id)
 
     async def close(self) -> None:
         """Cancel answers in progress and close all connections."""

@@ -358,7 +358,12 @@ class Telegram:
         return await fetch_file(self._bot, self._request, attachment, limit_bytes)
 
     async def is_admin(self, inbound: Inbound) -> bool:
-        """Return whether the sender is an admin of the group: see `core.ports.AdminSource`."""
+        """Return whether the sender is an admin of the group: see `core.ports.AdminSource`.
+
+        Only admins can write in the name of the group, which is then the sender.
+        """
+        if inbound.sender.id == inbound.address.chat_id:
+            return True
         try:
             member = await self._bot.get_chat_member(
                 int(inbound.address.chat_id), int(inbound.sender.id)

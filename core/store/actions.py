@@ -99,6 +99,11 @@ _SELECT_OPEN_QUESTIONS = f"""
 SELECT DISTINCT address, account FROM actions
 WHERE address IS NOT NULL AND expires_at > :now AND {in_list("command", "names")}
 """
+_IS_OF_OTHERS = """
+SELECT 1 FROM actions
+WHERE id = :id AND expires_at > :now AND taker IS NULL AND account IS NOT NULL
+    AND account <> :account
+"""
 _DELETE_EARLIER = """
 DELETE FROM actions
 WHERE address = :address AND account = :account AND origin = :origin AND taker IS NULL
@@ -143,6 +148,16 @@ class Actions:
         """Return a button by its id, or None if it is unknown, expired or a question."""
         row = await self._database.fetch_one(_SELECT_BUTTON, {"id": action_id, "now": now})
         return None if row is None else _read_action(row)
+
+    async def is_of_others(self, action_id: str, account: Account) -> bool:
+        """Return whether a button or question is open, but for another account."""
+        values = {"id": action_id, "account": account, "now": self._clock.now()}
+        return await self._database.fetch_one(_IS_OF_OTHERS, values) is not None
+
+    async def has_question(self, address: Address, account: Account) -> bool:
+        """Return whether an open question waits for this account at this address."""
+        values = {"address": address, "account": account, "taker": "", "now": self._clock.now()}
+        return await self._database.fetch_one(_SELECT_QUESTIONS, values) is not None
 
     async def find_question(
         self, address: Address, message_id: str, account: Account

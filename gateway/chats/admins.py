@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from core.errors import DeliveryError, Refused
-from core.ports import AdminSource
+from core.ports import AdminSource, RoleSource
 from gateway.commands.registry import CommandContext
 
 
@@ -38,6 +38,16 @@ class ChatAdmins:
         except DeliveryError as error:
             platform = context.inbound.address.platform.title()
             raise Refused(context.texts.ADMIN_UNKNOWN.format(platform=platform)) from error
+
+    async def load_role_names(self, context: CommandContext) -> Mapping[str, str]:
+        """Return the names of the server's roles, by id, or none if the platform can't be asked."""
+        source = self._sources.get(context.inbound.address.platform)
+        if not isinstance(source, RoleSource):
+            return {}
+        try:
+            return await source.load_role_names(context.inbound)
+        except DeliveryError:
+            return {}
 
     async def require(self, context: CommandContext) -> None:
         """Raise Refused if the person may not set up the chat.

@@ -67,7 +67,7 @@ class SetupCommands:
         arguments, is_whole = _split_place(command.arguments)
         name, _, value = arguments.partition(" ")
         if not name:
-            return self._show(context)
+            return await self._show(context)
         change = self._changes.get(name.lower())
         if change is None:
             raise Refused(texts.SETUP_UNKNOWN.format(names=texts.join_list(list(self._changes))))
@@ -75,7 +75,7 @@ class SetupCommands:
         keys = chat_keys(context.inbound)
         return await change(keys[-1] if is_whole else keys[0], value.strip(), context)
 
-    def _show(self, context: CommandContext) -> Answer:
+    async def _show(self, context: CommandContext) -> Answer:
         """Show the settings of this group, with buttons for the most common changes."""
         texts = context.texts
         settings = self._rules.find(context.inbound)
@@ -88,10 +88,11 @@ class SetupCommands:
             f"- {texts.table('SETUP_STORES')['all' if stores_all else 'addressed']}",
         ]
         needs_all = stores_all or settings.listens == "always" or settings.prefix
-        if needs_all and context.inbound.server_id and not self._reads_all_of_discord:
+        if needs_all and not self._reads_all(context):
             lines.append(f"- {texts.SETUP_UNREADABLE}")
         if settings.roles:
-            lines.append(f"- {texts.SETUP_ROLES.format(roles=_mention_roles(settings.roles))}")
+            roles = await self._list_roles(settings.roles, context)
+            lines.append(f"- {texts.SETUP_ROLES.format(roles=roles)}")
         if days:
             lines.append(f"- {texts.SETUP_RETENTION.format(days=texts.format_number(days))}")
         lines.append(f"- {texts.LANGUAGE_SHORT.format(language=load_names()[texts.language])}")
@@ -110,9 +111,16 @@ class SetupCommands:
     def _stores_all(self) -> bool:
         return self._services.settings.room.listen
 
-    @property
-    def _reads_all_of_discord(self) -> bool:
-        return self._services.settings.discord.message_content
+    def _reads_all(self, context: CommandContext) -> bool:
+        """Return whether the platform gives Mneme messages that don't mention it."""
+        is_on_discord = bool(context.inbound.server_id)
+        return not is_on_discord or self._services.settings.discord.message_content
+
+    async def _list_roles(self, roles: tuple[str, ...], context: CommandContext) -> str:
+        """Return the names of roles, or the ids of those that no longer exist."""
+        names = await self._admins.load_role_names(context)
+        texts = context.texts
+        return texts.join_list([texts.quote(names.get(role, role)) for role in roles])
 
     async def _set_listening(self, key: str, value: str, context: CommandContext) -> Answer:
         """Set which messages get an answer: mentions, replies, both, all, or only commands."""
@@ -127,14 +135,14 @@ class SetupCommands:
             raise Refused(context.texts.SETUP_LISTENS_UNKNOWN)
         else:
             await self._rules.save(key, listens=listens)
-        return self._confirm(key, context)
+        return await self._confirm(key, context)
 
     async def _set_prefix(self, key: str, value: str, context: CommandContext) -> Answer:
         """Set or remove the prefix that marks a message as addressed to the assistant."""
         if not value or len(value) > MAX_PREFIX_CHARS or value.startswith("/"):
             raise Refused(context.texts.SETUP_PREFIX_UNKNOWN.format(limit=MAX_PREFIX_CHARS))
         await self._rules.save(key, prefix="" if value.lower() in _OFF else value)
-        return self._confirm(key, context)
+        return await self._confirm(key, context)
 
     async def _set_storing(self, key: str, value: str, context: CommandContext) -> Answer:
         """Set whether messages that aren't addressed to the assistant are stored."""
@@ -142,7 +150,7 @@ class SetupCommands:
         if stores not in ("all", "addressed"):
             raise Refused(context.texts.SETUP_STORES_UNKNOWN)
         await self._rules.save(key, stores=stores)
-        return self._confirm(key, context)
+        return await self._confirm(key, context)
 
     async def _set_roles(self, key: str, value: str, context: CommandContext) -> Answer:
         """Set the roles whose members get answers. Only Discord has roles."""
@@ -152,7 +160,7 @@ class SetupCommands:
         if not (roles or value.lower() in _OFF):
             raise Refused(context.texts.SETUP_ROLES_UNKNOWN)
         await self._rules.save(key, roles=roles)
-        return self._confirm(key, context)
+        return await self._confirm(key, context)
 
     async def _set_language(self, key: str, value: str, context: CommandContext) -> Answer:
         """Set the language of the group or of the whole server, or clear it."""
@@ -169,7 +177,7 @@ class SetupCommands:
         key = key if is_server else context.scope.key
         await self._services.languages.save(key, language)
         inbound = replace(context.inbound, language=language or context.inbound.language)
-        return self._confirm(key, replace(context, inbound=inbound))
+        return await self._confirm(key, replace(context, inbound=inbound))
 
     async def _set_retention(self, key: str, value: str, context: CommandContext) -> Answer:
         """Set how many days messages are kept. All topics of a group share this setting."""
@@ -179,7 +187,7 @@ class SetupCommands:
         is_server = ":server:" in key
         retention_key = key if is_server else _find_retention_key(context)
         await self._rules.save(retention_key, retention_days=days or None)
-        return self._confirm(key if is_server else context.scope.key, context)
+        return await self._confirm(key if is_server else context.scope.key, context)
 
     async def _erase(self, key: str, value: str, context: CommandContext) -> Answer:
         """Erase all messages of the group or the whole server, after a confirmation."""
@@ -215,11 +223,11 @@ class SetupCommands:
                 scopes.add(access.scope)
         return scopes
 
-    def _confirm(self, key: str, context: CommandContext) -> Answer:
+    async def _confirm(self, key: str, context: CommandContext) -> Answer:
         """Say where a change applies, and list the current settings."""
         texts = context.texts
         place = texts.table("SETUP_PLACES")[_name_place(key, context)]
-        overview = self._show(context)
+        overview = await self._show(context)
         return replace(
             overview, text=f"{texts.SETUP_CHANGED} {place}\n\n{overview.text}", buttons=()
         )
@@ -269,7 +277,3 @@ def _describe_listening(texts: Texts, settings: ChatSettings) -> str:
     if settings.prefix:
         text += f" {texts.SETUP_PREFIX.format(prefix=texts.quote(settings.prefix))}"
     return text
-
-
-def _mention_roles(roles: tuple[str, ...]) -> str:
-    return " ".join(f"<@&{role}>" for role in roles)

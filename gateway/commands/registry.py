@@ -539,16 +539,16 @@ def can_confirm(inbound: Inbound) -> bool:
     return inbound.kind == "action" or is_yes(inbound, is_ok_enough=True)
 
 
-def is_yes(inbound: Inbound, *, is_ok_enough: bool = False) -> bool:
+def is_yes(inbound: Inbound, *, is_ok_enough: bool = False, kind: str = "yes") -> bool:
     """Return whether a text says "yes" and nothing else, except for a word like "please".
 
     "Yes" is recognized in many languages. Case and punctuation are ignored. If `is_ok_enough`, "ok"
-    and a thumbs-up count, too.
+    and a thumbs-up count, too. With `kind="no"`, return whether it says "no".
     """
     if inbound.attachments or inbound.origin != "typed":
         return False
     if inbound.command is not None:
-        return inbound.command == YES_COMMAND
+        return kind == "yes" and inbound.command == YES_COMMAND
     if len(inbound.text) > _MAX_YES_CHARS:
         return False
     text = to_normal_form("NFKC", inbound.text).casefold()
@@ -556,7 +556,7 @@ def is_yes(inbound: Inbound, *, is_ok_enough: bool = False) -> bool:
     if not words:
         return is_ok_enough and "👍" in text
 
-    answers = _load_confirmation_words("yes")
+    answers = _load_confirmation_words(kind)
     if is_ok_enough:
         answers |= _load_confirmation_words("ok")
     if " ".join(words) in answers:

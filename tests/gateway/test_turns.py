@@ -333,7 +333,7 @@ async def test_a_button_runs_its_command_for_its_person_in_its_place_only(home: 
         assert button.id
         assert len(button.id) <= 64
         stranger = await harness.say(button.id, "7", kind="action", command=None)
-        assert stranger.text == "This button has expired."
+        assert stranger.text == "This button is for someone else, so I did nothing."
         pressed = await harness.say(button.id, kind="action", command=None)
         assert "Continuing conversation" in pressed.text
         assert (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import aiohttp
 import pytest
@@ -214,3 +215,5 @@ async def test_telegram_adapter_asks_the_server_whether_a_member_is_admin(
         assert await adapter.is_admin(asked)
         api.admins[GROUP] = set()
         assert not await adapter.is_admin(asked)
+        anonymous = Sender(id=str(GROUP), name="The group", is_anonymous=True)
+        assert await adapter.is_admin(replace(asked, sender=anonymous))

@@ -236,6 +236,88 @@ async def test_only_members_with_a_role_are_answered(home: Path) -> None:
         assert await say(harness, "hello", MEMBER, **CHANNEL) == "two"
 
 
+async def test_manager_without_the_required_role_keeps_setup_and_a_member_is_told_why(
+    home: Path,
+) -> None:
+    role = "123456789012345678"
+    slash = {**CHANNEL, "is_interaction": True}
+    async with gateway(home, "two") as harness:
+        harness.platforms["discord"].role_names = {role: "Team"}
+        shown = await say(harness, f"/setup roles <@&{role}>", ADMIN, **slash)
+        assert texts.quote("Team") in shown
+        reply = await harness.say("/facts", MEMBER, **slash)
+        assert reply.answer is not None
+        assert reply.answer.is_private
+        assert reply.text == texts.ROLE_NEEDED
+        assert await say(harness, "/setup roles off", MEMBER, **slash) == texts.ADMINS_ONLY
+        assert texts.SETUP_CHANGED in await say(harness, "/setup roles off", ADMIN, **slash)
+        assert await say(harness, "hello", MEMBER, **CHANNEL) == "two"
+
+
+async def test_admin_without_access_sets_up_a_group_once_someone_with_access_uses_it(
+    home: Path,
+) -> None:
+    model = ScriptedModel(says("hi"), says("hi"))
+    async with open_gateway(home, model, discord_owner="42") as harness:
+        for place, person in ((GROUP, "7"), (CHANNEL, "42")):
+            key = place["address"].key
+            refusal = texts.SETUP_NOT_SERVED.format(key=key)
+            assert await say(harness, "/setup listen always", ADMIN, **place) == refusal
+            await say(harness, "hello", person, **place)
+            answer = await say(harness, "/setup listen commands", ADMIN, **place)
+            assert texts.SETUP_CHANGED in answer
+            assert await say(harness, "/setup listen always", "10", **place) == texts.ADMINS_ONLY
+            assert await say(harness, "hello", person, **place) == ""
+            asked = await say(harness, "/setup erase", ADMIN, **place)
+            assert texts.SETUP_ERASE_ASKED in asked
+            assert "Erased: " in await say(harness, "yes", ADMIN, **place, is_addressed=False)
+        account = Account(platform="telegram", user_id=ADMIN)
+        access = await harness.services.people.load_access(account, GROUP["scope"])
+        assert not access.is_owner
+        assert not access.is_approved
+
+
+async def test_anonymous_admin_sets_up_the_group_but_gets_no_answer_of_the_model(
+    home: Path,
+) -> None:
+    anonymous = {**GROUP, "sender": Sender(id="-5", name="The group", is_anonymous=True)}
+    async with gateway(home) as harness:
+        harness.platforms["telegram"].admins = {"-5"}
+        reply = await harness.say("/setup listen mention", "-5", **anonymous)
+        assert texts.SETUP_CHANGED in reply.text
+        reply = await harness.say("hello", "-5", **{**anonymous, "is_mention": True})
+        assert reply.text == texts.ANONYMOUS_ADMIN
+        reply = await harness.say("hello", "-5", **{**anonymous, "is_addressed": False})
+        assert reply.answer is None
+
+
+@pytest.mark.parametrize(("word", "expected"), [("yes", "Erased: "), ("no", "")])
+async def test_plain_yes_or_no_answers_ones_own_question_without_a_mention(
+    home: Path, word: str, expected: str
+) -> None:
+    async with gateway(home, "Nice.") as harness:
+        await say(harness, "I moved to Zanzibar", MEMBER)
+        await say(harness, "/setup erase", ADMIN)
+        assert await say(harness, word, MEMBER, **OVERHEARD) == ""
+        answer = await say(harness, word, ADMIN, **OVERHEARD)
+        assert answer.startswith(expected or texts.QUESTION_CANCELLED)
+        assert await say(harness, "yes", ADMIN, **OVERHEARD) == ""
+        recalled = await say(harness, "/recall Zanzibar", MEMBER)
+        assert ("moved" in recalled) == (word == "no")
+
+
+async def test_yes_button_pressed_by_another_person_says_whom_it_is_for(home: Path) -> None:
+    async with gateway(home) as harness:
+        harness.platforms["telegram"].admins = {ADMIN}
+        reply = await harness.say("/setup erase", ADMIN, **GROUP)
+        assert reply.answer is not None
+        button_id = reply.answer.buttons[0].id
+        press = {**GROUP, "kind": "action"}
+        assert await say(harness, button_id, MEMBER, **press) == texts.NOT_YOUR_BUTTON
+        assert "Erased: " in await say(harness, button_id, ADMIN, **press)
+        assert await say(harness, button_id, MEMBER, **press) == texts.BUTTON_EXPIRED
+
+
 async def test_language_is_that_of_the_group_or_the_server(home: Path) -> None:
     async with gateway(home) as harness:
         answer = await say(harness, "/setup language Deutsch", ADMIN)
