@@ -23,6 +23,7 @@ from discord.gateway import KeepAliveHandler
 
 from adapters.discord.errors import CALL_ERRORS, describe_error
 from adapters.discord.events import DiscordEvents
+from adapters.discord.normalize import add_poll_end
 from config.open_files import bound_connections
 from core.errors import PAYLOAD_ERRORS, AccessRefused, ConfigError, DeliveryError
 
@@ -146,6 +147,8 @@ class DiscordClient(discord.Client):
             """Parse an event. If that fails, set the raw data of a message or interaction aside."""
             self._raw = data
             try:
+                if event in ("MESSAGE_CREATE", "MESSAGE_UPDATE"):
+                    add_poll_end(data)
                 parse(data)
             except (*PAYLOAD_ERRORS, discord.DiscordException) as error:
                 log.error(

@@ -258,7 +258,7 @@ class DiscordEvents:
         channel: Any = client.get_channel(channel_id) or client.get_partial_messageable(channel_id)
         messages = []
         for raw in await self._channels.list_last(channel_id, since, limit):
-            message = discord.Message(state=client._connection, channel=channel, data=raw)
+            message = normalize.build_message(client._connection, channel, raw)
             messages.append(normalize.convert_past_message(message, _get_bot(message)))
         return messages
 
@@ -383,7 +383,7 @@ class DiscordEvents:
         if library_channel is None:
             guild_id = None if channel is None else channel.guild_id
             library_channel = client.get_partial_messageable(channel_id, guild_id=guild_id)
-        message = discord.Message(state=client._connection, channel=library_channel, data=raw)
+        message = normalize.build_message(client._connection, library_channel, raw)
         if message.author == client.user:
             return None
         return await self._admit(sink, channel_id, library_channel, self._message_reader(message))
@@ -561,7 +561,10 @@ class DiscordEvents:
         inbound = read_inbound(channel)
         if inbound is None:
             return None
-        inbound = self._move_to_thread(inbound, channel)
+        bot = (await self._channels.get_client()).user
+        if bot is None or inbound.text != f"@{bot.display_name}":
+            # A mention without a text is answered in the channel.
+            inbound = self._move_to_thread(inbound, channel)
         return await sink.admit(inbound, self._reply_to_message(inbound))
 
     def _move_to_thread(self, inbound: Inbound, channel: DiscordChannel) -> Inbound:

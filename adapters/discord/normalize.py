@@ -106,6 +106,24 @@ def is_personal(interaction: discord.Interaction[discord.Client]) -> bool:
     return interaction.is_user_integration() and not interaction.is_guild_integration()
 
 
+def add_poll_end(raw: Any) -> None:
+    """Give a poll without an end the time of its message as its end.
+
+    Discord allows such a poll, but the library can't read it. `raw` is the raw data of a message,
+    which may contain the message that it replies to.
+    """
+    for message in (raw, raw.get("referenced_message")):
+        poll = None if message is None else message.get("poll")
+        if poll is not None and poll.get("expiry") is None:
+            poll["expiry"] = discord.utils.snowflake_time(int(message["id"])).isoformat()
+
+
+def build_message(state: Any, channel: Any, raw: Any) -> discord.Message:
+    """Return the library's object for the raw data of a message."""
+    add_poll_end(raw)
+    return discord.Message(state=state, channel=channel, data=raw)
+
+
 def from_message(
     message: discord.Message,
     channel: DiscordChannel,
@@ -285,7 +303,7 @@ def read_menu_choice(
     message_id = str(data["target_id"])
     raw = data["resolved"]["messages"][message_id]
     channel: Any = interaction.channel
-    message = discord.Message(state=interaction._state, channel=channel, data=raw)
+    message = build_message(interaction._state, channel, raw)
     # `user` isn't None, because the client is logged in.
     bot: discord.ClientUser = interaction.client.user  # type: ignore[assignment]
     text = _text_of(message, bot)

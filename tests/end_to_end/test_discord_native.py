@@ -68,6 +68,8 @@ async def test_facts_jobs_zones_commands_and_entries_are_suggested(home: Path) -
         assert "Water plants" in jobs["1"]
         zones = await api.types(direct, ana, "timezone", "city", "sao paulo")
         assert next(iter(await scene.read_choices(zones))) == "America/Sao_Paulo"
+        languages = await api.types(direct, ana, "language", "name", "german")
+        assert await scene.read_choices(languages) == {"Deutsch": "Deutsch (German)"}
         commands = await api.types(direct, ana, "help", "command", "remind")
         assert "remind" in await scene.read_choices(commands)
         nothing = await api.types(direct, ana, "memory", "fact", "xyzzy", "correct")
@@ -447,6 +449,13 @@ async def test_mention_begins_a_thread_in_which_mneme_answers_without_a_mention(
         )
         assert len(sessions) == 1
         assert len(api.sent("POST", "/threads")) == 1
+
+
+async def test_mention_without_text_begins_no_thread(home: Path) -> None:
+    async with open_scene(home, ScriptedModel(says("Hello.")), opens_threads=True) as scene:
+        await scene.api.user_says(scene.channel, scene.api.mention(), scene.bo)
+        assert await scene.said(scene.channel, "Hello.")
+        assert scene.api.sent("POST", "/threads") == []
 
 
 async def test_thread_that_cannot_be_created_leaves_the_answer_in_the_channel(home: Path) -> None:

@@ -13,6 +13,7 @@ from core.text.normalize import plain_with_offsets, shorten
 from core.types import Answer, Command, Scope, Scopes
 from gateway.commands.registry import CommandContext, list_all_specs
 from gateway.services import Services
+from gateway.texts.text_files import load_names
 
 # Platforms show at most 25 suggestions of at most 100 characters.
 _MAX_SUGGESTIONS = 25
@@ -26,7 +27,7 @@ class Suggestions:
     """Completes options that several commands share. It's a command group without commands."""
 
     specs: tuple[CommandSpec, ...] = ()
-    suggests = ("facts", "notes", "entries", "jobs", "zones", "commands", "files")
+    suggests = ("facts", "notes", "entries", "jobs", "zones", "languages", "commands", "files")
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -51,6 +52,8 @@ class Suggestions:
                 labels = await self._list_files(scopes)
             case "zones":
                 labels = _list_zones(typed)
+            case "languages":
+                labels = self._list_languages(scope)
             case _:
                 labels = self._list_commands(scope)
         return _filter(labels, "" if source == "zones" else typed)
@@ -77,6 +80,11 @@ class Suggestions:
     async def _list_files(self, scopes: Scopes) -> dict[str, str]:
         matches = await self._services.files.search("", scopes, FileFilter(), _MAX_FILES)
         return {str(match.file.id): f"{match.file.id}: {match.file.name}" for match in matches}
+
+    def _list_languages(self, scope: Scope) -> dict[str, str]:
+        """Return each language's own name and its name in the language of the chat."""
+        translations = self._services.languages.of_scope(scope).table("LANGUAGE_NAMES")
+        return {name: f"{name} ({translations[code]})" for code, name in load_names().items()}
 
     def _list_commands(self, scope: Scope) -> dict[str, str]:
         words = self._services.languages.of_scope(scope).tables("commands")

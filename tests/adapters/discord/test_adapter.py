@@ -208,9 +208,10 @@ async def test_discord_poll_becomes_text_and_its_outcome_an_edit(
     }
     counts = [{"id": 1, "count": 2, "me_voted": False}]
     results = {"is_finalized": True, "answer_counts": counts}
+    endless = {"expiry": None}
     async with listening(make(api, inbox), router, api):
         message = await api.user_says(api.dm(ana), "", ana, poll=poll)
-        await api.user_says(api.dm(ana), "", ana, poll={**poll, "results": results})
+        await api.user_says(api.dm(ana), "", ana, poll={**poll, **endless, "results": results})
         await api.wait_for(lambda: len(router.seen) == 2)
         await api.end_poll(api.dm(ana), message, results)
         await api.wait_for(lambda: len(router.seen) == 3)
