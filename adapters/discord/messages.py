@@ -137,13 +137,19 @@ class DiscordMessages(_Messages):
             channel = await self._channels.find(partial_channel.id)
             if channel is not None and channel.is_direct:
                 return
-            if self._person_id is None:
+            person_id = self._person_id
+            if person_id is None and self._reply_to is not None:
+                message = await partial_channel.fetch_message(self._reply_to)
+                person_id = message.author.id
+            if person_id is None:
                 raise DeliveryError(
                     "expired: a private answer cannot be sent in a group", is_permanent=True
                 )
             client = await self._channels.get_client()
-            direct_chat = await client.create_dm(discord.Object(self._person_id))
+            direct_chat = await client.create_dm(discord.Object(person_id))
             self._channel_id = str(direct_chat.id)
+            # The message to reply to isn't in the direct chat.
+            self._reply_to = None
 
     async def post(self, part: StyledText, answer: Answer | None, nonce: str) -> str:
         """Create a message and return its id.

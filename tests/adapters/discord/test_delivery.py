@@ -312,6 +312,22 @@ async def test_a_private_answer_is_never_posted_in_a_room(
         assert len(api.said(direct)) == 2
 
 
+async def test_private_answer_to_a_typed_message_of_a_channel_is_sent_in_the_direct_chat(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox
+) -> None:
+    ana = api.user("Ana")
+    direct = api.dm(ana)
+    adapter = make(api, inbox)
+    async with listening(adapter, router, api):
+        channel = await api.channel("general")
+        question = await api.user_says(channel, "@Mneme /facts", ana)
+        reply = adapter.reply(Address(platform="discord", chat_id=channel), question)
+        reply.begin(ListRecord("turn:1"))
+        await reply.finish(Answer(text="You live in Porto.", is_private=True))
+        assert api.said(direct) == ["You live in Porto."]
+        assert "You live in Porto." not in api.said(channel)
+
+
 @pytest.mark.parametrize(
     ("status", "code", "cause"),
     [
