@@ -102,7 +102,10 @@ WHERE address IS NOT NULL AND expires_at > :now AND {in_list("command", "names")
 _IS_OF_OTHERS = """
 SELECT 1 FROM actions
 WHERE id = :id AND expires_at > :now AND taker IS NULL AND account IS NOT NULL
-    AND account <> :account
+    AND account <> :account AND (actions.address = :address OR EXISTS (
+        SELECT 1 FROM outbox
+        WHERE outbox.key = actions.outbox_key AND outbox.address = :address
+    ))
 """
 _DELETE_EARLIER = """
 DELETE FROM actions
@@ -149,9 +152,17 @@ class Actions:
         row = await self._database.fetch_one(_SELECT_BUTTON, {"id": action_id, "now": now})
         return None if row is None else _read_action(row)
 
-    async def is_of_others(self, action_id: str, account: Account) -> bool:
-        """Return whether a button or question is open, but for another account."""
-        values = {"id": action_id, "account": account, "now": self._clock.now()}
+    async def is_of_others(self, action_id: str, address: Address, account: Account) -> bool:
+        """Return whether a button or question at this address is open, but for another account.
+
+        The result is False for those of other addresses, so that nobody learns that they exist.
+        """
+        values = {
+            "id": action_id,
+            "address": address,
+            "account": account,
+            "now": self._clock.now(),
+        }
         return await self._database.fetch_one(_IS_OF_OTHERS, values) is not None
 
     async def has_question(self, address: Address, account: Account) -> bool:

@@ -210,13 +210,13 @@ async def test_each_chat_is_told_once_of_a_full_disk_and_reading_commands_still_
             api.user_says(PERSON, "/recall harbour")
             await until(PERSON, "1. the harbour is old")
             api.user_says(PERSON, "/status")
-            await until(PERSON, "outbox: ")
+            await until(PERSON, "messages to be sent: ")
             polls = len(api.called("getUpdates"))
             await api.wait_for(lambda: len(api.called("getUpdates")) >= polls + 4, START_S)
             assert [count(person, "I can't save messages right now") for person in people] == [
                 1
             ] * 3
-            assert count(PERSON, "outbox: ") == 1
+            assert count(PERSON, "messages to be sent: ") == 1
         new_lines = log.read_text(errors="replace").removeprefix(before).splitlines()
         about_the_disk = [
             match[1] for line in new_lines if "disk" in line and (match := LOG_EVENT.match(line))

@@ -17,7 +17,9 @@ GATEWAY = CATALOG.parent.parent
 
 def test_the_texts_that_the_code_names_are_those_there_are() -> None:
     code = "".join(path.read_text(encoding="utf-8") for path in GATEWAY.rglob("*.py"))
-    named = set(re.findall(r"""\btexts\.(?:table\(["'])?([A-Z][A-Z_]+)""", code))
+    named = set(
+        re.findall(r"""\b(?:texts|load_texts\([\w.]+\))\.(?:table\(["'])?([A-Z][A-Z_]+)""", code)
+    )
     named |= set(
         re.findall(r"""\bself\.(?:table\(["'])?([A-Z][A-Z_]+)""", CATALOG.read_text("utf-8"))
     )
