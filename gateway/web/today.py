@@ -6,14 +6,14 @@ Like /status, the state of the system is shown to the owner only.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from core.errors import Refused
 from core.markup.markdown import escape
 from core.notes.notebook import ALL_FILES, FILES
 from core.store.facts.history import list_latest_facts
 from core.store.model_limits import ModelOutages
-from core.store.notes import Operation, PendingNote
+from core.store.notes import PendingNote
 from core.types import Answer, Command
 from gateway.commands.facts import is_own_account
 from gateway.commands.memory import (
@@ -59,7 +59,7 @@ class PendingItem:
     note: PendingNote
     heading: str
     changes: str
-    # The text of a single note to add, which the person may edit; empty for anything else.
+    # The new text of a single note, which the person may edit; empty for anything else.
     text: str
 
 
@@ -129,7 +129,7 @@ def _describe(request: PageRequest, note: PendingNote) -> PendingItem:
     text = ""
     if note.target in FILES and not note.is_draft and len(note.operations) == 1:
         operation = note.operations[0]
-        text = operation.content if operation.action == "add" else ""
+        text = operation.content if operation.action in ("add", "replace") else ""
     return PendingItem(note, _describe_heading(request, note), changes, text)
 
 
@@ -174,7 +174,8 @@ async def edit_pending(request: PageRequest, form: Mapping[str, str]) -> Answer:
         raise Refused(request.texts.NO_PENDING_NUMBER.format(number=number))
     if not request.context.can_change(None):
         raise Refused(request.texts.OWNER_DECIDES)
-    edit = NoteEdit(Operation(action="add", content=text), note.target, is_insisting=False)
+    operation = replace(note.operations[0], content=text)
+    edit = NoteEdit(operation, note.target, is_insisting=False)
     answer = await MemoryCommands(request.services).change(edit, request.context)
     await request.commands.run(
         Command(name="memory", arguments=f"reject {number}"), request.context

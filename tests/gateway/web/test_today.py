@@ -80,6 +80,25 @@ async def test_pending_note_can_be_reworded_on_the_web_page_before_it_is_stored(
         assert form.fields["number"] in again.text
 
 
+async def test_pending_replacement_can_be_reworded_on_the_web_page_before_it_is_stored(
+    home: Path,
+) -> None:
+    model = ScriptedModel()
+    async with open_page(home, model) as page:
+        await page.harness.say("/memory add The gate code is 1234.")
+        await page.harness.say(MAIL, origin="forwarded")
+        change = {"action": "replace", "target": "memory", "old_text": "The gate code is 1234."}
+        model.script = [
+            calls(("memory", {**change, "content": "The gate code is 4471."})),
+            says("It waits."),
+        ]
+        await page.harness.say("What does it say?")
+        form = (await page.browser.open("/today")).form("/do/edit-pending")
+        await page.browser.send(form, text="The gate code is 5582.")
+        assert await list_notes(page) == ["The gate code is 5582."]
+        assert WORDS["NOTHING_WAITS"] in (await page.browser.open("/today")).text
+
+
 async def test_page_neither_shows_nor_decides_the_pending_note_of_another_person(
     home: Path,
 ) -> None:
