@@ -326,9 +326,9 @@ class TurnRunner:
         inbound = event.inbound
         await self._delivery.inbox.close([event.entry.id])
         texts = load_texts(inbound.language)
-        actions, account = self._commands.actions, inbound.account
-        is_of_others = await actions.is_of_others(inbound.text, inbound.address, account)
-        text = texts.NOT_YOUR_BUTTON if is_of_others else texts.BUTTON_EXPIRED
+        place = inbound.address, inbound.scope
+        is_others = await self._commands.actions.is_of_others(inbound.text, *place, inbound.account)
+        text = texts.NOT_YOUR_BUTTON if is_others else texts.BUTTON_EXPIRED
         answer = Answer(text=text, is_private=True)
         await self._delivery.send_unstored(event.inbound, event.reply, answer)
 

@@ -102,10 +102,13 @@ WHERE address IS NOT NULL AND expires_at > :now AND {in_list("command", "names")
 _IS_OF_OTHERS = """
 SELECT 1 FROM actions
 WHERE id = :id AND expires_at > :now AND taker IS NULL AND account IS NOT NULL
-    AND account <> :account AND (actions.address = :address OR EXISTS (
-        SELECT 1 FROM outbox
-        WHERE outbox.key = actions.outbox_key AND outbox.address = :address
-    ))
+    AND account <> :account AND (actions.address = :address
+        OR actions.address IS NULL AND scope_id = (SELECT id FROM scopes WHERE key = :scope)
+        OR EXISTS (
+            SELECT 1 FROM outbox
+            WHERE outbox.key = actions.outbox_key AND outbox.address = :address
+        )
+    )
 """
 _DELETE_EARLIER = """
 DELETE FROM actions
@@ -152,14 +155,18 @@ class Actions:
         row = await self._database.fetch_one(_SELECT_BUTTON, {"id": action_id, "now": now})
         return None if row is None else _read_action(row)
 
-    async def is_of_others(self, action_id: str, address: Address, account: Account) -> bool:
-        """Return whether a button or question at this address is open, but for another account.
+    async def is_of_others(
+        self, action_id: str, address: Address, scope: Scope, account: Account
+    ) -> bool:
+        """Return whether another account may use this question or button.
 
-        The result is False for those of other addresses, so that nobody learns that they exist.
+        The result is False for questions of other addresses and buttons of other scopes, so that
+        nobody learns that they exist.
         """
         values = {
             "id": action_id,
             "address": address,
+            "scope": scope,
             "account": account,
             "now": self._clock.now(),
         }

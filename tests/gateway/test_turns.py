@@ -332,8 +332,13 @@ async def test_a_button_runs_its_command_for_its_person_in_its_place_only(home: 
         [button] = shown.answer.buttons
         assert button.id
         assert len(button.id) <= 64
-        stranger = await harness.say(button.id, "7", kind="action", command=None)
+        here = harness.inbound("")
+        stranger = await harness.say(
+            button.id, "7", kind="action", command=None, address=here.address, scope=here.scope
+        )
         assert stranger.text == "This button is for someone else, so I did nothing."
+        elsewhere = await harness.say(button.id, "7", kind="action", command=None)
+        assert elsewhere.text == "This button has expired."
         pressed = await harness.say(button.id, kind="action", command=None)
         assert "Continuing conversation" in pressed.text
         assert (

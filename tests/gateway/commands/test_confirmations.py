@@ -103,7 +103,9 @@ async def test_confirmation_button_runs_the_waiting_command_once_for_its_person_
         assert asked.answer.buttons[0].command == Command(name="yes"), (
             "what it does is told to no platform"
         )
-        assert "someone else" in (await harness.say(press, "7", kind="action")).text
+        here = Address(platform="telegram", chat_id="42")
+        stranger = await harness.say(press, "7", kind="action", address=here)
+        assert "someone else" in stranger.text
         assert (await harness.say(press, kind="action")).text == "Boom."
         assert "expired" in (await harness.say(press, kind="action")).text
         assert bomb.blown == ["now 7"]
