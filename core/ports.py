@@ -1,4 +1,4 @@
-"""Protocols with several implementations. `gateway/app.py` chooses the implementations."""
+"""Protocols with several implementations. `gateway/assembly/` chooses the implementations."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Creates the adapters of the platforms that the settings switch on.
 
-Like `gateway/app.py`, this module creates concrete classes. A platform's library is imported only
-if the platform is on.
+Like the modules of `gateway/assembly/`, this module creates concrete classes. A platform's library
+is imported only if the platform is on.
 """
 
 from __future__ import annotations

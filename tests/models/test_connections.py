@@ -19,7 +19,7 @@ FAMILIES = {
 PROGRAM = """
 import sys
 from config.settings import Settings
-from gateway.app import create_model_client
+from gateway.services import create_model_client
 settings = Settings.load({variables})
 client = create_model_client(settings, None)
 print(*sorted(name for name in {names} if name in sys.modules))
