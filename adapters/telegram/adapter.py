@@ -17,10 +17,6 @@ from typing import TYPE_CHECKING, Any
 import structlog
 from telegram import (
     Bot,
-    BotCommand,
-    BotCommandScope,
-    BotCommandScopeAllGroupChats,
-    BotCommandScopeChat,
     Update,
     User,
 )
@@ -30,6 +26,7 @@ from adapters.poll_lock import PollLock
 from adapters.reactions import WORKING, WorkingMark
 from adapters.streaming import StreamedReply
 from adapters.telegram.errors import CONFLICT, FloodError, describe_error
+from adapters.telegram.menus import send_menus
 from adapters.telegram.messages import (
     ChatHistory,
     TelegramMessages,
@@ -74,8 +71,6 @@ MAX_ATTEMPTS = 3
 MAX_PAUSE_S = 8.0
 # The size of the connection pool. The poll occupies one connection.
 CONNECTIONS = 64
-# Telegram's limit for the description of a command.
-DESCRIPTION_CHARS = 256
 # Errors that an undocumented update causes, or a mistake in the code that handles an update.
 UPDATE_ERRORS = (MnemeError, TelegramError, RuntimeError, OSError, *PAYLOAD_ERRORS)
 
@@ -212,43 +207,6 @@ class Telegram:
         for chat_id, message_id in newest_ids.items():
             self._history.note_seen(int(chat_id), message_id)
 
-    async def _send_menus(self, commands: Sequence[CommandSpec]) -> None:
-        """Send the menus of commands for direct chats, for groups, and for the owner.
-
-        Each menu is sent in English and in each language with descriptions.
-        """
-        owner_scopes = [BotCommandScopeChat(int(owner_id)) for owner_id in self._owner_ids]
-        languages = {code for spec in commands for code in spec.translations}
-        for scope in (None, BotCommandScopeAllGroupChats(), *owner_scopes):
-            place = "group" if isinstance(scope, BotCommandScopeAllGroupChats) else "direct"
-            is_owner = isinstance(scope, BotCommandScopeChat)
-            specs = [
-                spec
-                for spec in commands
-                if spec.place in ("", place) and (is_owner or not spec.is_for_owner)
-            ]
-            for code in ("", *sorted(languages)):
-                if not await self._send_menu(specs, code, scope):
-                    # The other menus would be refused, too, for example because the owner hasn't
-                    # written yet.
-                    break
-
-    async def _send_menu(
-        self, specs: Sequence[CommandSpec], code: str, scope: BotCommandScope | None
-    ) -> bool:
-        """Send one menu in one language, and return whether Telegram accepted it.
-
-        The code "" means English.
-        """
-        menu = [
-            BotCommand(spec.name, spec.translations.get(code, spec.description)[:DESCRIPTION_CHARS])
-            for spec in specs
-        ]
-        # Telegram knows languages by two letters.
-        language = code.partition("-")[0] or None
-        send = partial(self._bot.set_my_commands, language_code=language, scope=scope)
-        return await self._try_call(send, menu)
-
     async def listen(self, sink: InboundSink, commands: Sequence[CommandSpec]) -> None:
         """Receive updates until cancelled. Answers in progress continue until `close`.
 
@@ -272,7 +230,7 @@ class Telegram:
             if updates is None:
                 continue
             if not is_menu_sent:
-                self._start_task(self._send_menus(commands))
+                self._start_menus(commands)
                 is_menu_sent = True
 
             # A poll returns unconfirmed updates again. Those that were admitted are skipped: only
@@ -316,7 +274,7 @@ class Telegram:
                             secret_token=server.secret,
                         )
                         if not is_registered:
-                            self._start_task(self._send_menus(commands))
+                            self._start_menus(commands)
                         is_registered = True
                 except TelegramError as error:
                     await self._recover(error)
@@ -513,21 +471,22 @@ class Telegram:
         del self._failed_attempts[update_id]
         return True
 
-    async def _try_call(self, method: Callable[..., Awaitable[object]], *arguments: Any) -> bool:
-        """Make a call that may fail, such as setting the menu. Returns whether it succeeded."""
+    async def _try_call(self, method: Callable[..., Awaitable[object]], *arguments: Any) -> None:
+        """Make a call that may fail, such as for a button. A failure is only logged."""
         try:
             await method(*arguments)
-            return True
         except TelegramError as error:
-            name = getattr(getattr(method, "func", method), "__name__", "")
-            _log.warning("telegram.call_failed", method=name, error=error.message)
-            return False
+            _log.warning("telegram.call_failed", method=method.__name__, error=error.message)
 
     def _start_task(self, work: Awaitable[object]) -> None:
         """Start a task that outlives `listen`, so that answers continue when polling stops."""
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._on_task_done)
+
+    def _start_menus(self, commands: Sequence[CommandSpec]) -> None:
+        menus = send_menus(self._bot, self._inbox.database, commands, self._owner_ids)
+        self._start_task(menus)
 
     def _on_task_done(self, task: asyncio.Future[Any]) -> None:
         self._tasks.discard(task)

@@ -1,20 +1,24 @@
-"""Find the newest message ids of each platform and chat.
+"""Find the newest message ids of each platform and chat, and the menus that a bot already has.
 
-After a start, an adapter uses them to fetch the messages written since the last run, or to look for
-a message that the previous run may have sent.
+After a start, an adapter uses the ids to fetch the messages written since the last run, or to look
+for a message that the previous run may have sent. It only sends menus that have changed.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 
 from core.store.engine import Database
-from core.store.rows import address_values, set_meta
+from core.store.rows import address_values, get_meta, set_meta
 from core.types import Address, Scope
 
 # The beginning of keys in `state_meta`. The rest is the key of an address, and the value is the id
 # of a message that was written during setup.
 _FIRST_MESSAGE = "first_message:"
+# The beginning of keys in `state_meta`. The rest is the key of a bot, and the value is a JSON list
+# with the fingerprints of its menus.
+_SENT_MENUS = "sent_menus:"
 
 _SELECT_LAST_IDS = """
 SELECT chat_id, thread_id, MAX(
@@ -157,3 +161,15 @@ async def load_newest_chat_ids(database: Database, platform: str) -> dict[str, i
     values = {"platform": platform, "limit": RECENT_MESSAGES}
     rows = await database.fetch_all(_SELECT_NEWEST_IDS, values)
     return {row["chat_id"]: row["newest_id"] for row in rows}
+
+
+async def load_sent_menus(database: Database, bot_key: str) -> set[str]:
+    """Return the fingerprints of the menus that the platform has accepted for a bot."""
+    value = await database.read(lambda connection: get_meta(connection, f"{_SENT_MENUS}{bot_key}"))
+    return set(json.loads(value or "[]"))
+
+
+async def save_sent_menus(database: Database, bot_key: str, fingerprints: Collection[str]) -> None:
+    """Store the fingerprints of all menus that the platform has accepted for a bot."""
+    value = json.dumps(sorted(fingerprints))
+    await database.write(lambda connection: set_meta(connection, f"{_SENT_MENUS}{bot_key}", value))

@@ -16,6 +16,7 @@ from core.types import Account, Answer, Command
 from gateway.commands.registry import CommandContext, load_specs
 from gateway.services import Services
 from gateway.texts.catalog import Texts
+from gateway.texts.zone_names import find_native_zones
 
 # "22:00-7:00", "22 to 7", "from 22:30 until 06:45".
 # Two times with short words of any language around them: "22-7", "von 22 Uhr bis 7 Uhr".
@@ -55,7 +56,7 @@ class TimeCommands:
         current = await self._services.appointments.zone_of(context.account)
         if not words:
             return Answer(text=texts.ZONE_SHOWN.format(zone=current))
-        zones = find_zones(words)
+        zones = find_zones(words) or await asyncio.to_thread(find_native_zones, words)
         if not zones:
             raise Refused(texts.ZONE_UNKNOWN.format(words=words[:40]))
         if len(zones) > 1:

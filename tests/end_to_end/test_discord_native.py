@@ -68,6 +68,8 @@ async def test_facts_jobs_zones_commands_and_entries_are_suggested(home: Path) -
         assert "Water plants" in jobs["1"]
         zones = await api.types(direct, ana, "timezone", "city", "sao paulo")
         assert next(iter(await scene.read_choices(zones))) == "America/Sao_Paulo"
+        zones = await api.types(direct, ana, "timezone", "city", "東京")
+        assert await scene.read_choices(zones) == {"Asia/Tokyo": "東京 (Asia/Tokyo)"}
         languages = await api.types(direct, ana, "language", "name", "german")
         assert await scene.read_choices(languages) == {"Deutsch": "Deutsch (German)"}
         commands = await api.types(direct, ana, "help", "command", "remind")

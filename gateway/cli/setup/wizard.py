@@ -30,6 +30,7 @@ from gateway.local.manager import find_manager
 from gateway.services import is_running
 from gateway.texts.catalog import list_languages
 from gateway.texts.text_files import load_names, match_language
+from gateway.texts.zone_names import find_native_zones
 from gateway.upkeep.catalog import backup_folder
 
 StepName = Literal[
@@ -255,7 +256,7 @@ def _set_zone(setup: Setup) -> None:
 
 def _find_zone(setup: Setup, name: str) -> str:
     """Return the time zone with this name or city. Raise StepFailed if there is none."""
-    zones = [name] if name == "auto" else find_zones(name)
+    zones = [name] if name == "auto" else find_zones(name) or find_native_zones(name)
     if len(zones) != 1:
         raise StepFailed(setup.words["zone"]["unknown"].format(zone=name))
     return zones[0]

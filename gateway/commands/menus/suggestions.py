@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from zoneinfo import available_timezones
 
@@ -14,6 +15,7 @@ from core.types import Answer, Command, Scope, Scopes
 from gateway.commands.registry import CommandContext, list_all_specs
 from gateway.services import Services
 from gateway.texts.text_files import load_names
+from gateway.texts.zone_names import search_native_zones
 
 # Platforms show at most 25 suggestions of at most 100 characters.
 _MAX_SUGGESTIONS = 25
@@ -51,7 +53,7 @@ class Suggestions:
             case "files":
                 labels = await self._list_files(scopes)
             case "zones":
-                labels = _list_zones(typed)
+                labels = await _list_zones(typed)
             case "languages":
                 labels = self._list_languages(scope)
             case _:
@@ -95,15 +97,16 @@ class Suggestions:
         }
 
 
-def _list_zones(typed: str) -> dict[str, str]:
+async def _list_zones(typed: str) -> dict[str, str]:
     """Return the time zones of a typed city, then the zones whose names contain the text.
 
-    The city may be typed in any of Mneme's languages.
+    The city, or its beginning, may be typed in any of Mneme's languages.
     """
     part = "_".join(typed.lower().split())
     names = [*find_zones(typed)] if typed.strip() else []
     names += sorted(name for name in available_timezones() if part in name.lower())
-    return {name: name for name in names}
+    labels = {name: name for name in names}
+    return labels or await asyncio.to_thread(search_native_zones, typed)
 
 
 def _filter(labels: Mapping[str, str], typed: str) -> dict[str, str]:

@@ -9,13 +9,16 @@ import gc
 import json
 import logging
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 
 import pytest
 from aiohttp import web
+from telegram import Bot
 
 from adapters import poll_lock
 from adapters.telegram.adapter import Telegram, check_telegram
+from adapters.telegram.menus import send_menus
 from core.errors import ConfigError, DeliveryError, StoreError
 from core.menus.command_specs import CommandSpec
 from core.ports import Reply
@@ -625,25 +628,55 @@ async def test_the_menu_is_sent_in_each_language(api: BotApi, house: House) -> N
     assert api.translated_commands["de"][0]["description"] == "Was ich kann"
 
 
+MENU_SPECS = (
+    CommandSpec(name="help", description="Help", translations={"de": "Hilfe"}),
+    CommandSpec(name="link", description="Link", translations={"de": "Verbinden"}, place="direct"),
+    CommandSpec(name="setup", description="Set up", place="group"),
+    CommandSpec(name="people", description="People", is_for_owner=True),
+)
+
+
+async def send_menus_of(
+    house: House, specs: Sequence[CommandSpec], *owner_ids: str
+) -> list[tuple[object, str]]:
+    """Send the menus as a start does, and return the scope and language of each that was sent."""
+    api = house.api
+    before = len(api.called("setMyCommands"))
+    async with Bot(api.token, base_url=f"{api.url}/bot") as bot:
+        await send_menus(bot, house.inbox.database, specs, owner_ids)
+    return [
+        (call.get("scope", {}).get("type", "default"), call.get("language_code", ""))
+        for call in api.called("setMyCommands")[before:]
+    ]
+
+
 async def test_menus_differ_for_direct_chats_groups_and_the_owner(
     api: BotApi, house: House
 ) -> None:
-    specs = [
-        CommandSpec(name="help", description="Help"),
-        CommandSpec(name="link", description="Link", place="direct"),
-        CommandSpec(name="setup", description="Set up", place="group"),
-        CommandSpec(name="people", description="People", is_for_owner=True),
-    ]
-    house.owner_ids = ("42",)
-    adapter = house.adapter()
-    await adapter.open()
-    await adapter._send_menus(specs)
-    await adapter.close()
+    await send_menus_of(house, MENU_SPECS, "42")
     assert [command["command"] for command in api.commands] == ["help", "link"]
-    assert api.scoped_commands == {
-        ("all_group_chats", ""): ["help", "setup"],
-        (42, ""): ["help", "link", "people"],
-    }
+    assert api.scoped_commands["all_group_chats", ""] == ["help", "setup"]
+    assert api.scoped_commands[42, "de"] == ["help", "link", "people"]
+
+
+async def test_start_sends_only_the_menus_that_changed(api: BotApi, house: House) -> None:
+    places = ("default", "all_group_chats", "chat")
+    all_menus = [(place, code) for place in places for code in ("", "de")]
+    assert await send_menus_of(house, MENU_SPECS, "42") == all_menus
+    assert await send_menus_of(house, MENU_SPECS, "42") == []
+    reworded = (replace(MENU_SPECS[0], translations={"de": "Die Hilfe"}), *MENU_SPECS[1:])
+    assert await send_menus_of(house, reworded, "42") == [(place, "de") for place in places]
+    # The earlier menu counts as changed, too, because Telegram no longer has it.
+    assert await send_menus_of(house, MENU_SPECS, "42") == [(place, "de") for place in places]
+
+
+async def test_menu_that_telegram_refuses_is_sent_again_at_the_next_start(
+    api: BotApi, house: House
+) -> None:
+    api.fail(400, "Bad Request: chat not found", method="setMyCommands")
+    first = await send_menus_of(house, MENU_SPECS)
+    assert first == [("default", ""), ("all_group_chats", ""), ("all_group_chats", "de")]
+    assert await send_menus_of(house, MENU_SPECS) == [("default", ""), ("default", "de")]
 
 
 async def test_telegram_answer_in_progress_is_still_sent_after_listening_was_cancelled(

@@ -1,0 +1,105 @@
+"""Sends the menus of commands to Telegram, without those that Telegram already has.
+
+There is a menu for direct chats, one for groups and one for the owner, each in English and in
+every language with descriptions. A start mostly changes none of them, so state.db keeps a
+fingerprint of each menu that Telegram accepted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import structlog
+from telegram import (
+    Bot,
+    BotCommand,
+    BotCommandScope,
+    BotCommandScopeAllGroupChats,
+    BotCommandScopeChat,
+)
+from telegram.error import TelegramError
+
+from core.errors import StoreError
+from core.menus.command_specs import CommandSpec
+from core.store.engine import Database
+from core.store.message_ids import load_sent_menus, save_sent_menus
+
+# Telegram's limit for the description of a command.
+DESCRIPTION_CHARS = 256
+
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Menu:
+    """The commands of one scope in one language. None is the scope of all other chats."""
+
+    scope: BotCommandScope | None
+    # Telegram's code of the language, with two letters. None for English.
+    language: str | None
+    commands: tuple[BotCommand, ...]
+
+    @property
+    def fingerprint(self) -> str:
+        scope = None if self.scope is None else self.scope.to_dict()
+        commands = [command.to_dict() for command in self.commands]
+        content = json.dumps([scope, self.language, commands], sort_keys=True)
+        return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+
+async def send_menus(
+    bot: Bot, database: Database, specs: Sequence[CommandSpec], owner_ids: Sequence[str]
+) -> None:
+    """Send the menus that Telegram doesn't have yet. Failures are only logged.
+
+    After a failure, the other menus of the scope are left out. They would be refused, too, for
+    example because the owner hasn't written yet. The next start sends them.
+    """
+    bot_key = f"telegram:{bot.token.partition(':')[0]}"
+    try:
+        sent_before = await load_sent_menus(database, bot_key)
+        accepted = set()
+        refused_scopes = []
+        for menu in _list_menus(specs, owner_ids):
+            if menu.fingerprint in sent_before:
+                accepted.add(menu.fingerprint)
+            elif menu.scope not in refused_scopes:
+                if await _send_menu(bot, menu):
+                    accepted.add(menu.fingerprint)
+                else:
+                    refused_scopes.append(menu.scope)
+        if accepted != sent_before:
+            await save_sent_menus(database, bot_key, accepted)
+    except StoreError as error:
+        _log.warning("telegram.menus_not_stored", error=error)
+
+
+def _list_menus(specs: Sequence[CommandSpec], owner_ids: Sequence[str]) -> Iterator[_Menu]:
+    """Yield the menus for direct chats, for groups and for the owner, in all languages."""
+    owner_scopes = [BotCommandScopeChat(int(owner_id)) for owner_id in owner_ids]
+    languages = {code for spec in specs for code in spec.translations}
+    for scope in (None, BotCommandScopeAllGroupChats(), *owner_scopes):
+        place = "group" if isinstance(scope, BotCommandScopeAllGroupChats) else "direct"
+        is_owner = isinstance(scope, BotCommandScopeChat)
+        for code in ("", *sorted(languages)):
+            commands = [
+                BotCommand(
+                    spec.name, spec.translations.get(code, spec.description)[:DESCRIPTION_CHARS]
+                )
+                for spec in specs
+                if spec.place in ("", place) and (is_owner or not spec.is_for_owner)
+            ]
+            yield _Menu(scope, code.partition("-")[0] or None, tuple(commands))
+
+
+async def _send_menu(bot: Bot, menu: _Menu) -> bool:
+    """Send one menu, and return whether Telegram accepted it."""
+    try:
+        await bot.set_my_commands(menu.commands, language_code=menu.language, scope=menu.scope)
+        return True
+    except TelegramError as error:
+        _log.warning("telegram.call_failed", method="set_my_commands", error=error.message)
+        return False
