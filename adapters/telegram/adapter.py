@@ -485,7 +485,7 @@ class Telegram:
         task.add_done_callback(self._on_task_done)
 
     def _start_menus(self, commands: Sequence[CommandSpec]) -> None:
-        menus = send_menus(self._bot, self._inbox.database, commands, self._owner_ids)
+        menus = send_menus(self._bot, self._inbox, commands, self._owner_ids)
         self._start_task(menus)
 
     def _on_task_done(self, task: asyncio.Future[Any]) -> None:

@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import structlog
 from telegram import (
@@ -24,8 +25,9 @@ from telegram.error import TelegramError
 
 from core.errors import StoreError
 from core.menus.command_specs import CommandSpec
-from core.store.engine import Database
-from core.store.message_ids import load_sent_menus, save_sent_menus
+
+if TYPE_CHECKING:
+    from core.store.mailbox import Inbox
 
 # Telegram's limit for the description of a command.
 DESCRIPTION_CHARS = 256
@@ -51,7 +53,7 @@ class _Menu:
 
 
 async def send_menus(
-    bot: Bot, database: Database, specs: Sequence[CommandSpec], owner_ids: Sequence[str]
+    bot: Bot, inbox: Inbox, specs: Sequence[CommandSpec], owner_ids: Sequence[str]
 ) -> None:
     """Send the menus that Telegram doesn't have yet. Failures are only logged.
 
@@ -60,7 +62,7 @@ async def send_menus(
     """
     bot_key = f"telegram:{bot.token.partition(':')[0]}"
     try:
-        sent_before = await load_sent_menus(database, bot_key)
+        sent_before = await inbox.sent_menus.load(bot_key)
         accepted = set()
         refused_scopes = []
         for menu in _list_menus(specs, owner_ids):
@@ -72,7 +74,7 @@ async def send_menus(
                 else:
                     refused_scopes.append(menu.scope)
         if accepted != sent_before:
-            await save_sent_menus(database, bot_key, accepted)
+            await inbox.sent_menus.save(bot_key, accepted)
     except StoreError as error:
         _log.warning("telegram.menus_not_stored", error=error)
 

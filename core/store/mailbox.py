@@ -24,7 +24,7 @@ from core.store import rows
 from core.store.actions import CLAIM_QUESTIONS, ButtonAction, insert_actions
 from core.store.engine import Connection, Database, Row, in_list
 from core.store.incognito import IncognitoRegistry
-from core.store.message_ids import load_last_message_ids, load_newest_chat_ids
+from core.store.message_ids import SentMenus, load_last_message_ids, load_newest_chat_ids
 from core.store.visibility import encode_list
 from core.types import Address, Answer, ErasureEpoch, Inbound
 
@@ -112,7 +112,8 @@ class Inbox:
         incognito: IncognitoRegistry | None = None,
         on_dead_letter: Callable[[str], Awaitable[None]] | None = None,
     ) -> None:
-        self.database = database
+        self._database = database
+        self.sent_menus = SentMenus(database)
         self._clock = clock
         self._incognito = incognito
         # Called with the platform whenever a dead letter is stored.
@@ -145,7 +146,7 @@ class Inbox:
             connection.execute(_DELETE_DEAD_LETTERS, {"before": now - RETENTION})
             connection.execute(_INSERT_DEAD_LETTER, values)
 
-        await self.database.write(write)
+        await self._database.write(write)
         if self.on_dead_letter is not None:
             await self.on_dead_letter(platform)
 
@@ -159,12 +160,12 @@ class Inbox:
             close_entries(connection, [entry_id], now)
             return is_open
 
-        if await self.database.write(write) and self.on_dead_letter is not None:
+        if await self._database.write(write) and self.on_dead_letter is not None:
             await self.on_dead_letter(platform)
 
     async def list_dead_letters(self) -> list[tuple[datetime, str, str]]:
         """List the time, platform and error of each dead letter, oldest first."""
-        letters = await self.database.fetch_all(_SELECT_DEAD_LETTERS)
+        letters = await self._database.fetch_all(_SELECT_DEAD_LETTERS)
         return [
             (rows.to_datetime(failed_at), platform, error or "")
             for failed_at, platform, error in letters
@@ -172,12 +173,12 @@ class Inbox:
 
     async def delete_dead_letters(self) -> int:
         """Delete all dead letters and return their number."""
-        return await self.database.execute(_DELETE_DEAD_LETTERS, {"before": self._clock.now()})
+        return await self._database.execute(_DELETE_DEAD_LETTERS, {"before": self._clock.now()})
 
     async def list_dead_letter_ids(self, platform: str) -> frozenset[int]:
         """Return the update numbers of a platform's dead letters."""
         statement = "SELECT update_id FROM raw_updates WHERE platform = :platform"
-        letters = await self.database.fetch_all(statement, {"platform": platform})
+        letters = await self._database.fetch_all(statement, {"platform": platform})
         return frozenset(row["update_id"] for row in letters)
 
     async def accept(self, inbound: Inbound, received_at: datetime) -> int | None:
@@ -209,23 +210,23 @@ class Inbox:
             connection.execute(CLAIM_QUESTIONS, claim)
             return int(new_entries[0]["id"])
 
-        return await self.database.write(insert, inbound.epoch, is_short=True)
+        return await self._database.write(insert, inbound.epoch, is_short=True)
 
     async def is_known(self, inbound: Inbound) -> bool:
         """Return whether the event was accepted before."""
         values = {**rows.address_values(inbound.address), "external": _external_id(inbound)}
-        return await self.database.fetch_one(_SELECT_KNOWN, values) is not None
+        return await self._database.fetch_one(_SELECT_KNOWN, values) is not None
 
     async def load_last_message_ids(self, platform: str) -> dict[Address, str]:
         """Return the latest message id of each address of a platform.
 
         The platform's ids must be numbers that grow with time and all have the same length.
         """
-        return await load_last_message_ids(self.database, platform)
+        return await load_last_message_ids(self._database, platform)
 
     async def load_newest_chat_ids(self, platform: str) -> dict[str, int]:
         """Return the id of the newest stored message of each recently active chat of a platform."""
-        return await load_newest_chat_ids(self.database, platform)
+        return await load_newest_chat_ids(self._database, platform)
 
     async def list_waiting(self, platform: str | None = None) -> list[InboxEntry]:
         """List the open entries of a platform, or of all platforms, oldest first.
@@ -233,7 +234,7 @@ class Inbox:
         Unreadable entries are closed and kept as dead letters.
         """
         entries = []
-        for row in await self.database.fetch_all(_SELECT_WAITING, {"platform": platform}):
+        for row in await self._database.fetch_all(_SELECT_WAITING, {"platform": platform}):
             try:
                 inbound = rows.load_inbound(row["inbound"])
             except (ValueError, LookupError, TypeError, AttributeError) as error:
@@ -247,13 +248,13 @@ class Inbox:
     async def update(self, entry: InboxEntry) -> None:
         """Replace the event of an open entry."""
         values = {"id": entry.id, "inbound": self._encode(entry.inbound)}
-        await self.database.execute("UPDATE inbox SET inbound = :inbound WHERE id = :id", values)
+        await self._database.execute("UPDATE inbox SET inbound = :inbound WHERE id = :id", values)
 
     async def close(self, entry_ids: Sequence[int]) -> None:
         """Close entries as `close_entries` does."""
         if entry_ids:
             now = self._clock.now()
-            await self.database.write(lambda connection: close_entries(connection, entry_ids, now))
+            await self._database.write(lambda connection: close_entries(connection, entry_ids, now))
 
     def _encode(self, inbound: Inbound) -> str:
         """Encode an event as JSON. At an incognito address, leave out its text and attachments."""

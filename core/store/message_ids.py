@@ -163,13 +163,20 @@ async def load_newest_chat_ids(database: Database, platform: str) -> dict[str, i
     return {row["chat_id"]: row["newest_id"] for row in rows}
 
 
-async def load_sent_menus(database: Database, bot_key: str) -> set[str]:
-    """Return the fingerprints of the menus that the platform has accepted for a bot."""
-    value = await database.read(lambda connection: get_meta(connection, f"{_SENT_MENUS}{bot_key}"))
-    return set(json.loads(value or "[]"))
+class SentMenus:
+    """Stores which menus of commands a platform has accepted for each bot, as fingerprints."""
 
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
-async def save_sent_menus(database: Database, bot_key: str, fingerprints: Collection[str]) -> None:
-    """Store the fingerprints of all menus that the platform has accepted for a bot."""
-    value = json.dumps(sorted(fingerprints))
-    await database.write(lambda connection: set_meta(connection, f"{_SENT_MENUS}{bot_key}", value))
+    async def load(self, bot_key: str) -> set[str]:
+        """Return the fingerprints of the menus that a bot has."""
+        key = f"{_SENT_MENUS}{bot_key}"
+        value = await self._database.read(lambda connection: get_meta(connection, key))
+        return set(json.loads(value or "[]"))
+
+    async def save(self, bot_key: str, fingerprints: Collection[str]) -> None:
+        """Replace the fingerprints of the menus that a bot has."""
+        key = f"{_SENT_MENUS}{bot_key}"
+        value = json.dumps(sorted(fingerprints))
+        await self._database.write(lambda connection: set_meta(connection, key, value))

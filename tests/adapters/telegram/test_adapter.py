@@ -643,7 +643,7 @@ async def send_menus_of(
     api = house.api
     before = len(api.called("setMyCommands"))
     async with Bot(api.token, base_url=f"{api.url}/bot") as bot:
-        await send_menus(bot, house.inbox.database, specs, owner_ids)
+        await send_menus(bot, house.inbox, specs, owner_ids)
     return [
         (call.get("scope", {}).get("type", "default"), call.get("language_code", ""))
         for call in api.called("setMyCommands")[before:]
