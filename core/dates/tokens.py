@@ -150,7 +150,7 @@ class Kind(StrEnum):
     OTHER = auto()
     # Only in the names of periods that have passed:
     SINCE = auto()
-    AFTER = auto()
+    AFTER = auto()  # in a request, before a clock time: "not before 10"
     AFTERWARDS = auto()  # follows the word that it refers to, like Turkish "sonra"
     AROUND = auto()
     BY = auto()  # by, from, about: prepositions that are also used with people and things

@@ -515,3 +515,72 @@ def test_time_with_several_meanings_is_asked_for(text: str) -> None:
 
     assert reading.intent is Intent.SET
     assert not reading.is_complete
+
+
+@pytest.mark.parametrize(
+    ("text", "moment", "task"),
+    [
+        ("remind me after 10 tonight to lock up", "2026-03-04 22:00", "lock up"),
+        ("remind me not to eat after 10 tonight", "2026-03-04 22:00", "not to eat"),
+        ("remind me not before 10 tonight to lock up", "2026-03-04 22:00", "lock up"),
+        ("remind me after 5 minutes to stir", "2026-03-04 11:35", "stir"),
+        ("erinner mich heute abend nach 10 an Olga", "2026-03-04 22:00", "Olga"),
+        ("erinnere mich frühestens um 18 Uhr an Olga", "2026-03-04 18:00", "Olga"),
+        ("rappelle-moi ce soir pas avant 22h de fermer", "2026-03-04 22:00", "fermer"),
+        ("recuérdame esta noche pasadas las 10 cerrar", "2026-03-04 22:00", "cerrar"),
+        ("me lembra hoje à noite depois das 10 de fechar", "2026-03-04 22:00", "fechar"),
+        ("напомни сегодня вечером после 10 закрыть", "2026-03-04 22:00", "закрыть"),
+        ("今晚十点之后提醒我关灯", "2026-03-04 22:00", "关灯"),
+        ("今夜22時以降に電気を消すようリマインドして", "2026-03-04 22:00", "電気を消す"),
+        ("오늘 밤 10시 넘어서 불 끄라고 알려줘", "2026-03-04 22:00", "불 끄기"),
+        ("bu akşam 10'dan sonra kapatmayı hatırlat", "2026-03-04 22:00", "kapatmayı"),
+    ],
+)
+def test_reminder_for_after_a_clock_time_is_due_at_that_time(
+    text: str, moment: str, task: str
+) -> None:
+    reading = read(text)
+    assert moments_of(reading) == [moment]
+    assert reading.task == task
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "remind me before 11 tonight to lock up",
+        "remind me tonight between 10 and 11 to lock up",
+        "remind me tonight, 10 or later, to lock up",
+        "erinnere mich kurz vor 18 Uhr an Olga",
+        "me lembra pouco antes das 18h de fechar",
+        "下午六点前提醒我关灯",
+        "18時前に電気を消すようリマインドして",
+        "오후 6시 직전에 불 끄라고 알려줘",
+        "akşam 6'dan hemen önce kapatmayı hatırlat",
+    ],
+)
+def test_time_before_or_between_clock_times_is_asked_for(text: str) -> None:
+    reading = read(text)
+    assert reading.intent is Intent.SET
+    assert Missing.TIME in reading.missing
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("erinnere mich um null Uhr dreißig an Olga", "2026-03-05 00:30"),
+        ("recuérdame mañana a las doce y cuarto del mediodía llamar", "2026-03-05 12:15"),
+        ("me lembra à meia-noite e quinze de conferir", "2026-03-05 00:15"),
+        ("밤 12시 30분에 전화하라고 알려줘", "2026-03-05 00:30"),
+        ("낮 12시 30분에 전화하라고 알려줘", "2026-03-04 12:30"),
+        ("gece yarımda sunucuyu kontrol etmeyi hatırlat", "2026-03-05 00:30"),
+    ],
+)
+def test_reminder_half_an_hour_or_less_after_noon_or_midnight_is_read(
+    text: str, moment: str
+) -> None:
+    assert moments_of(read(text)) == [moment]
+
+
+def test_reminder_at_noon_and_at_midnight_of_one_day_is_due_twice() -> None:
+    reading = read("remind me tomorrow at noon and at midnight to take the pills")
+    assert moments_of(reading) == ["2026-03-05 12:00", "2026-03-06 00:00"]

@@ -15,8 +15,12 @@ _SIGN = "(?: oclock | hour | hour_sign )"
 _DAY_TOKEN = "[relative part part_of_relative weekday weekdays past_or_part]"
 """A bare number after one of these is an hour at the end of a phrase: "tomorrow 9, call Ana"."""
 _HOUR_ = "(?: number | one )"
-_AT = "(?: at | at_or_to | on | for | filler | hour_or_at | day_prefix )*"
-_MUST_AT = "(?: at | at_or_to | hour_or_at )+"
+_AFTER = "(?: after | past | later )"
+"""The "after" of "after 10 tonight", which begins at that time."""
+_AT = f"(?: {_AFTER} of? )? (?: at | at_or_to | on | for | filler | hour_or_at | day_prefix )*"
+_MUST_AT = f"(?: {_AFTER} of? )? (?: at | at_or_to | hour_or_at )+"
+_NO_LENGTH = "(?! minute | hour | unit | day_sign | span | times | month | and_half | to number )"
+"""What may not follow the hour of "after 10", as "after 10 minutes" is no clock time."""
 
 
 def clock_parts(hour: float, minute: int, *, is_bare: bool) -> TimeParts | None:
@@ -56,16 +60,26 @@ def _digital_clock(match: Match, context: Context) -> TimeParts | None:
     return replace(parts, clocks=(parts.clocks[0]._replace(is_written=True),))
 
 
-@RULES.add(f"{_AT} (?P<clock> clock ) and? (?: (?P<half> and_half ) | (?P<quarter> quarter ) )")
-def _named_clock_and_half(match: Match, context: Context) -> TimeParts | None:
-    """Read French "midi et demi"."""
-    token = match.get("clock")
+@RULES.add(
+    f"{_AT} (?P<clock> clock ) and? (?: (?P<half> and_half ) | (?P<quarter> quarter ) )",
+    f"{_AT} (?P<clock> clock ) and? (?P<minutes> number ) minute (?! before | later | to_after )",
+    f"{_AT} (?P<clock> clock ) and (?P<spoken> number ) (?! ampm | oclock | hour | part )",
+)
+def _named_clock_and_minutes(match: Match, context: Context) -> TimeParts | None:
+    """Read French "midi et demi", Korean "밤 12시 30분" and Portuguese "meia-noite e quinze"."""
+    token, spoken = match.get("clock"), match.get("spoken")
     assert token is not None
-    if token.is_digits:
+    is_list = spoken is not None and (spoken.is_digits or spoken.number < MIN_SPOKEN_MINUTES)
+    if token.is_digits or is_list:
         return None
     extra = 30 if match.get("half") else match.number("quarter")
+    extra += match.number("minutes") + match.number("spoken")
     hour, minute = divmod(int(token.number) + extra, 60)
     return clock_parts(hour, minute, is_bare=False)
+
+
+MIN_SPOKEN_MINUTES = 10
+"""A smaller number after "noon and" is more likely another hour."""
 
 
 @RULES.add(
@@ -76,6 +90,9 @@ def _named_clock_and_half(match: Match, context: Context) -> TimeParts | None:
     "(?P<hour> number ) (?= and number oclock )",
     f"(?<= {_DAY_TOKEN} ) for (?P<hour> number ) (?= comma | colon | request | mention | $ )",
     f"(?<= {_DAY_TOKEN} ) (?P<hour> number ) (?= comma | colon | request | mention | polite | $ )",
+    f"{_AFTER} of? (?P<hour> number ) (?= {_DAY_TOKEN} | on | of | comma | request | mention | $ )",
+    f"(?<= {_DAY_TOKEN} ) {_AFTER} of? (?P<hour> number ) {_NO_LENGTH}",
+    f"(?<= [request mention] ) {_AFTER} of? (?P<hour> number ) (?= to (?! number ) | colon )",
 )
 def _hour(match: Match, context: Context) -> TimeParts | None:
     hour = match.get("hour")

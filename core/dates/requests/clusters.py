@@ -28,6 +28,7 @@ _CONTINUATION = compile_grammar(
 )
 """Another clock time in a list: "at 8 and 20", "at 5 or 6", "at 9, no, 10"."""
 _UNREAD_WORDS = {Kind.OTHER, Kind.OF, Kind.THE, Kind.UNIT, Kind.ONE, Kind.PER, Kind.FILLER}
+MAX_HOUR = 24
 MAX_UNREAD_WORDS = 6
 """At most this many words after "on" may name a day that isn't in the lexicon."""
 _GLUE_WORDS = {Kind.AT, Kind.AT_OR_TO, Kind.ON, Kind.THE, Kind.OF, Kind.FROM, Kind.FILLER}
@@ -39,6 +40,12 @@ _LENGTHS = [
 _LIST_MARKS = (Kind.NO, Kind.OR, Kind.AT)
 _QUANTITY_UNITS = (Kind.MINUTE, Kind.UNIT, Kind.HOUR, Kind.MONTH, Kind.TIMES)
 _LEAD_KINDS = {Kind.BEFORE, Kind.TO_HOUR}
+_AFTER_CLOCK = (Kind.LATER, Kind.VAGUE)
+_LIMITS = compile_grammar(
+    "(?P<limit> after | past | later | before | between ) (?: of | the | at | at_or_to )*"
+    "(?P<hour> number | clock ) | (?P<open> number | clock ) start_after"
+)
+"""A limit of a time that no rule reads: the "before 11" of "before 11 tonight"."""
 _LENGTH = compile_grammar(SPAN)
 _TIME_WORDS = {
     *(Kind.UNIT, Kind.MONTH, Kind.RELATIVE, Kind.FEAST, Kind.WEEKDAY, Kind.NUMBER, Kind.PART),
@@ -84,7 +91,7 @@ class ClusterReader:
             if longer_cluster is not None:
                 clusters[-1] = longer_cluster
                 continue
-            parts = combine(TimeParts(), item.parts, marked_item.marker)
+            parts = combine(TimeParts(), marked_item.parts, marked_item.marker)
             if parts is not None:
                 clusters.append(Cluster(marked_item.start, marked_item.end, parts))
         return [cluster for cluster in clusters if not self._is_month_of_task(cluster)]
@@ -106,6 +113,10 @@ class ClusterReader:
         after = self._marker_after(item, has_rhythm=has_rhythm)
         if after is None:
             return _MarkedItem(start, item.end, item.parts, marker)
+        if after is Kind.BEFORE:
+            # "Before 6" names no moment. In some languages, "before" follows the clock time.
+            parts = replace(item.parts, problem=Problem.VAGUE)
+            return _MarkedItem(start, item.end + 1, parts, marker)
         if after is Kind.UNTIL or not item.parts.clocks:
             marker = after
         return _MarkedItem(start, item.end + 1, item.parts, marker)
@@ -195,7 +206,16 @@ class ClusterReader:
         is_end = has_rhythm and item.parts.days and following[0] is Kind.BEFORE
         if is_end and Kind.NUMBER not in following:
             return Kind.UNTIL  # Chinese "圣诞节之前每周日": every Sunday before Christmas
+        if item.parts.clocks and following[0] in _AFTER_CLOCK and self._ends_with_clock(item):
+            return Kind.START  # Turkish "10'dan sonra": after 10
+        is_before = following[0] is Kind.BEFORE and self._lexicon.has_postpositions
+        if is_before and item.parts.clocks and item.parts.lead is None:
+            return Kind.BEFORE
         return AFTER_MARKERS.get(following[0])
+
+    def _ends_with_clock(self, item: Item) -> bool:
+        """Return whether the last token of a clock time isn't a word such as "in the evening"."""
+        return self._tokens[item.end - 1].kind not in (Kind.PART, Kind.PAST_OR_PART)
 
     def _are_adjacent(self, end: int, start: int) -> bool:
         return all(token.kind in GLUE for token in self._tokens[end:start])
@@ -297,6 +317,8 @@ class ClusterReader:
             return True
         if self._has_unread_words_before_task(selection):
             return True
+        if not parts.has_clock and self._has_unread_limit(used_indexes):
+            return True
         for cluster in selection:
             if self._precedes_unread_choice(cluster):
                 return True
@@ -333,6 +355,22 @@ class ClusterReader:
         for index, (left, right) in enumerate(pairwise(self._tokens)):
             kinds = {left.kind, right.kind}
             if index not in used_indexes and kinds & _LEAD_KINDS and kinds & {Kind.UNIT, Kind.SPAN}:
+                return True
+        return False
+
+    def _has_unread_limit(self, used_indexes: set[int]) -> bool:
+        """Return whether words such as "before 11" are next to a time or to the request."""
+        for match in _LIMITS.finditer(kinds_of(self._tokens)):
+            start, end = match.span()
+            hour = self._tokens[match.start("hour" if match["hour"] else "open")]
+            if hour.kind is Kind.NUMBER and not 0 < hour.number <= MAX_HOUR:
+                continue
+            is_unread = not used_indexes.intersection(range(start, end))
+            if start and self._tokens[start - 1].kind is Kind.COMMA:
+                start -= 1
+            is_next_to_time = start - 1 in used_indexes or end in used_indexes
+            follows_request = start > 0 and self._tokens[start - 1].kind is Kind.REQUEST
+            if is_unread and (is_next_to_time or follows_request):
                 return True
         return False
 

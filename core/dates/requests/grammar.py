@@ -199,6 +199,7 @@ def read_span(tokens: Sequence[Token]) -> Span:
 @RULES.add(
     f"in+ the? next? (?P<span> {SPAN} ) (?: later )?",
     f"the? (?P<span> {SPAN} ) (?: later | (?P<vague> vague ) )",
+    "(?<= [request mention] ) (?: after | past | later ) of?(?P<span> number (?: minute | unit ) )",
 )
 def _offset(match: Match, context: Context) -> TimeParts | None:
     """Read "in 20 minutes". Words such as "later" are vague only without a length."""

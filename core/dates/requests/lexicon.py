@@ -60,6 +60,8 @@ class Lexicon:
     has_free_questions: bool
     # Whether the script has no spaces between words.
     is_unspaced: bool
+    # Whether words such as "before" follow the time to which they refer.
+    has_postpositions: bool
     # A text with one of these letters may be in this language.
     letters: re.Pattern[str]
     phrases: dict[str, tuple[Token, ...]] = field(default_factory=dict)
@@ -171,6 +173,7 @@ def build_lexicon(language: str, data: Mapping[str, Any]) -> Lexicon:
         has_point_dates=data.get("has_point_dates", False),
         has_free_questions=data.get("has_free_questions", False),
         is_unspaced=data.get("is_unspaced", False),
+        has_postpositions=data.get("has_postpositions", False),
         letters=re.compile(data.get("letters", LATIN_LETTERS)),
         particles=frozenset(particles),
         task_starts=tuple(map(_fold, task.get("starts", ()))),

@@ -276,6 +276,8 @@ class _Resolver:
         parts = self.parts
         if parts.until is not None or parts.start is not None or parts.except_weekdays:
             raise _Unclear(Missing.TIME, Problem.VAGUE)  # Only a recurrence has an end.
+        if parts.window is not None:
+            raise _Unclear(Missing.TIME, Problem.SEVERAL_TIMES)  # "Tonight between 8 and 9".
         if parts.lead is not None and (parts.lead.days or parts.lead.months) and not parts.has_day:
             raise _Unclear(Missing.DATE)
         if parts.offset is not None and not parts.days and not parts.weekdays:
@@ -305,10 +307,11 @@ class _Resolver:
         if self._at(day, minutes[0]) <= self.here:
             raise _Unclear(Missing.TIME, Problem.PAST if parts.has_day else Problem.SEVERAL_TIMES)
         zone = str(self.here.tzinfo)
+        midnight = datetime.combine(day, datetime.min.time())
+        moments = [midnight + timedelta(minutes=minute) for minute in minutes]
         return tuple(
-            f"DTSTART;TZID={zone}:{day:%Y%m%d}T{minute // 60:02d}{minute % 60:02d}00\n"
-            "RRULE:FREQ=DAILY;COUNT=1"
-            for minute in minutes
+            f"DTSTART;TZID={zone}:{moment:%Y%m%dT%H%M%S}\nRRULE:FREQ=DAILY;COUNT=1"
+            for moment in moments
         )
 
     def _shift(self, moment: datetime, span: Span, sign: int) -> datetime:
