@@ -41,6 +41,7 @@ from core.facts.clauses import (
     unspaced_spans,
 )
 from core.facts.wording import AnalyzedText, evidence_pattern
+from core.text.exact_words import Difference, compare_exactly
 from core.text.normalize import is_unspaced
 from core.text.terms import word_terms
 
@@ -214,6 +215,7 @@ def _find_changes(alignment: Alignment, sources: Sequence[Source]) -> set[str]:
         ("mixed", _mixes_people(alignment)),
         ("order", _changes_order(alignment) or _changes_relative(alignment)),
         ("figures", _changes_figures(alignment)),
+        ("sign", _compare_signs(alignment) is Difference.CHANGED),
         ("universal", _adds_universal(alignment)),
         ("corrected", _is_corrected(alignment, sources)),
     )
@@ -305,6 +307,12 @@ def _is_rejected(sentence: SplitSentence, used: Sequence[Clause]) -> bool:
         clause in used and Marker.REJECTION in before.markers
         for before, clause in pairwise(sentence.clauses)
     )
+
+
+def _compare_signs(alignment: Alignment) -> Difference:
+    """Return how the signs, units, decimals and accents of the note differ from the typed ones."""
+    texts = [source.sentence.text for source in alignment.sources]
+    return compare_exactly(alignment.note.text, texts)
 
 
 def _adds_universal(alignment: Alignment) -> bool:
@@ -592,6 +600,7 @@ def _find_doubts(alignment: Alignment) -> set[str]:
     missing_share = len(alignment.missing) / len(alignment.note.tokens)
     checks = (
         ("language", alignment.is_foreign),
+        ("sign", _compare_signs(alignment) is not Difference.NONE),
         ("denial", _changes_denial(alignment, is_strict=True)),
         ("person", _mixes_third_person(alignment)),
         ("avoidance", _drops_avoidance(alignment)),

@@ -22,6 +22,7 @@ from core.review.phrases import (
     to_plain,
 )
 from core.review.wishes import Wish, find_wishes
+from core.text.exact_words import is_same_exactly
 from core.text.normalize import is_unspaced, language_data
 from core.text.terms import word_terms
 from core.types import Effect, Subject
@@ -205,7 +206,8 @@ def dictates_change(message: str, text: str, subject: Subject) -> bool:
     """
     wanted = to_plain(text).replace(" ", "")
     for match in _LEAD_END.finditer(message):
-        if to_plain(message[match.end() :]).replace(" ", "") == wanted:
+        rest = message[match.end() :]
+        if to_plain(rest).replace(" ", "") == wanted and is_same_exactly(text, rest):
             wishes = find_wishes([message[: match.start()].rstrip()], Effect.CHANGE)
             return any(_points_at(wish, subject.text) for wish in wishes)
     return False

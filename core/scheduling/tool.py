@@ -35,6 +35,7 @@ from core.scheduling.planning import (
 )
 from core.scheduling.zones import find_zones
 from core.store.notes import JOB_CHANGE, QUESTION, REMINDER, Author, Operation
+from core.text.exact_words import Difference, compare_exactly
 from core.text.normalize import to_single_line
 from core.types import Account, Command, Effect, Json, Subject, Tool, ToolContext
 
@@ -250,10 +251,14 @@ class _ReminderTool:
     ) -> str | None:
         """Return why the text of a new job may not be the person's, or None.
 
-        Without foreign text, the person need only have typed half of the words.
+        Without foreign text, the person need only have typed half of the words. A number must have
+        its typed sign and decimals.
         """
         text = _without_lead(reading.text)
         reason = await self.evidence.explain_missing([text], context)
+        typed = [transcript.typed, transcript.previous]
+        if not reason and compare_exactly(text, typed) is Difference.CHANGED:
+            return word_clause("waits_other_wording")
         if reason and not transcript.foreign and resembles(text, transcript.typed):
             return None
         return reason

@@ -17,6 +17,9 @@ from core.facts.wording import extract_own_words
 MONDAY = date(2026, 3, 2)
 
 CLOSE = (
+    ("en", ["the freezer is at -18 °C"], "The freezer is at -18 °C."),
+    ("en", ["my share is 50%"], "User's share is 50 percent."),
+    ("es", ["Ana me debe 40€"], "Ana le debe 40 euros al usuario."),
     ("en", ["the exam is next tuesday"], "The exam is on 10 March 2026."),
     ("fr", ["Je suis né à Tours"], "L'utilisateur est né à Tours."),
     ("en", ["rent's 1.2k"], "User's rent is 1,200."),
@@ -462,6 +465,11 @@ CHANGED = (
     ("ja", ["妹はタバコを吸うが、私は吸わない"], "ユーザーはタバコを吸う。"),
     ("ja", ["宝くじが当たったら船を買う"], "ユーザーは船を買う。"),
     ("ja", ["今回は私のカードを使っていいよ"], "いつもユーザーのカードを使っていい。"),
+    ("en", ["My blood type is A+"], "User's blood type is A-."),
+    ("en", ["My freezer is set to -18 degrees"], "User's freezer is set to 18 degrees."),
+    ("en", ["I take 0.5 mg of melatonin"], "User takes 5 mg of melatonin."),
+    ("en", ["My limit for Ana is <50 euros"], "User's limit for Ana is >50 euros."),
+    ("de", ["Ana schuldet mir 40 €"], "Ana schuldet dem Nutzer 40 $."),
 )
 """Notes that change what was typed."""
 
@@ -472,6 +480,12 @@ DOUBTFUL = (
         "User's son crashed the car.",
     ),
     ("en", ["the blue pills look nicer than the red ones"], "User takes blue pills."),
+    ("en", ["I pay 50% of the rent"], "User pays 50 of the rent."),
+    ("en", ["~~My boss may read my mail~~"], "User's boss may read User's mail."),
+    ("tr", ["Babam dün dede oldu"], "Kullanıcının babası dün dede öldü."),
+    ("es", ["Mi papá es alérgico a las nueces"], "El papa del usuario es alérgico a las nueces."),
+    ("de", ["Eve fördert meine Schwester Ana"], "Eve fordert Ana, die Schwester des Nutzers."),
+    ("zh", ["我明天搬到バリ岛"], "用户明天搬到パリ岛"),
 )
 """Notes that don't follow, which a model has to find out."""
 

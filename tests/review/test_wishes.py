@@ -544,6 +544,8 @@ def test_line_of_a_chat_or_about_a_wish_does_not_even_reach_the_helper_model(typ
         ("Korrigier das, der Markt ist am Sonntag", "der Markt ist am Sonntag", True),
         ("change the note about nuts: I am allergic to nuts", "I am allergic to nuts", True),
         ("I am allergic to nuts", "I am allergic to nuts", False),
+        ("Change the note: I am allergic to 0.5 nuts", "I am allergic to 05 nuts", False),
+        ("Change the note: my blood type is A+", "my blood type is A-", False),
         ("Correct the letter: I am allergic to nuts", "I am allergic to nuts", False),
         ("Fix the spelling: I am allergic to nuts", "I am allergic to nuts", False),
         ("Change the note: I am allergic to nuts and cats", "I am allergic to nuts", False),

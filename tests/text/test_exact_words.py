@@ -1,0 +1,38 @@
+"""Texts are compared by their signs, units, decimals and accents."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.text.exact_words import Difference, compare_exactly
+
+
+@pytest.mark.parametrize(
+    ("text", "source", "difference"),
+    [
+        ("€40", "40 euros", Difference.NONE),
+        ("under 50", "<50", Difference.NONE),
+        ("minus 18", "\u221218", Difference.NONE),
+        ("1.50", "1,5", Difference.NONE),
+        ("9:15", "9.15 Uhr", Difference.NONE),
+        ("3 May", "am 3.5. um sieben", Difference.NONE),
+        ("rooms 5-10", "5-10", Difference.NONE),
+        ("yüzde 50", "%50", Difference.NONE),
+        ("il est né", "Je suis né", Difference.NONE),
+        ("er fährt", "ich fahre", Difference.NONE),
+        ("50", "50 %", Difference.UNCLEAR),
+        ("at 10", "at 10:30", Difference.UNCLEAR),
+        ("in C", "in C++", Difference.UNCLEAR),
+        ("forderte", "fördert", Difference.UNCLEAR),
+        ("\u30d0\u30ea", "\u30d1\u30ea", Difference.UNCLEAR),
+        ("40 $", "40 €", Difference.CHANGED),
+        (">50", "<50", Difference.CHANGED),
+        ("18", "-18", Difference.CHANGED),
+        ("5 mg", "0.5 mg.", Difference.CHANGED),
+        ("in C#", "in C++ or C", Difference.CHANGED),
+    ],
+)
+def test_text_differs_if_a_sign_unit_decimal_or_accent_does(
+    text: str, source: str, difference: Difference
+) -> None:
+    assert compare_exactly(text, [source]) is difference
