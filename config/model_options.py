@@ -89,7 +89,7 @@ class ModelServer(_Section):
     # Whether the server caches the beginning of a conversation and charges less for it.
     caches: bool = False
     # The beginnings of model names whose server caches only marked parts of a prompt.
-    cache_marks: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    cache_breakpoints: Annotated[tuple[str, ...], Field(strict=False)] = ()
     # Abilities that all models of this server lack.
     lacks: Annotated[tuple[Ability, ...], Field(strict=False)] = ()
     # The models that replace retired ones, by the beginning of the retired model's name.

@@ -56,7 +56,7 @@ from core.store.sqlite.copying import needs_migration
 from core.store.sqlite.database import Database
 from core.store.sqlite.faults import LockWait
 from core.store.sync import SyncQueue
-from core.store.usage_and_limits import Budget, UsageLog
+from core.store.usage import Budget, UsageLog
 from core.types import LOCAL_SCOPE, Account, Address, ErasureEpoch, File, Scope, ToolContext
 from gateway.owner_notices import OwnerNotices
 from gateway.supervisor import WallClock
@@ -494,7 +494,7 @@ def connect_model_server(settings: Settings, clock: Clock, name: str) -> ModelCl
         options.patience_s,
         word=word_sentence,
         names=names,
-        marked_models=server.cache_marks,
+        marked_models=server.cache_breakpoints,
     )
 
 

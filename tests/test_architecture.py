@@ -265,21 +265,21 @@ def engines(sources: Sequence[Source]) -> Iterator[str]:
 
 
 BAD_SAMPLES: Sequence[tuple[Rule, str, str]] = (
-    (doors, "core/agent/prompt_and_memory.py", "import anthropic\n"),
+    (doors, "core/agent/prompt.py", "import anthropic\n"),
     (doors, "gateway/app.py", "from telegram.ext import Application\n"),
-    (doors, "core/agent/prompt_and_memory.py", "import left_pad\n"),
-    (doors, "core/agent/prompt_and_memory.py", "from tests.fixtures.clock import SteadyClock\n"),
-    (doors, "core/agent/prompt_and_memory.py", "from . import types\n"),
-    (doors, "core/agent/prompt_and_memory.py", "import os\n\nHOME = os.environ['HOME']\n"),
-    (doors, "core/agent/prompt_and_memory.py", "from os import getenv\n"),
-    (catches, "core/agent/prompt_and_memory.py", "try:\n    x()\nexcept Exception:\n    pass\n"),
-    (catches, "core/agent/prompt_and_memory.py", "try:\n    x()\nexcept:\n    pass\n"),
+    (doors, "core/agent/prompt.py", "import left_pad\n"),
+    (doors, "core/agent/prompt.py", "from tests.fixtures.clock import SteadyClock\n"),
+    (doors, "core/agent/prompt.py", "from . import types\n"),
+    (doors, "core/agent/prompt.py", "import os\n\nHOME = os.environ['HOME']\n"),
+    (doors, "core/agent/prompt.py", "from os import getenv\n"),
+    (catches, "core/agent/prompt.py", "try:\n    x()\nexcept Exception:\n    pass\n"),
+    (catches, "core/agent/prompt.py", "try:\n    x()\nexcept:\n    pass\n"),
     (
         catches,
-        "core/agent/prompt_and_memory.py",
+        "core/agent/prompt.py",
         "try:\n    x()\nexcept (ValueError, BaseException) as e:\n    log(e)\n",
     ),
-    (catches, "core/agent/prompt_and_memory.py", "with contextlib.suppress(Exception):\n    x()\n"),
+    (catches, "core/agent/prompt.py", "with contextlib.suppress(Exception):\n    x()\n"),
     (doors, "core/store/jobs.py", "import sqlite3\n"),
     (engines, "core/store/jobs.py", "from core.store.sqlite.database import Database\n"),
     (engines, "core/search/recall.py", "from core.store import postgres\n"),
@@ -293,9 +293,9 @@ BAD_SAMPLES: Sequence[tuple[Rule, str, str]] = (
     (dialect, "core/search/recall.py", "FOUND = f'FROM {table} WHERE {table} MATCH :words'\n"),
     (dialect, "gateway/check.py", "WHOLE = 'PRAGMA quick_check'\n"),
     (dialect, "core/store/facts/facts.py", "LAST = 'SELECT MAX(rowid) FROM facts'\n"),
-    (stillness, "core/agent/prompt_and_memory.py", "print('hello')\n"),
-    (stillness, "core/agent/prompt_and_memory.py", "for name in NAMES:\n    pass\n"),
-    (stillness, "core/agent/prompt_and_memory.py", "def f():\n    global STORE\n    STORE = 1\n"),
+    (stillness, "core/agent/prompt.py", "print('hello')\n"),
+    (stillness, "core/agent/prompt.py", "for name in NAMES:\n    pass\n"),
+    (stillness, "core/agent/prompt.py", "def f():\n    global STORE\n    STORE = 1\n"),
 )
 
 

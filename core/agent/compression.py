@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo
 import structlog
 
 from config.model_options import ModelOptions
-from core.agent.prompt_and_memory import (
+from core.agent.prompt import (
     CHARS_PER_TOKEN,
     build_request,
     cut_to_tokens,

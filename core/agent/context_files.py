@@ -43,7 +43,7 @@ FILE_NAMES = (
     "CODEX.md",
     ".github/copilot-instructions.md",
 )
-# Files of the home that are part of every prompt (`core.agent.prompt_and_memory`).
+# Files of the home that are part of every prompt (`core.agent.prompt`).
 OWNER_FILES = ("SOUL.md", "AGENTS.md")
 RULES_FOLDER = ".cursor/rules"
 # Files above this size aren't read.

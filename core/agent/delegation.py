@@ -16,7 +16,7 @@ from functools import partial
 
 from config.model_options import ModelOptions
 from config.settings import DelegationOptions
-from core.agent.prompt_and_memory import PromptWriter, build_request, is_tool_available
+from core.agent.prompt import PromptWriter, build_request, is_tool_available
 from core.agent.tool_runner import ToolRunner
 from core.agent.turn import build_assistant_row, build_last_row, extract_tool_calls
 from core.errors import LimitReached, ModelError, StoreError, ToolError, TurnBudgetSpent

@@ -41,7 +41,7 @@ RESULT_CHARS = 30_000
 MAX_QUERY_CHARS = 2000
 # A longer message isn't a greeting or another short message.
 MAX_SMALL_CHARS = 80
-# A line of `prompt_and_memory.with_attachments`: "[attached photo: boat.jpg (image/jpeg)]".
+# A line of `prompt.with_attachments`: "[attached photo: boat.jpg (image/jpeg)]".
 _ATTACHMENT = re.compile(r"\[attached [^:\[\]\n]{1,40}: [^\n]*\]")
 # A message of a kind that the adapter can't read, such as "[unsupported: …]".
 _UNREADABLE = re.compile(r"^Message: \{[^}]*, which can be read only in \w+(?:: [^}]*)?\}$")

@@ -16,7 +16,7 @@ from itertools import takewhile
 import structlog
 
 from config.model_options import ModelOptions
-from core.agent.prompt_and_memory import (
+from core.agent.prompt import (
     MAX_JOB_RESULTS,
     PromptWriter,
     estimate_row_tokens,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from core.agent.prompt_and_memory import MANY_TOOL_CALLS, list_recent_tool_calls
+from core.agent.prompt import MANY_TOOL_CALLS, list_recent_tool_calls
 from core.errors import Refused
 from core.facts.wording import evidence_pattern
 from core.guard.origin_and_fence import NUDGE_LEAD, SKILL_LEAD, neutralise, typed_part

@@ -17,7 +17,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from config.masking import MASK, mask_secrets
-from core.agent.prompt_and_memory import (
+from core.agent.prompt import (
     CHARS_PER_TOKEN,
     OMISSION_NOTICE,
     cut_to_tokens,

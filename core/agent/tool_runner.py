@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from core.agent.prompt_and_memory import is_tool_available
+from core.agent.prompt import is_tool_available
 from core.errors import Refused, Sentence, StoreError, ToolError, UncertainCallError
 from core.models.failures import WordSentence
 from core.models.wrappers import take_call

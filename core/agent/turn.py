@@ -17,7 +17,7 @@ from functools import cached_property
 from config.model_options import ModelOptions
 from core.agent.compression import MAX_MESSAGES, Compressor
 from core.agent.offline import OFFLINE_MODEL
-from core.agent.prompt_and_memory import (
+from core.agent.prompt import (
     CHARS_PER_TOKEN,
     PromptWriter,
     build_request,
@@ -34,7 +34,7 @@ from core.store.actions import ButtonAction
 from core.store.incognito import INCOGNITO_BADGE
 from core.store.rows import find_last_turn, is_first_after_compression, is_first_turn
 from core.store.sessions import Conversations
-from core.store.usage_and_limits import ModelCall
+from core.store.usage import ModelCall
 from core.types import (
     Answer,
     Completion,

@@ -50,7 +50,7 @@ _OPENER = re.compile(
     rf"[{_OPENERS}](?=[^\0-\x7f]|[{_TAG_LETTERS[0]}{_TAG_LETTERS[0].upper()}\s"
     rf"{re.escape(''.join(sorted(_SKIPPED)))}])"
 )
-# The time line at the beginning of a message (`core.agent.prompt_and_memory`), or an imitation:
+# The time line at the beginning of a message (`core.agent.prompt`), or an imitation:
 # "[Monday 8 May 2023, 14:05 …]". Group 2 is the closing bracket.
 TIME_LINE = re.compile(
     r"[\[\uff3b\u3010]\s{0,4}("

@@ -31,7 +31,7 @@ from core.store.media.files import AttachedFile, FilePart
 from core.types import Completion, Json, Message, Request, ToolContext
 
 # The first words of the line for an attachment in the text of a message. See
-# `core.agent.prompt_and_memory.with_attachments`.
+# `core.agent.prompt.with_attachments`.
 ATTACHED = "[attached "
 # The type of a picture's source in a stored block. Its data is the name of a view.
 HASH_SOURCE = "hash"

@@ -239,7 +239,7 @@ def build_messages(
 ) -> list[dict[str, Any]]:
     """Return the system prompt and the messages of a request as Chat Completions messages.
 
-    `reasoning` adds the thinking that the model wrote. With `has_marks`, the cache marks are
+    `reasoning` adds the thinking that the model wrote. With `has_marks`, the cache breakpoints are
     included. Only parts can have marks, so each content is then a list of parts.
     """
     messages: list[dict[str, Any]] = []

@@ -89,7 +89,7 @@ class Claude:
         # The paths of requests have the version, and people often copy URLs that end with "/v1".
         self.url = (base_url or OFFICIAL_URL).rstrip("/").removesuffix("/v1")
         self.is_official = urlsplit(self.url).hostname == "api.anthropic.com"
-        self._accepts_cache_marks = True
+        self._accepts_cache_breakpoints = True
         # Some servers write thinking without signatures and refuse it later.
         self._accepts_unsigned = not self.is_official
         # The models that refuse tool calls without thinking unless the request turns thinking off.
@@ -147,7 +147,7 @@ class Claude:
     async def _attempt(
         self, request: Request, on_piece: TextCallback, silence_s: float
     ) -> Completion:
-        """Send a request. If the server rejects thinking or cache marks, repeat it without them.
+        """Send a request, and send it without thinking or breakpoints if the server rejects them.
 
         Raises ModelFailure.
         """
@@ -158,15 +158,15 @@ class Claude:
             request = replace(request, effort="none")
         if self.citable is not None:
             request = replace(request, messages=tuple(self.citable.add(request.messages)))
-        if not self._accepts_cache_marks:
-            request = strip_cache_marks(request)
+        if not self._accepts_cache_breakpoints:
+            request = strip_cache_breakpoints(request)
         while True:
             try:
                 return await self._stream(request, on_piece, silence_s)
             except ModelFailure as failure:
                 if failure.status not in (400, 422) or failure.has_begun:
                     raise
-                plain_request = strip_cache_marks(request)
+                plain_request = strip_cache_breakpoints(request)
                 if "thinking" in failure.refused_abilities:
                     unthinking_request = self._without_thinking(request, str(failure))
                     if unthinking_request is None:
@@ -175,16 +175,16 @@ class Claude:
                     continue
                 if self.is_official or plain_request == request:
                     raise
-            return await self._try_without_cache_marks(plain_request, on_piece, silence_s)
+            return await self._try_without_cache_breakpoints(plain_request, on_piece, silence_s)
 
-    async def _try_without_cache_marks(
+    async def _try_without_cache_breakpoints(
         self, request: Request, on_piece: TextCallback, silence_s: float
     ) -> Completion:
-        """Send a request without cache marks. If it succeeds, later requests have none either."""
+        """Send a request without breakpoints. If it succeeds, later requests have none either."""
         completion = await self._stream(request, on_piece, silence_s)
-        if self._accepts_cache_marks:
-            self._accepts_cache_marks = False
-            self._log.warning("the model's server rejects cache marks", url=self.url)
+        if self._accepts_cache_breakpoints:
+            self._accepts_cache_breakpoints = False
+            self._log.warning("the model's server rejects cache breakpoints", url=self.url)
         return completion
 
     def _without_thinking(self, request: Request, explanation: str) -> Request | None:
@@ -461,8 +461,8 @@ def build_input_blocks(
     return tuple(input_blocks)
 
 
-def strip_cache_marks(request: Request) -> Request:
-    """Return the request without the cache marks of its system and message blocks."""
+def strip_cache_breakpoints(request: Request) -> Request:
+    """Return the request without the cache breakpoints of its system and message blocks."""
 
     def strip(blocks: Iterable[Json]) -> list[Json]:
         return [

@@ -11,7 +11,7 @@ from core.agent.compression import Compressor, Flush, Summarizer
 from core.agent.context_files import ContextFiles, OwnerFiles
 from core.agent.delegation import Delegator
 from core.agent.memory_review import MemoryReviewer
-from core.agent.prompt_and_memory import PromptSections, PromptWriter
+from core.agent.prompt import PromptSections, PromptWriter
 from core.agent.sessions import Boundary, SessionTracker
 from core.agent.tool_runner import ToolRunner
 from core.agent.turn import Agent

@@ -33,7 +33,7 @@ async def rows(harness: GatewayHarness, who: str = "42") -> list[Message]:
 
 
 def bare(request: Request) -> list[str]:
-    """A request as a list of lines, each block one, without cache marks: what must be a prefix of
+    """A request as a list of lines, each block one, without cache breakpoints: what must be a prefix of
     the next."""
 
     def strip(block: Json) -> str:

@@ -13,7 +13,7 @@ import pytest
 
 from core.agent.context_files import OwnerFiles
 from core.agent.offline import OfflineModel
-from core.agent.prompt_and_memory import PromptWriter
+from core.agent.prompt import PromptWriter
 from core.guard.origin_and_fence import JOB_RESULTS_LEAD, NUDGE_LEAD, QUOTE_LEAD, SKILL_LEAD, fence
 from core.memory.manager import MemoryManager
 from core.types import (

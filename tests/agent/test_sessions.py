@@ -139,7 +139,7 @@ async def test_turns_carried_into_a_child_session_keep_the_form_in_which_they_we
 
 
 def _sent(messages: Any) -> list[dict[str, Any]]:
-    """The messages of a request without their cache marks."""
+    """The messages of a request without their cache breakpoints."""
     return [
         {
             "role": one["role"],

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from core.agent.prompt_and_memory import build_conversation, estimate_row_tokens
+from core.agent.prompt import build_conversation, estimate_row_tokens
 from core.agent.summary import (
     HEADINGS,
     extract_summary,

@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from core.agent.prompt_and_memory import MANY_TOOL_CALLS
+from core.agent.prompt import MANY_TOOL_CALLS
 from core.dates.schedule import Schedule
 from core.guard.origin_and_fence import (
     FORWARD_LEAD,
@@ -32,7 +32,7 @@ from core.models.claude import Claude
 from core.ports import Model
 from core.store.jobs import Job
 from core.store.mailbox import OutboxItem
-from core.store.usage_and_limits import Spending
+from core.store.usage import Spending
 from core.types import Answer, Completion, Quote, Request
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from core.agent.prompt_and_memory import GUIDANCE_FILE
+from core.agent.prompt import GUIDANCE_FILE
 from core.dates.schedule import Schedule
 from core.guard.origin_and_fence import (
     EARLIER_ANSWERS_LEAD,

@@ -104,7 +104,7 @@ def blocks(request: Request, number: int = -1) -> list[str]:
 
 
 def lines(request: Request) -> Iterator[str]:
-    """The request as lines, one a block, without cache marks."""
+    """The request as lines, one a block, without cache breakpoints."""
     for message in request.messages:
         for block in message["content"]:
             yield json.dumps(

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from core.agent.prompt_and_memory import estimate_text_tokens
+from core.agent.prompt import estimate_text_tokens
 from core.tools.mcp_tools import FIND_TOOLS, TOOLS_FILE
 from core.tools.switches import CALL_TOOL
 from core.types import Completion, Request, Scope

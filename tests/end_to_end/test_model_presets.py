@@ -46,7 +46,7 @@ async def test_documented_settings_line_of_each_model_server_answers_with_tools(
     # The doubles know the names of these two vendors' models. Others accept any name.
     is_local = name not in ("anthropic", "openai")
     traits: dict[str, Any] = {"is_local": is_local}
-    if SERVERS[name].get("cache_marks"):
+    if SERVERS[name].get("cache_breakpoints"):
         traits["caches_marked"] = True
     async with form(answer, key=KEY if key else None, **traits) as api:
         options = f'[model]\n{line}\n[model.servers.{name}]\nurl = "{api.url}"\n'

@@ -48,7 +48,7 @@ user = "ana"
 
 
 def prefix(body: dict[str, Any]) -> list[str]:
-    """The request as lines, one a block, without cache marks."""
+    """The request as lines, one a block, without cache breakpoints."""
 
     def strip(block: dict[str, Any]) -> str:
         return json.dumps({key: value for key, value in block.items() if key != "cache_control"})

@@ -133,7 +133,7 @@ async def test_claude_behind_a_router_reads_97_percent_from_the_cache(home: Path
 
 
 def assert_prefixes_on_bytes(api: MessagesApi | ChatApi) -> None:
-    """Each request with tools extends the bytes of the one before, but for the cache marks."""
+    """Each request with tools extends the bytes of the one before, but for the cache breakpoints."""
     prompts = [
         prompt_bytes(raw)
         for raw, body in zip(api.raw_requests, api.requests, strict=True)

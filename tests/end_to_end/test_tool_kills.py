@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from core.agent.prompt_and_memory import INTERRUPTED_RESULT
+from core.agent.prompt import INTERRUPTED_RESULT
 from core.agent.tool_runner import ALREADY_DONE, NOT_DONE, STILL_WAITING
 from core.types import Json
 from tests.end_to_end.test_command_kills import column, kills

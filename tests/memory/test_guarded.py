@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from core.agent.prompt_and_memory import describe_tools
+from core.agent.prompt import describe_tools
 from core.agent.tool_runner import ToolRunner
 from core.errors import ToolError
 from core.memory.provider import MemoryProvider

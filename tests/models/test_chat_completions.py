@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from core.agent.prompt_and_memory import add_cache_marks
+from core.agent.prompt import add_cache_breakpoints
 from core.errors import ModelError
 from core.models.chat_completions import (
     ChatCompletions,
@@ -290,16 +290,16 @@ ROUTER = {"caches_marked": True}
 
 
 def drop_marks(messages: list[dict[str, Any]]) -> str:
-    """Return messages as JSON, without their cache marks and the closing bracket."""
+    """Return messages as JSON, without their cache breakpoints and the closing bracket."""
     messages = copy.deepcopy(messages)
     take_marks(messages)
     return json.dumps(messages, ensure_ascii=False)[:-1]
 
 
 def mark(request: Request) -> Request:
-    """Return the request with the cache marks of a conversation."""
+    """Return the request with the cache breakpoints of a conversation."""
     turns = [dict(message) for message in request.messages]
-    return replace(request, messages=add_cache_marks(turns))
+    return replace(request, messages=add_cache_breakpoints(turns))
 
 
 async def test_claude_behind_a_router_caches_what_is_marked() -> None:
@@ -326,7 +326,7 @@ async def test_claude_behind_a_router_caches_what_is_marked() -> None:
     assert usages[-1].cache_write > 0
 
 
-async def test_other_models_of_a_router_get_no_cache_marks() -> None:
+async def test_other_models_of_a_router_get_no_cache_breakpoints() -> None:
     request = mark(build_request("One", "Two", "Three"))
     async with calling(["Yes."], ROUTER, marked_models=("anthropic/",)) as (api, caller):
         await caller.client.complete(request, lambda _: None, lambda _: None)

@@ -478,8 +478,8 @@ def test_stripping_cache_marks_changes_nothing_else_of_the_request() -> None:
         )
 
     assert (
-        claude.strip_cache_marks(request(mark))
-        == claude.strip_cache_marks(request({}))
+        claude.strip_cache_breakpoints(request(mark))
+        == claude.strip_cache_breakpoints(request({}))
         == request({})
     )
 

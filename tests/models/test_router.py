@@ -19,7 +19,7 @@ from core.models.wrappers import MeteredModel, ModelRouter
 from core.store.model_limits import ModelLimits
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
-from core.store.usage_and_limits import UsageLog
+from core.store.usage import UsageLog
 from core.types import BillingScope, Completion, Request, TurnBudget
 from tests.fixtures.chat_api import ChatApi
 from tests.fixtures.clock import SteadyClock

@@ -32,7 +32,7 @@ def fences(model: ScriptedModel) -> list[str]:
 
 
 def prefix(request: Request) -> list[str]:
-    """The request as lines, one a block, without cache marks."""
+    """The request as lines, one a block, without cache breakpoints."""
     blocks = [
         *request.system,
         *(block for message in request.messages for block in message["content"]),

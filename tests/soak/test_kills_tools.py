@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from core.agent.prompt_and_memory import INTERRUPTED_RESULT
+from core.agent.prompt import INTERRUPTED_RESULT
 from core.agent.tool_runner import NOT_DONE, STOPPED_NOT_DONE
 from tests.fixtures.echo_model import FENCE
 from tests.fixtures.kill_storm import (

@@ -448,7 +448,7 @@ async def test_a_branch_of_a_condensed_conversation_begins_with_the_same(home: P
 
 
 def _plain(model: ScriptedModel, number: int) -> list[str]:
-    """The messages of a request without their cache marks."""
+    """The messages of a request without their cache breakpoints."""
     rows = [
         (row["role"], block["text"])
         for row in model.requests[number].messages

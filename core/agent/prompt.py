@@ -84,13 +84,11 @@ _EARLIER_ANSWERS_HEADING = f"[{EARLIER_ANSWERS_LEAD} before:]"
 
 INTERRUPTED_RESULT = "The tool was interrupted and gave no result."
 _MISSING_RESULT: Json = {"type": "tool_result", "content": INTERRUPTED_RESULT, "is_error": True}
-# Block types on which the Messages API rejects cache marks.
-_UNMARKABLE_TYPES = ("thinking", "redacted_thinking", "reasoning")
-
+# Block types on which the Messages API rejects cache breakpoints.
+_TYPES_WITHOUT_BREAKPOINTS = ("thinking", "redacted_thinking", "reasoning")
 
 Section = Callable[[ToolContext], Awaitable[str]]
 """Returns a part of the system prompt with its heading, or "" to leave the part out."""
-
 
 Frames = Callable[
     [Sequence[Message], Sequence[Message], ToolContext], Awaitable[list[tuple[str, ...]]]
@@ -526,11 +524,11 @@ def build_request(
     system_block = {
         "type": "text",
         "text": session.prompt.text,
-        "cache_control": build_cache_mark(options.cache),
+        "cache_control": build_cache_control(options.cache),
     }
     return Request(
         system=(system_block,),
-        messages=add_cache_marks(build_conversation(rows), options.cache),
+        messages=add_cache_breakpoints(build_conversation(rows), options.cache),
         tools=describe_tools(tools, session),
         model=session.model,
         max_tokens=options.max_tokens,
@@ -627,35 +625,37 @@ def _put_results_first(blocks: Sequence[Json], call_ids: Sequence[str]) -> list[
     return blocks_in_order
 
 
-def build_cache_mark(life: CacheLife) -> Json:
+def build_cache_control(life: CacheLife) -> Json:
     """Return the value of ``cache_control`` for a cache entry with this lifetime."""
     return {"type": "ephemeral"} if life == "5m" else {"type": "ephemeral", "ttl": life}
 
 
-def add_cache_marks(turns: Sequence[dict[str, Any]], life: CacheLife = "5m") -> tuple[Json, ...]:
-    """Return the turns with cache marks at the end of the previous request and of this one.
+def add_cache_breakpoints(
+    turns: Sequence[dict[str, Any]], life: CacheLife = "5m"
+) -> tuple[Json, ...]:
+    """Return the turns with breakpoints at the end of the previous request and of this one.
 
-    The mark at the end of this request isn't enough: from a mark, the server searches at most 20
+    A breakpoint at the end of this request isn't enough: from there, the server searches at most 20
     blocks backwards, and one round of parallel tool calls can have more. If this request ends with
-    an unfinished answer, the turn before that answer gets a mark, too.
+    an unfinished answer, the turn before that answer gets a breakpoint, too.
     """
-    mark = build_cache_mark(life)
+    cache_control = build_cache_control(life)
     marked_turns = list(turns)
     # Both requests end with a user turn, except that this one may end with an unfinished answer.
     user_indexes = (
         index for index in reversed(range(len(turns))) if turns[index]["role"] == "user"
     )
     for index in {*islice(user_indexes, 2), len(turns) - 1} - {-1}:
-        marked_turns[index] = _mark_last_block(turns[index], mark)
+        marked_turns[index] = _set_breakpoint(turns[index], cache_control)
     return tuple(marked_turns)
 
 
-def _mark_last_block(turn: dict[str, Any], mark: Json) -> dict[str, Any]:
-    """Return a copy of the turn with the mark on the last block that may have one."""
+def _set_breakpoint(turn: dict[str, Any], cache_control: Json) -> dict[str, Any]:
+    """Return a copy of the turn with a breakpoint on the last block that may have one."""
     content = list(turn["content"])
     for index in reversed(range(len(content))):
-        if content[index].get("type") not in _UNMARKABLE_TYPES:
-            content[index] = {**content[index], "cache_control": mark}
+        if content[index].get("type") not in _TYPES_WITHOUT_BREAKPOINTS:
+            content[index] = {**content[index], "cache_control": cache_control}
             break
     return {**turn, "content": content}
 

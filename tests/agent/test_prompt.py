@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 
 from core.agent.context_files import OwnerFiles
-from core.agent.prompt_and_memory import (
+from core.agent.prompt import (
     INTERRUPTED_RESULT,
     OWNER_FILE_CHARS,
     PromptSections,
     PromptWriter,
     Section,
-    add_cache_marks,
-    build_cache_mark,
+    add_cache_breakpoints,
+    build_cache_control,
     build_conversation,
 )
 from core.memory.manager import MemoryManager
@@ -347,7 +347,7 @@ def test_cache_marks_are_set_at_the_previous_and_current_tail_and_change_no_stor
         ("user", "5"),
     ]
     turns = build_conversation([row(role, text) for role, text in words])
-    request = add_cache_marks(turns)
+    request = add_cache_breakpoints(turns)
     where = [i for i, turn in enumerate(request) if "cache_control" in turn["content"][-1]]
     assert where == [2, 4]
     assert all("cache_control" not in block for turn in turns for block in turn["content"])
@@ -358,7 +358,7 @@ def test_cache_mark_is_never_set_on_a_thinking_block() -> None:
     turns = build_conversation(
         [row("user", "1"), row("assistant", "2", {"type": "text", "text": "2"}, thinking)]
     )
-    last = add_cache_marks(turns)[-1]["content"]
+    last = add_cache_breakpoints(turns)[-1]["content"]
     assert "cache_control" in last[0]
     assert "cache_control" not in last[1]
 
@@ -389,8 +389,8 @@ def test_message_after_a_call_without_result_does_not_change_the_prefix() -> Non
 
 
 def test_cache_mark_carries_its_lifetime_except_for_the_default_of_five_minutes() -> None:
-    assert build_cache_mark("5m") == {"type": "ephemeral"}, "as every server knows it"
-    (turn,) = add_cache_marks(build_conversation([row("user", "hello")]), "1h")
+    assert build_cache_control("5m") == {"type": "ephemeral"}, "as every server knows it"
+    (turn,) = add_cache_breakpoints(build_conversation([row("user", "hello")]), "1h")
     assert [block["cache_control"] for block in turn["content"]] == [
         {"type": "ephemeral", "ttl": "1h"}
     ]
