@@ -14,6 +14,8 @@ import re
 import stat
 import tomllib
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -487,6 +489,11 @@ def _read_text(file: Path) -> tuple[str, list[str]]:
 
 def load_default_options() -> dict[str, Any]:
     """Return the options of default.toml with the model servers that Mneme knows."""
+    return deepcopy(_read_default_options())
+
+
+@cache
+def _read_default_options() -> dict[str, Any]:
     options = tomllib.loads(DEFAULTS.read_text(encoding="utf-8"))
     options["model"]["servers"] = tomllib.loads(MODEL_SERVERS.read_text(encoding="utf-8"))
     return options

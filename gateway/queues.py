@@ -29,6 +29,8 @@ from core.types import Address, Command, Inbound, Scope
 EDIT_KEY = "edited:"
 # Messages that arrive within this time belong to one burst.
 BURST_WINDOW_S = 1.2
+# A message that may be a part of more waits this long for the next part before it is answered.
+NEXT_PART_WAIT_S = BURST_WINDOW_S
 # A running turn isn't restarted to add messages to a batch of this length. Further messages wait
 # for the next turn.
 MAX_BURST_MESSAGES = 10
@@ -126,7 +128,7 @@ class PendingEvent:
 
     @property
     def may_continue(self) -> bool:
-        """Return whether more messages of the same burst may arrive within `BURST_WINDOW_S`."""
+        """Return whether more messages of the same burst may arrive within `NEXT_PART_WAIT_S`."""
         inbound = self.inbound
         if inbound.group_id is not None or inbound.origin == "forwarded":
             return True
@@ -505,14 +507,14 @@ def _find_burst(queue: _Queue, event: PendingEvent) -> list[PendingEvent]:
 async def _wait_for_burst(queue: _Queue, event: PendingEvent, gather_s: float = 0.0) -> None:
     """Wait until no more messages of the event's burst can arrive.
 
-    Every message waits `gather_s`, and one that may continue waits `BURST_WINDOW_S`.
+    Every message waits `gather_s`, and one that may continue waits `NEXT_PART_WAIT_S`.
     """
     while event.state is EventState.QUEUED and event.is_mergeable:
         burst = _find_burst(queue, event)
         may_continue = any(other.may_continue for other in (*queue.batch.events, *burst))
         window_s = gather_s if event.is_addressed else 0.0
         if may_continue:
-            window_s = BURST_WINDOW_S
+            window_s = NEXT_PART_WAIT_S
         remaining_s = burst[-1].queued_at + window_s - asyncio.get_running_loop().time()
         # If another event waits behind the burst, the burst is over.
         is_last = len(burst) == len(queue.waiting)

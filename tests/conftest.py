@@ -140,10 +140,16 @@ async def database(tmp_path: Path, store_engine: str) -> AsyncIterator[Database]
         yield opened
 
 
+@pytest.fixture(autouse=True)
+def _no_wait_for_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answer forwards, albums and long texts at once, as if no further part could arrive."""
+    monkeypatch.setattr(queues, "NEXT_PART_WAIT_S", 0.0)
+
+
 @pytest.fixture
-def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is forwarded or long may be a part of more, and nothing more is waited for."""
-    monkeypatch.setattr(queues, "BURST_WINDOW_S", 0.0)
+def waits_for_parts(_no_wait_for_parts: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let forwards, albums and long texts wait for their further parts, as they do for people."""
+    monkeypatch.setattr(queues, "NEXT_PART_WAIT_S", queues.BURST_WINDOW_S)
 
 
 @pytest.fixture

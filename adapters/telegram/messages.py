@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 import time
 import zlib
 from collections import defaultdict, deque
@@ -168,6 +169,12 @@ class _RateLimits:
         return wait_s
 
 
+@cache
+def create_tls_context() -> ssl.SSLContext:
+    """Return the TLS context that all connections share. Reading the certificates takes 20 ms."""
+    return httpx.create_ssl_context()
+
+
 class TelegramRequest(BaseRequest):
     """Makes the HTTP calls of the library with one aiohttp connection pool.
 
@@ -190,9 +197,7 @@ class TelegramRequest(BaseRequest):
 
     async def initialize(self) -> None:
         if self._session is None:
-            connector = aiohttp.TCPConnector(
-                limit=self._connections, ssl=httpx.create_ssl_context()
-            )
+            connector = aiohttp.TCPConnector(limit=self._connections, ssl=create_tls_context())
             self._session = aiohttp.ClientSession(
                 connector=connector, cookie_jar=aiohttp.DummyCookieJar()
             )

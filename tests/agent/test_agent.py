@@ -16,8 +16,6 @@ from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
-pytestmark = pytest.mark.usefixtures("at_once")
-
 OWNER = Scope.account("telegram", "42")
 
 

@@ -24,7 +24,7 @@ from tests.fixtures.samples import ANA, message
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 from tests.privacy.test_incognito import on_disk
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("at_once")]
+pytestmark = pytest.mark.slow
 
 SMALL = "[model]\nwindow_tokens = 20000\n"
 MINE = frozenset({ANA})

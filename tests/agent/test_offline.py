@@ -30,8 +30,6 @@ from core.types import (
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import open_gateway
 
-pytestmark = pytest.mark.usefixtures("at_once")
-
 ZONE = "Europe/Lisbon"
 NOON = datetime(2026, 11, 20, 12, 5, tzinfo=UTC)
 ANA = Scope.account("telegram", "1")

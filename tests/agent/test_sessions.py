@@ -17,8 +17,6 @@ from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.samples import message, session
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
-pytestmark = pytest.mark.usefixtures("at_once")
-
 DESK: dict[str, Any] = {
     "who": "local",
     "address": Address(platform="terminal", chat_id="local"),

@@ -17,7 +17,7 @@ from gateway import queues
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("waits_for_parts")]
 
 
 class SilentModel:
@@ -85,7 +85,7 @@ async def test_parts_of_a_split_message_are_answered_in_one_turn(
 async def test_a_command_behind_an_album_does_not_wait_for_more(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(queues, "BURST_WINDOW_S", 1000.0)
+    monkeypatch.setattr(queues, "NEXT_PART_WAIT_S", 1000.0)
     async with open_gateway(home) as harness:
         photo, title = KeptReply(), KeptReply()
         numbers = [

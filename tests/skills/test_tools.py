@@ -17,7 +17,7 @@ from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 from tests.fixtures.skill_folders import only, skill_text
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("at_once")]
+pytestmark = pytest.mark.slow
 
 MEMBER = Scope.account("telegram", "7")
 GROUP: dict[str, Any] = {

@@ -14,7 +14,7 @@ from tests.fixtures.forgetting import left_of
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("at_once")]
+pytestmark = pytest.mark.slow
 
 ROOM: dict[str, Any] = {
     "is_direct": False,

@@ -13,7 +13,7 @@ from core.types import Address, Answer, Scope
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, notices, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("at_once")]
+pytestmark = pytest.mark.slow
 
 ROOM = Scope.group("telegram", "-100")
 

@@ -14,7 +14,7 @@ from gateway.commands import reminder_talk
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, says
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("at_once")]
+pytestmark = pytest.mark.slow
 
 ROOM = Scope.group("telegram", "-100")
 

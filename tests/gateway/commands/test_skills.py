@@ -18,7 +18,7 @@ from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 from tests.fixtures.skill_folders import skill_text
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("at_once")]
+pytestmark = pytest.mark.slow
 
 ROOM: dict[str, Any] = {
     "address": Address(platform="telegram", chat_id="-100"),

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from tests.fixtures.gateway_harness import open_gateway
 from tests.fixtures.scripted_model import ScriptedModel
-
-pytestmark = pytest.mark.usefixtures("at_once")
 
 
 async def test_the_model_is_named_and_what_is_not_checkpointed_counts(home: Path) -> None:
