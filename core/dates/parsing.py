@@ -9,7 +9,7 @@ a line; such a result is never certain.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -59,10 +59,13 @@ _PROBLEM_KEYS = {
 }
 
 
-def parse_schedule(text: str, now: datetime, zone: str) -> ParsedSchedule:
+def parse_schedule(
+    text: str, now: datetime, zone: str, languages: Sequence[str] = ()
+) -> ParsedSchedule:
     """Split a line into a schedule and a text. A bar may separate them: ``when | text``.
 
-    `now` is aware, and `zone` is an IANA name. Raises Refused if the line contains no time, a time
+    `now` is aware, and `zone` is an IANA name. Words that several languages use are read in the
+    first of `languages`. Raises Refused if the line contains no time, a time
     in the past, or a date that doesn't exist, such as 30 February.
     """
     info = load_zone(zone)
@@ -70,7 +73,8 @@ def parse_schedule(text: str, now: datetime, zone: str) -> ParsedSchedule:
     line = valid_text[:MAX_LINE_CHARS].strip()
     if not line:
         raise Refused("when_and_what")
-    result = _parse_divided(line, now, info) or _parse_line(line, now, info)
+    result = _parse_divided(line, now, info, languages)
+    result = result or _parse_line(line, now, info, languages)
     if result is None:
         raise Refused("no_time")
     recurrences = result.schedule.recurrences
@@ -94,7 +98,9 @@ def to_schedule(reading: ReminderReading, zone: ZoneInfo) -> Schedule | None:
     return None
 
 
-def _parse_divided(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule | None:
+def _parse_divided(
+    line: str, now: datetime, zone: ZoneInfo, languages: Sequence[str]
+) -> ParsedSchedule | None:
     """Read ``when | text`` or ``text | when``.
 
     Return None if the line has no bar, or if no side of a bar is just a time.
@@ -109,7 +115,7 @@ def _parse_divided(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule |
     divisions = ((front.strip(), after_first_bar.strip()), (end.strip(), before_last_bar.strip()))
     for when, text in divisions:
         try:
-            result = _parse_line(when, now, zone) if when else None
+            result = _parse_line(when, now, zone, languages) if when else None
         except Refused:
             if when == front.strip():
                 raise
@@ -120,7 +126,9 @@ def _parse_divided(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule |
     return None
 
 
-def _parse_line(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule | None:
+def _parse_line(
+    line: str, now: datetime, zone: ZoneInfo, languages: Sequence[str]
+) -> ParsedSchedule | None:
     """Read a line without a bar. Return None if it contains no time.
 
     Raises Refused if its time can't be used, for example because it is in the past.
@@ -129,7 +137,12 @@ def _parse_line(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule | No
     if exact is not None:
         return exact
     reading = read_request(
-        line[:MAX_REQUEST_CHARS], now, zone, is_request=True, default_hour=DEFAULT_HOUR
+        line[:MAX_REQUEST_CHARS],
+        now,
+        zone,
+        languages,
+        is_request=True,
+        default_hour=DEFAULT_HOUR,
     )
     schedule = to_schedule(reading, zone)
     if schedule is None:

@@ -140,6 +140,7 @@ class Kind(StrEnum):
     REQUEST = auto()  # 1: asks to wake the person, 2: asks for an alarm, 3: may tell of the past
     MENTION = auto()  # requests only at the beginning or the end of a sentence: "reminder"
     BLOCK = auto()  # "don't remind me"; 1: only before a request, such as "translate"
+    CONDITION = auto()  # asks to be told only if something happens: "tell me only if"
     PERSON = auto()  # somebody who reminds, if the word begins a sentence; 1: precedes the verb
     LIST = auto()  # asks for the reminders
     HOW = auto()  # asks how to set a reminder; 1: only at the beginning

@@ -8,7 +8,7 @@ a missing one.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import islice, pairwise
@@ -112,11 +112,14 @@ class Appointments:
         preference = await self.load_preference(account)
         return preference.zone or self.zone
 
-    async def parse_line(self, line: str, zone: str | None = None) -> ParsedSchedule:
+    async def parse_line(
+        self, line: str, zone: str | None = None, languages: Sequence[str] = ()
+    ) -> ParsedSchedule:
         """Split a line into a schedule and a text. Raises Refused if it contains no time."""
+        now = self.clock.now()
         # Parsing can take long, so it runs in a thread, one line at a time.
         async with self._parse_lock:
-            return await asyncio.to_thread(_parse, line, self.clock.now(), zone or self.zone)
+            return await asyncio.to_thread(_parse, line, now, zone or self.zone, languages)
 
     async def interpret(
         self,
@@ -125,14 +128,15 @@ class Appointments:
         *,
         is_prompt: bool = False,
         account: Account | None = None,
+        languages: Sequence[str] = (),
     ) -> ParsedSchedule:
         """Parse the time and the text of a new job, and return them. Nothing is stored.
 
         If `text` is None, `when` also contains the text: "tomorrow at 9 call Ana". `is_prompt`
-        marks a scheduled question. Times are in the zone of `account`. Raises Refused if the time
-        or the text is missing or invalid.
+        marks a scheduled question. Times are in the zone of `account`, and ambiguous words in the
+        first of `languages`. Raises Refused if the time or the text is missing or invalid.
         """
-        reading = await self.parse_line(when, await self.zone_of(account))
+        reading = await self.parse_line(when, await self.zone_of(account), languages)
         if text is None:
             text = reading.text
         elif reading.text:
@@ -485,12 +489,12 @@ class Appointments:
         return job
 
 
-def _parse(line: str, now: datetime, zone: str) -> ParsedSchedule:
+def _parse(line: str, now: datetime, zone: str, languages: Sequence[str]) -> ParsedSchedule:
     """Parse a line as `parse_schedule` does."""
     # Imported here because loading the rules of ten languages takes a while.
     from core.dates.parsing import parse_schedule
 
-    return parse_schedule(line, now, zone)
+    return parse_schedule(line, now, zone, languages)
 
 
 def _describe_rhythm(schedule: Schedule, words: ScheduleWords) -> str:

@@ -73,6 +73,8 @@ class Move(Enum):
     REMOVE_ALL = "remove all"
     # Explain how to set a reminder.
     EXPLAIN = "explain"
+    # Explain that only a model can watch for something.
+    EXPLAIN_WATCH = "explain watch"
     LIST = "list"
     NEXT = "next"
     SNOOZE = "snooze"
@@ -183,6 +185,8 @@ def _decide_question(text: str, reading: ReminderReading) -> Step | None:
     """Return the step for a question about reminders, or None for any other message."""
     if reading.intent is Intent.HOW:
         return Step(move=Move.EXPLAIN)
+    if reading.intent is Intent.WATCH:
+        return Step(move=Move.EXPLAIN_WATCH)
     if reading.intent is Intent.QUESTION_ABOUT_REMINDERS:
         return Step(move=Move.NEXT if find_phrase("next", text) else Move.LIST)
     return None

@@ -168,6 +168,7 @@ class ReminderTalk:
             zone=ZoneInfo(await self._appointments.zone_of(context.account)),
             jobs=[job for job in jobs if context.can_change(job.account)],
             dialogue=dialogue,
+            languages=(context.texts.request_language,),
         )
 
     async def _take_dialogue(self, context: CommandContext) -> Dialogue | None:
@@ -210,6 +211,8 @@ class ReminderTalk:
                 return await self._list(step.move, context)
             case Move.EXPLAIN:
                 return self._build(texts.HOW_TO_REMIND, (), (), context)
+            case Move.EXPLAIN_WATCH:
+                return self._build(texts.WATCH_NEEDS_MODEL, (), (), context)
             case Move.DROP:
                 return self._build(texts.NOTHING_SET, (), (), context)
         assert step.job is not None

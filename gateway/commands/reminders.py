@@ -243,7 +243,11 @@ class ReminderCommands:
             raise Refused(texts.REMIND_USAGE)
         when, text = _split_fields(line) if context.inbound.is_interaction else (line, None)
         schedule = await self._appointments.interpret(
-            when, text, is_prompt=is_prompt, account=context.account
+            when,
+            text,
+            is_prompt=is_prompt,
+            account=context.account,
+            languages=(texts.request_language,),
         )
         if not schedule.is_certain:
             zone = await self._appointments.zone_of(context.account)

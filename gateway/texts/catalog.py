@@ -93,6 +93,11 @@ class Texts:
         return self.table("CLI")[key].format(**values)
 
     @property
+    def request_language(self) -> str:
+        """Return the language's name among the lexicons of `core.dates.requests`: "pt"."""
+        return self.language.partition("-")[0]
+
+    @property
     def locale(self) -> str:
         """Return the name of Babel's locale for dates and numbers."""
         return _LOCALES.get(self.language, self.language.replace("-", "_"))

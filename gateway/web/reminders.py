@@ -59,7 +59,11 @@ async def load_reading(request: PageRequest) -> Values:
     if not line:
         return {"reading": "", "text": "", "problem": ""}
     try:
-        reading = await appointments.interpret(line, account=request.context.account)
+        reading = await appointments.interpret(
+            line,
+            account=request.context.account,
+            languages=(request.texts.request_language,),
+        )
     except Refused as refusal:
         return {"reading": "", "text": "", "problem": request.texts.word(refusal)}
     time_words = request.texts.describe_time(appointments, reading)

@@ -550,8 +550,9 @@ def list_sentences(path: Path) -> Iterator[str]:
 def test_examples_of_reminders_are_read_as_requests(code: str) -> None:
     quote = re.compile(r"[“„«「]\s*([^”“»」]+?)\s*[”“»」]")
     texts = load_file(code)
-    examples = quote.findall(texts["HOW_TO_REMIND"])[:2] + quote.findall(texts["NO_REMINDERS_YET"])
-    assert len(examples) == 3
+    examples = quote.findall(texts["HOW_TO_REMIND"])[:2]
+    examples += quote.findall(texts["NO_REMINDERS_YET"] + texts["WATCH_NEEDS_MODEL"])
+    assert len(examples) == 4
     for example in examples:
         reading = read_request(example, datetime.now(UTC), ZoneInfo("Europe/Lisbon"))
         assert reading.is_complete, example

@@ -188,6 +188,7 @@ def test_correction_names_the_wrong_and_the_right_words(
         (("remind me at 4pm to stretch", "不用提醒我了"), Move.REMOVE),
         (("how do reminders work?",), Move.EXPLAIN),
         (("comment marchent les rappels ?",), Move.EXPLAIN),
+        (("tell me only if it rains, every day at 9",), Move.EXPLAIN_WATCH),
         (("delete all my reminders",), Move.REMOVE_ALL),
         (("lösch alle Erinnerungen",), Move.REMOVE_ALL),
         (("remind me at 4pm to stretch", "d'accord"), Move.CONFIRM),

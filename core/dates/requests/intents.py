@@ -24,6 +24,8 @@ class Intent(Enum):
     QUESTION_ABOUT_REMINDERS = "question about reminders"
     # Asks how reminders work, or how to set one.
     HOW = "how"
+    # Asks to be told only if something happens: "tell me only if it rains".
+    WATCH = "watch"
     # Tells about a reminder, refuses one, or quotes one.
     STORY = "story"
     NONE = "none"
@@ -43,6 +45,8 @@ class IntentReader:
         kinds = {token.kind for token in self._tokens}
         if self._is_blocked() or self._is_about_person():
             return Intent.STORY
+        if Kind.CONDITION in kinds:
+            return Intent.STORY if self._quotes() else Intent.WATCH
         if Kind.LIST in kinds or self._asks_question():
             return Intent.QUESTION_ABOUT_REMINDERS
         if self._asks_how():

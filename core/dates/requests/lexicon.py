@@ -27,7 +27,7 @@ MAX_ENDING_LETTERS = 5
 LATIN_LETTERS = "[a-z]"
 ASKING_KINDS = frozenset({Kind.REQUEST, Kind.MENTION, Kind.LIST})
 """Tokens of a message that asks for a reminder, or about reminders."""
-ASIDE_KINDS = frozenset({Kind.HOW, Kind.BLOCK})
+ASIDE_KINDS = frozenset({Kind.HOW, Kind.BLOCK, Kind.CONDITION})
 """Further tokens by which a message may concern reminders."""
 MAX_MINUTE = 59
 NO_CLOCK_TIME = -1

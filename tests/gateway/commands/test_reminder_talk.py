@@ -151,6 +151,35 @@ async def test_question_how_reminders_work_is_explained(home: Path) -> None:
         assert (await harness.say("how do reminders work?")).text.startswith("Say when and what")
 
 
+@pytest.mark.parametrize(
+    ("text", "language", "start"),
+    [
+        ("tell me only if it rains, every day at 9", "en", "Only a model can watch for that"),
+        ("sag mir nur Bescheid, wenn es regnet", "de", "Darauf achten kann nur ein Modell"),
+        ("毎日9時に雨が降る場合だけ教えて", "ja", "それを見張れるのはモデルだけです"),
+    ],
+)
+async def test_wish_to_be_told_under_a_condition_is_answered_that_it_needs_a_model(
+    home: Path, text: str, language: str, start: str
+) -> None:
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        assert (await harness.say(text, language=language)).text.startswith(start)
+        assert await texts_of_jobs(harness) == []
+
+
+async def test_word_of_several_languages_is_read_in_the_language_of_the_person(home: Path) -> None:
+    # "Mar." is March in English, and Tuesday in Spanish.
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        await harness.say("/remind mar. 18:30 | yoga", language="es")
+        (job,) = await harness.services.jobs.list_active()
+        assert job.next_at is not None
+        assert job.next_at.weekday() == 1
+        await harness.say("/cron edit 1 mar. 19:30", language="es")
+        (job,) = await harness.services.jobs.list_active()
+        assert job.next_at is not None
+        assert (job.next_at.weekday(), f"{job.next_at:%H:%M}") == (1, "19:30")
+
+
 async def test_reminder_edit_asks_for_the_change_and_the_next_message_answers(home: Path) -> None:
     async with open_gateway(home, OfflineModel("UTC")) as harness:
         await harness.say("remind me tomorrow at 9am to send the offer")
