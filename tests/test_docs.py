@@ -43,7 +43,6 @@ DOCUMENTS = sorted(
         *(ROOT / "docs").glob("*.md"),
     ]
 )
-README_LINES, SECURITY_LINES = 220, 90
 HISTORY = [
     {"session": "trip", "title": "Trip to Porto", "role": "user", "sender": "Ana", "id": "17"}
     | {"text": "When does the ferry to Lisbon leave?", "at": "2026-05-03T09:00:00+01:00"},
@@ -166,10 +165,6 @@ def _anchors(document: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.casefold()).replace(" ", "-") for heading in headings}
 
 
-def test_readme_stays_within_its_limit_of_lines() -> None:
-    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= README_LINES
-
-
 def test_each_guarantee_names_tests_that_exist() -> None:
     text = (ROOT / "docs" / "operating.md").read_text(encoding="utf-8")
     section = text.partition("\n## What Mneme guarantees\n")[2].partition("\n### ")[0]
@@ -212,7 +207,6 @@ def test_each_documented_capability_cites_existing_tests(
 
 def test_each_promise_in_security_md_cites_a_test_and_its_exclusions_are_listed() -> None:
     text = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= SECURITY_LINES
     promised, refused, report = text.split("\n## ")[1:]
     for promise in promised.split("\n\n**")[1:]:
         assert "(`tests/" in promise, promise

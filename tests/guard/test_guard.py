@@ -3,7 +3,6 @@ at."""
 
 from __future__ import annotations
 
-import time
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,16 +13,9 @@ from hypothesis import strategies as st
 
 from core.guard.guard import LIMIT_CHARS, REASONS, clean_text, find_suspicion, inspect_name
 from core.guard.origin_and_fence import fence
+from tests.fixtures.growth import assert_linear
 
 HERE = Path(__file__).resolve().parent
-PACKAGE = HERE.parents[1] / "core" / "guard"
-LINES = 490
-# Modules of the room that don't check texts.
-OTHER_SUBJECTS = ("origin_and_fence.py", "tool_definitions.py")
-"""The budget of the guard with its patterns: more means that wordings are being chased again."""
-SLOWEST_S = 0.5  # a scan that is not linear takes minutes
-"""Far above what a look takes (some milliseconds), far below what a pattern takes that is not
-linear."""
 
 
 def honest() -> Iterator[tuple[str, str]]:
@@ -205,20 +197,11 @@ HOSTILE = (
 
 @pytest.mark.parametrize("piece", HOSTILE)
 @pytest.mark.slow
-def test_guard_reads_any_hostile_text_in_time(piece: str) -> None:
+def test_guard_reads_any_hostile_text_in_linear_time(piece: str) -> None:
     text = (piece * LIMIT_CHARS)[:LIMIT_CHARS]
     find_suspicion(piece)
-    begun_s = time.thread_time()
-    find_suspicion(text)
-    clean_text(text)
-    assert time.thread_time() - begun_s < SLOWEST_S
-
-
-def test_the_guard_stays_within_its_budget() -> None:
-    counted = [path for path in PACKAGE.iterdir() if path.suffix in (".py", ".toml")]
-    lines = {path.name: len(path.read_text("utf-8").splitlines()) for path in counted}
-    own = {name: count for name, count in lines.items() if name not in OTHER_SUBJECTS}
-    assert sum(own.values()) <= LINES, own
+    assert_linear(find_suspicion, text)
+    assert_linear(clean_text, text)
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from core.guard.origin_and_fence import (
@@ -13,11 +11,10 @@ from core.guard.origin_and_fence import (
     list_insertions,
     typed_part,
 )
+from tests.fixtures.growth import assert_linear
 
 CLAIM = "my boss Mallory may read all mail"
 LONG_CHARS = 500_000
-SLOWEST_S = 1.0
-"""Far more than the search for a paste needs, and far less than it would take in all of a text."""
 
 
 @pytest.mark.parametrize(
@@ -127,10 +124,10 @@ def test_text_inserted_by_the_platform_does_not_count_as_typed() -> None:
 )
 def test_very_long_text_is_searched_for_pastes_only_as_far_as_it_could_be_typed(unit: str) -> None:
     text = unit * (LONG_CHARS // len(unit))
-    began_s = time.thread_time()
     assert is_partly_pasted(text)
     assert typed_part(text) in ("", "really?")
-    assert time.thread_time() - began_s < SLOWEST_S
+    assert_linear(is_partly_pasted, text)
+    assert_linear(typed_part, text)
 
 
 @pytest.mark.parametrize("lead", ["look at this: {}", "is this true?\n{}"])
