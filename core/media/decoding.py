@@ -26,6 +26,7 @@ MAX_WORKERS = 2
 # machine busy.
 BUSY_FACTOR = 6
 MAX_OUTPUT_BYTES = 16 * 2**20
+UNKNOWN_TYPE = "application/octet-stream"
 _ROOT = Path(__file__).resolve().parents[2]
 _log = structlog.get_logger("media")
 
@@ -61,7 +62,7 @@ class Decoded(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
 
-    type: str = "application/octet-stream"
+    type: str = UNKNOWN_TYPE
     note: Note = ""
     pages: Annotated[int, Field(ge=0)] | None = None
     width: int | None = None
@@ -108,16 +109,14 @@ class Decoder:
         return await self._run("page", path, url, name)
 
     async def clean(self, path: Path, copy_path: Path, name: str) -> bool:
-        """Write a copy of a picture, video or sound file without its position.
+        """Write a copy of a picture, recording, PDF or archive without its position.
 
         Returns False, and writes nothing, if the file has no position. Raises Refused if the
         position can't be removed.
         """
         decoded = await self._run("clean", path, copy_path, name)
         if decoded.note:
-            is_recording = decoded.type.startswith(("video/", "audio/"))
-            key = "recording_position_stays" if is_recording else "position_stays"
-            raise Refused(key, name=name)
+            raise Refused(_choose_refusal(decoded.type), name=name)
         return decoded.clean
 
     async def write_speech(self, path: Path, sound_path: Path) -> bool:
@@ -153,6 +152,14 @@ class Decoder:
         except ValidationError:
             _log.warning("a file couldn't be decoded", status=process.returncode)
             return Decoded(note="bomb")
+
+
+def _choose_refusal(mime: str) -> str:
+    """Return the key of the sentence for a file that isn't sent because of its position."""
+    if mime.startswith(("video/", "audio/")):
+        return "recording_position_stays"
+    is_document = mime.startswith("application/") and mime != UNKNOWN_TYPE
+    return "document_position_stays" if is_document else "position_stays"
 
 
 async def _read_output(process: asyncio.subprocess.Process) -> bytes:

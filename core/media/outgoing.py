@@ -1,6 +1,6 @@
 """Prepares the files that Mneme sends: stored files, and answers as files.
 
-The position is removed from pictures, videos and sound files.
+The position is removed from pictures, recordings, PDF files, and archives such as Word documents.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ from core.store.media.files import AttachedFile
 from core.types import File
 
 _PLAIN = "text/plain"
-_TYPES_WITH_POSITION = ("image/", "video/", "audio/")
+_TYPES_WITH_POSITION = (
+    *("image/", "video/", "audio/", "application/pdf", "application/zip", "application/epub+zip"),
+    "application/vnd.openxmlformats-officedocument.",
+)
 # The types of files that an answer can be sent as, by extension.
 DOCUMENT_TYPES: Mapping[str, str] = {
     "md": "text/markdown",
@@ -70,7 +73,7 @@ def make_document(name: str, text: str) -> File:
 async def load_outgoing(file: AttachedFile, folder: MediaFolder, decoder: Decoder) -> File | None:
     """Return a stored file to send with an answer, or None if its bytes are gone.
 
-    Raises Refused if the position can't be removed from a picture, video or sound file.
+    Raises Refused if the position can't be removed from the file.
     """
     if file.content is None:
         return None

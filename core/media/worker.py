@@ -5,8 +5,8 @@
 to VIEW. ``python -m core.media.worker page PATH URL NAME MEMORY SECONDS`` does the same for a
 download from URL. Of a web page, it also prints the title and the date, and the text has links.
 ``python -m core.media.worker clean PATH COPY NAME MEMORY SECONDS`` writes a copy of a picture,
-video or sound file without the position, and ``speech PATH SOUND NAME MEMORY SECONDS`` the sound of
-a recording. If the process fails or is killed, the file counts as unreadable.
+recording, PDF or archive without the position, and ``speech PATH SOUND NAME MEMORY SECONDS`` the
+sound of a recording. If the process fails or is killed, the file counts as unreadable.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ _VIEWABLE = frozenset(
         "image/avif",
     }
 )
+_ARCHIVES = frozenset({"application/zip", kinds.DOCX, kinds.XLSX, kinds.PPTX, kinds.EPUB})
 _SECTIONED = {kinds.DOCX: "section", kinds.XLSX: "sheet"}
 
 Result = dict[str, Any]
@@ -219,7 +220,7 @@ def _collect(parts: Iterable[texts.Part]) -> list[Mapping[str, str]]:
 
 
 def clean_file(path: Path, copy_path: Path, name: str) -> Result:
-    """Write a copy of a picture, video or sound file without its position.
+    """Write a copy of a picture, recording, PDF or archive without the position in its metadata.
 
     If the file has no position, the result has `clean` false. A file counts as broken if it may
     have a position that can't be removed.
@@ -227,35 +228,93 @@ def clean_file(path: Path, copy_path: Path, name: str) -> Result:
     mime = kinds.find_type(path, name)
     if mime.startswith(("video/", "audio/")):
         return _clean_recording(path, copy_path, mime)
+    if mime == "application/pdf":
+        return _clean_pdf(path, copy_path)
+    if mime in _ARCHIVES:
+        return _clean_archive(path, copy_path, mime)
     if not mime.startswith("image/") or mime == "image/svg+xml":
         return {"clean": False}
     from core.media.formats import images
 
     if mime not in _VIEWABLE:
         note = "broken" if images.may_have_position(path.read_bytes()) else ""
-        return {"clean": False, "note": note}
+        return {"type": mime, "clean": False, "note": note}
 
     try:
-        return {"clean": images.remove_position(path, copy_path)}
+        return {"type": mime, "clean": images.remove_position(path, copy_path)}
     except images.ERRORS:
-        return {"clean": False, "note": "broken"}
+        return {"type": mime, "clean": False, "note": "broken"}
+
+
+def _clean_pdf(path: Path, copy_path: Path) -> Result:
+    """Write a copy of a PDF whose pictures have no position.
+
+    A PDF that can't be read counts as broken only if it may have a position.
+    """
+    from core.media.formats import images, pdf
+
+    result: Result = {"type": "application/pdf", "clean": False}
+    try:
+        return {**result, "clean": pdf.clean_pdf(path, copy_path)}
+    except pdf.ERRORS:
+        may_have_position = images.may_have_position(path.read_bytes())
+        return {**result, "note": "broken" if may_have_position else ""}
+
+
+def _clean_archive(path: Path, copy_path: Path, mime: str) -> Result:
+    """Write a copy of an archive, such as a Word document, whose pictures have no position."""
+    from core.media.formats import document_position
+
+    result: Result = {"type": mime, "clean": False}
+    try:
+        if not texts.is_archive_safe(path):
+            has_pictures = document_position.has_pictures(path)
+            return {**result, "note": "bomb" if has_pictures else ""}
+        return {**result, "clean": document_position.clean_archive(path, copy_path)}
+    except texts.ERRORS:
+        return {**result, "note": "broken"}
 
 
 def _clean_recording(path: Path, copy_path: Path, mime: str) -> Result:
-    """Write a copy of a video or sound file without its position."""
+    """Write a copy of a video or sound file without its position, also that in its subtitles."""
     from core.media.formats import recording_position
 
+    result: Result = {"type": mime, "clean": False}
     data = bytearray(path.read_bytes())
-    if not mime.endswith("/mp4"):
-        note = "broken" if recording_position.may_have_position(bytes(data)) else ""
-        return {"type": mime, "clean": False, "note": note}
+    has_changed = False
     try:
-        has_changed = recording_position.remove_position(data)
+        if mime.endswith("/mp4"):
+            has_changed = recording_position.remove_position(data)
+        has_changed |= recording_position.clear_subtitles(data)
     except ValueError:
-        return {"type": mime, "clean": False, "note": "broken"}
-    if has_changed:
-        copy_path.write_bytes(data)
-    return {"type": mime, "clean": has_changed}
+        return {**result, "note": "broken"}
+    if not mime.endswith("/mp4") and recording_position.may_have_position(bytes(data)):
+        return {**result, "note": "broken"}
+    copy_path.write_bytes(data)
+    if mime.startswith("video/") and _has_subtitle_position(copy_path):
+        copy_path.unlink()
+        return {**result, "note": "broken"}
+    if not has_changed:
+        copy_path.unlink()
+    return {**result, "clean": has_changed}
+
+
+def _has_subtitle_position(path: Path) -> bool:
+    """Return whether a subtitle still states a position, for example because it's compressed.
+
+    Without PyAV, and for a video that it can't read, the result is False.
+    """
+    from core.media.formats import recording_position
+
+    try:
+        from core.media.formats import recordings
+    except ImportError:
+        return False
+    try:
+        subtitles = recordings.read_subtitles(path)
+        return any(map(recording_position.has_subtitle_position, subtitles))
+    except recordings.ERRORS:
+        return False
 
 
 _TASKS: Mapping[str, Callable[[Path, Path, str], Result]] = {

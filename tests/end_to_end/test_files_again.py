@@ -10,12 +10,19 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
+from pypdf import PdfReader
 
 from core.agent.offline import OfflineModel
 from core.types import Answer
 from tests.fixtures.command_line import good
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
-from tests.fixtures.media_samples import CONTRACT_PAGES, make_pdf, make_photo, make_video
+from tests.fixtures.media_samples import (
+    CONTRACT_PAGES,
+    make_pdf,
+    make_pdf_with_photo,
+    make_photo,
+    make_video,
+)
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
 pytestmark = pytest.mark.slow
@@ -62,6 +69,15 @@ async def test_video_that_is_sent_again_has_no_position(home: Path) -> None:
         assert file.name == "quay.mov"
         assert len(file.content) == len(video)
         assert b"+48.2082" not in file.content
+
+
+async def test_pdf_that_is_sent_again_has_no_position_in_its_photo(home: Path) -> None:
+    document = make_pdf_with_photo(make_photo(has_position=True))
+    async with open_gateway(home, OfflineModel("Europe/Lisbon")) as harness:
+        await harness.send(document, "claim.pdf", "document")
+        (file,) = answer_of(await harness.say("/files send 1")).files
+        ((photo,),) = [page.images for page in PdfReader(io.BytesIO(file.content)).pages]
+        assert 0x8825 not in Image.open(io.BytesIO(photo.data)).getexif()
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 from core.errors import Refused
 from core.media.decoding import Decoder
-from core.media.formats.recording_position import remove_position
+from core.media.formats.recording_position import clear_subtitles, remove_position
 from tests.fixtures.media_samples import make_video
 
 POSITION = "+48.2082+016.3738/"
@@ -132,3 +132,39 @@ def test_damaged_video_is_refused_only_if_it_may_have_a_position() -> None:
     located = make_film(make_box(b"udta", make_box(b"\xa9xyz", POSITION.encode())))
     with pytest.raises(ValueError, match="damaged"):
         remove_position(bytearray(located[:-4]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("container", "name"), [("mp4", "flight.mp4"), ("matroska", "flight.mkv")])
+async def test_video_that_leaves_keeps_its_subtitle_but_not_the_position_in_it(
+    tmp_path: Path, container: str, name: str
+) -> None:
+    path, copy_path = tmp_path / "file", tmp_path / "copy"
+    subtitle = b"GPS(16.3738,48.2082,19) height 120.1 m"
+    path.write_bytes(make_video(2, container=container, subtitle=subtitle))
+
+    assert await Decoder(timeout_s=60.0).clean(path, copy_path, name)
+
+    with av.open(str(copy_path)) as video:
+        texts = [bytes(packet) for packet in video.demux(video.streams.subtitles)]
+    assert texts[0].endswith(b"GPS(00.0000,00.0000,19) height 120.1 m")
+
+
+@pytest.mark.parametrize(
+    ("text", "cleared"),
+    [
+        (
+            b"[latitude: 48.20820] [longtitude: -16.37380]",
+            b"[latitude: 00.00000] [longtitude: -00.00000]",
+        ),
+        (b"HOME(16.3738, 48.2082) 2026.11.20", b"HOME(00.0000, 00.0000) 2026.11.20"),
+        (b"$GPRMC,081836,A,4812.492,N,01622.428,E,0", b"$GPRMC,000000,A,0000.000,N,00000.000,E,0"),
+        (b"The film begins at 20.15, lat 3", b"The film begins at 20.15, lat 3"),
+    ],
+)
+def test_position_that_a_camera_writes_into_a_subtitle_becomes_zeros(
+    text: bytes, cleared: bytes
+) -> None:
+    data = bytearray(text)
+    assert clear_subtitles(data) == (text != cleared)
+    assert data == cleared

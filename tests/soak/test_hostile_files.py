@@ -41,8 +41,9 @@ async def test_hostile_files_are_answered_and_stored_within_the_memory_limits(
     notes: dict[str, int] = {}
     # `run_gateway` does this before anyone is served.
     await asyncio.to_thread(load_word_lists)
-    with watched(monkeypatch, home / "loop.txt"):
-        async with open_gateway(home, model, options) as harness:
+    # The opening of the gateway isn't watched, because nobody is served before it.
+    async with open_gateway(home, model, options) as harness:
+        with watched(monkeypatch, home / "loop.txt"):
             before_mb = 0.0
             for number, (what, name, content) in enumerate(files):
                 reply = await harness.send(content, name, "document", f"What is this? {number}")

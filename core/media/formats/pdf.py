@@ -1,4 +1,4 @@
-"""Reads the text of PDF files with pypdf, page by page.
+"""Reads the text of PDF files with pypdf, page by page, and removes positions from their pictures.
 
 Only the worker process imports this module.
 """
@@ -6,16 +6,27 @@ Only the worker process imports this module.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from pypdf import PdfReader
+from pypdf import PdfReader, PdfWriter
 from pypdf.errors import PyPdfError
+from pypdf.generic import ArrayObject, DictionaryObject, NameObject, StreamObject
+
+from core.media.formats import images
 
 # Further pages aren't read.
 MAX_PAGES = 1_000
 # A document with fewer characters per page is a scan.
 SCAN_CHARS_PER_PAGE = 15
+# Files with none of these names have neither pictures of cameras nor metadata.
+_NAMES_WITH_POSITION = re.compile(rb"/(?:DCTDecode|DCT|JPXDecode|Metadata|EmbeddedFile)\b")
+_PHOTO_FILTERS = frozenset({"/DCTDecode", "/DCT", "/JPXDecode"})
+# Properties with a position in XMP metadata, as attributes and as elements.
+_XMP_POSITION = re.compile(
+    rb"""[\w-]+:GPS\w+\s*=\s*(?:"[^"]*"|'[^']*')|<([\w-]+:GPS\w+)[^>]*>.*?</\1\s*>""", re.DOTALL
+)
 ERRORS = (
     PyPdfError,
     OSError,
@@ -36,13 +47,13 @@ class PdfFile:
 
     def __init__(self, path: Path) -> None:
         logging.getLogger("pypdf").setLevel(logging.CRITICAL)
-        self._reader = PdfReader(path, strict=False)
-        self.is_locked = bool(self._reader.is_encrypted and not self._reader.decrypt(""))
+        self.reader = PdfReader(path, strict=False)
+        self.is_locked = bool(self.reader.is_encrypted and not self.reader.decrypt(""))
 
     @property
     def pages(self) -> int:
         """The number of pages, or 0 if the file needs a password."""
-        return 0 if self.is_locked else len(self._reader.pages)
+        return 0 if self.is_locked else len(self.reader.pages)
 
     def read_pages(self, max_chars: int) -> Iterator[str]:
         """Yield the text of each page, stopping after about `max_chars` characters.
@@ -52,7 +63,7 @@ class PdfFile:
         remaining_chars = max_chars
         for number in range(min(self.pages, MAX_PAGES)):
             try:
-                text = self._reader.pages[number].extract_text() or ""
+                text = self.reader.pages[number].extract_text() or ""
             except ERRORS:
                 text = ""
             text = text[:remaining_chars]
@@ -67,7 +78,96 @@ class PdfFile:
         Pages are counted from 0.
         """
         try:
-            images = [image.data for image in self._reader.pages[number].images]
+            images = [image.data for image in self.reader.pages[number].images]
         except ERRORS:
             return None
         return max(images, key=len, default=None)
+
+
+def clean_pdf(path: Path, copy_path: Path) -> bool:
+    """Write a copy of a PDF whose pictures, metadata and attached pictures have no position.
+
+    Returns False, and writes nothing, if the file has no position or needs a password. Raises one
+    of `ERRORS` if a position can't be removed.
+    """
+    if not _NAMES_WITH_POSITION.search(path.read_bytes()):
+        return False
+    document = PdfFile(path)
+    if document.is_locked:
+        return False
+    writer = PdfWriter(clone_from=document.reader)
+    # Each stream is cleaned, so `any` must not stop at the first change.
+    changes = [_replace(stream, _clean_metadata) for stream in _find_metadata(writer)]
+    changes += [_replace(stream, _clean_picture) for stream in _find_pictures(writer)]
+    if not any(changes):
+        return False
+    writer.write(copy_path)
+    if len(PdfReader(copy_path).pages) != document.pages:
+        copy_path.unlink()
+        raise ValueError("the copy is incomplete")
+    return True
+
+
+def _find_metadata(writer: PdfWriter) -> list[StreamObject]:
+    """Return the XMP metadata of a PDF and of its parts."""
+    owners = [entry for entry in writer._objects if isinstance(entry, DictionaryObject)]
+    metadata = [owner["/Metadata"] for owner in owners if "/Metadata" in owner]
+    return [stream for stream in metadata if isinstance(stream, StreamObject)]
+
+
+def _find_pictures(writer: PdfWriter) -> list[StreamObject]:
+    """Return the photos of a PDF and its attached files, which may be photos."""
+    streams = [entry for entry in writer._objects if isinstance(entry, StreamObject)]
+    photos = [stream for stream in streams if _PHOTO_FILTERS.intersection(_list_filters(stream))]
+    attachments: list[StreamObject] = []
+    for entry in writer._objects:
+        files = entry.get("/EF") if isinstance(entry, DictionaryObject) else None
+        files = files.get_object() if files is not None else None
+        if isinstance(files, DictionaryObject):
+            versions = [version.get_object() for version in files.values()]
+            attachments += [each for each in versions if isinstance(each, StreamObject)]
+    return photos + attachments
+
+
+def _replace(stream: StreamObject, clean: Callable[[bytes], bytes]) -> bool:
+    """Replace the content of a stream by what `clean` returns. Return whether it's different."""
+    content = stream.get_data()
+    clean_content = clean(content)
+    if clean_content == content:
+        return False
+    stream._data = clean_content
+    filters = _list_filters(stream)
+    if len(filters) == 1 and filters[0] in _PHOTO_FILTERS:
+        return True
+    stream.pop("/DecodeParms", None)
+    stream.pop("/Filter", None)
+    if filters and filters[-1] in _PHOTO_FILTERS:
+        stream[NameObject("/Filter")] = NameObject(filters[-1])
+    return True
+
+
+def _list_filters(stream: StreamObject) -> list[str]:
+    """Return the names of the filters of a stream, in the order in which they are undone."""
+    if "/Filter" not in stream:
+        return []
+    filters = stream["/Filter"]
+    return [str(name) for name in filters] if isinstance(filters, ArrayObject) else [str(filters)]
+
+
+def _clean_metadata(content: bytes) -> bytes:
+    """Return XMP metadata without its position. If that fails, the result is empty."""
+    clean_content = _XMP_POSITION.sub(b"", content)
+    return b"" if b"GPSL" in clean_content.replace(b"\0", b"") else clean_content
+
+
+def _clean_picture(content: bytes) -> bytes:
+    """Return a picture without its position. Other contents are returned unchanged.
+
+    Raises ValueError if it may have a position that can't be removed.
+    """
+    try:
+        return images.clean_picture(content)
+    except images.ERRORS as error:
+        if images.may_have_position(content):
+            raise ValueError("a picture may have a position") from error
+        return content

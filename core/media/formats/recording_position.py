@@ -33,6 +33,16 @@ _POSITION_MARKS = (*_POSITION_BOXES, b"quicktime.location", b"gps ", *_POSITION_
 _ISO_6709 = re.compile(
     rb"location.{0,64}?[+-]\d{2,6}(?:\.\d+)?[+-]\d{3,7}(?:\.\d+)?", re.DOTALL | re.IGNORECASE
 )
+_DIGIT = re.compile(rb"[1-9]")
+_DEGREES = rb"[-+]?\d{1,3}\.\d{2,}"
+# A position in a subtitle, such as "[latitude: 48.20820]", "GPS (16.3738, 48.2082, 19)" and a
+# sentence of NMEA 0183.
+_SUBTITLE_POSITION = re.compile(
+    rb"\b(?:lat(?:itude)?|lng|lon(?:gt?itude)?)[ \t]{0,3}[:=][ \t]{0,3}%(degrees)s"
+    rb"|\b(?:GPS|HOME)[ \t]{0,3}[(:][ \t(]{0,3}%(degrees)s[ \t]{0,3},[ \t]{0,3}%(degrees)s"
+    rb"|\$G[A-Z](?:RMC|GGA|GLL),[\d.,A-Z-]{12,100}" % {b"degrees": _DEGREES},
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +71,28 @@ def remove_position(data: bytearray) -> bool:
 def may_have_position(data: bytes) -> bool:
     """Return whether a recording in another format, such as WebM, states a position."""
     return _ISO_6709.search(data) is not None
+
+
+def mentions_position(data: bytes) -> bool:
+    """Return whether a film at the end of a picture may have a position."""
+    return any(mark in data for mark in _POSITION_MARKS) or may_have_position(data)
+
+
+def clear_subtitles(data: bytearray) -> bool:
+    """Replace the digits of positions in subtitles with zeros. Return whether there were any.
+
+    Drones and dashboard cameras write a position into each subtitle. The length of the data stays
+    the same. Compressed subtitles aren't found.
+    """
+    matches = [(match.start(), match[0]) for match in _SUBTITLE_POSITION.finditer(data)]
+    for start, text in matches:
+        data[start : start + len(text)] = _DIGIT.sub(b"0", text)
+    return bool(matches)
+
+
+def has_subtitle_position(text: bytes) -> bool:
+    """Return whether a subtitle states a position other than zero."""
+    return any(_DIGIT.search(match[0]) for match in _SUBTITLE_POSITION.finditer(text))
 
 
 class _BrokenBoxError(Exception):

@@ -69,6 +69,14 @@ def _find_duration(container: InputContainer) -> float | None:
     return None if container.duration is None else container.duration / av.time_base
 
 
+def read_subtitles(path: Path) -> Iterator[bytes]:
+    """Yield the text of each subtitle of a video, with the bytes of its format around it."""
+    with closing(open_recording(path)) as container:
+        if container.streams.subtitles:
+            for packet in container.demux(container.streams.subtitles):
+                yield bytes(packet)
+
+
 def read_frames(path: Path) -> Iterator[bytes]:
     """Yield frames of a video as PNG, evenly spaced. A short video may give fewer."""
     with closing(open_recording(path)) as container:
