@@ -21,7 +21,7 @@ LANGUAGE_VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")
 System = Literal["linux", "macos", "other"]
 PS_TIMEOUT_S = 10.0
 # The largest file that a process with limits may write.
-MAX_FILE_BYTES = 64 * 2**20
+MAX_FILE_BYTES = 128 * 2**20
 # The flag of `renameat2` and `renamex_np` that exchanges two paths.
 EXCHANGE = 2
 

@@ -169,7 +169,7 @@ class Services:
         self.files = Files(database)
         self.media_folder = MediaFolder(settings.home)
         self.decoder = Decoder(settings.media.decode_s, settings.media.decode_memory_mb)
-        self.transcriber = create_transcriber(settings)
+        self.transcriber = create_transcriber(settings, self.decoder)
         self.speaker = create_speaker(settings, self.decoder)
         self.archive = Archive(database)
         self.page_logins = Logins(clock, settings.home)
@@ -552,11 +552,11 @@ def create_calendars(settings: Settings) -> Calendars | None:
     return Calendars(settings.calendar, variables)
 
 
-def create_transcriber(settings: Settings) -> Transcriber | None:
+def create_transcriber(settings: Settings, decoder: Decoder) -> Transcriber | None:
     """Create the configured transcriber of voice notes, or return None if there is none."""
     options = settings.media.transcriber
     if options.command:
-        return ProgramTranscriber(options.command, options.timeout_s)
+        return ProgramTranscriber(options.command, decoder, options.timeout_s)
     if not options.url:
         return None
     secret = settings.variables.get(options.key)

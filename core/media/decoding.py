@@ -120,7 +120,10 @@ class Decoder:
         return decoded.clean
 
     async def write_speech(self, path: Path, sound_path: Path) -> bool:
-        """Write the sound of a recording or video as OGG with Opus. Return False if that fails."""
+        """Write the sound of a recording or video. Return False if that fails.
+
+        The file is WAV if its name ends with ".wav", or else OGG with Opus.
+        """
         return (await self._run("speech", path, sound_path, "")).clean
 
     async def _run(self, task: str, path: Path, target: Path | str, name: str) -> Decoded:

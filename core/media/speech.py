@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import re
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from core.errors import FileError
+from core.media.decoding import Decoder
 from core.store.media.files import FilePart
 
 if TYPE_CHECKING:
@@ -26,6 +28,12 @@ if TYPE_CHECKING:
 MAX_TEXT_CHARS = 200_000
 MAX_OUTPUT_BYTES = 4_000_000
 _TRANSCRIBER = "transcriber"
+_WAVE = "{wav}"
+# A line such as "[00:00:42.000 --> 00:00:45.120]  The boiler leaks."
+_TIMED_LINE = re.compile(
+    r"^\[(?:(?P<hours>\d+):)?(?P<minutes>\d+):(?P<seconds>\d+)[.,]\d+ --> [\d:.,]+\](?P<text>.*)$",
+    re.MULTILINE,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,10 +104,12 @@ def _read_answer(answer: dict[str, Any]) -> Transcript:
 class ProgramTranscriber:
     """Runs a program that prints the spoken words of a file.
 
-    ``{file}`` in the command stands for the path of the file.
+    ``{file}`` in the command stands for the path of the file. ``{wav}`` stands for a copy that the
+    worker wrote as WAV, because many programs can't read Opus.
     """
 
     command: Sequence[str]
+    decoder: Decoder
     timeout_s: float = 60.0
 
     async def transcribe(self, path: Path) -> Transcript:
@@ -107,17 +117,41 @@ class ProgramTranscriber:
         with tempfile.TemporaryDirectory(prefix="mneme-") as folder:
             copy = Path(folder, "voice.ogg")
             await asyncio.to_thread(shutil.copyfile, path, copy)
-            output = await run_program(self.command, copy, _TRANSCRIBER, self.timeout_s)
-        return _read_output(output[:MAX_OUTPUT_BYTES].decode("utf-8", "replace"))
+            command = [*self.command]
+            if any(_WAVE in argument for argument in command):
+                wave = copy.with_suffix(".wav")
+                if not await self.decoder.write_speech(copy, wave):
+                    raise FileError("its sound can't be read; PyAV may be missing")
+                command = [argument.replace(_WAVE, str(wave)) for argument in command]
+            output = await run_program(command, copy, _TRANSCRIBER, self.timeout_s)
+        transcript = _read_output(output.decode("utf-8", "replace"))
+        if not transcript.parts:
+            # Some programs succeed although they couldn't read the file.
+            raise FileError("the transcriber heard no words")
+        return transcript
 
 
 def _read_output(output: str) -> Transcript:
-    """Return the transcript in a program's output, which is plain text or the JSON of a server."""
+    """Return the transcript in a program's output.
+
+    The output is plain text, lines with times as whisper.cpp prints them, or the JSON of a server.
+    """
     if output.lstrip().startswith("{"):
         with contextlib.suppress(ValueError, KeyError, TypeError):
             return _read_answer(json.loads(output))
-    text = " ".join(output.split())[:MAX_TEXT_CHARS]
-    return Transcript(parts=[FilePart(label="0:00", text=text)] if text else [])
+    parts: list[FilePart] = []
+    for match in _TIMED_LINE.finditer(output):
+        hours, minutes, seconds = (
+            int(match[name] or 0) for name in ("hours", "minutes", "seconds")
+        )
+        text = " ".join(match["text"].split())
+        if text:
+            label = format_seconds(hours * 3_600 + minutes * 60 + seconds)
+            parts.append(FilePart(label=label, text=text))
+    if not parts:
+        text = " ".join(output.split())[:MAX_TEXT_CHARS]
+        parts = [FilePart(label="0:00", text=text)] if text else []
+    return Transcript(parts=parts)
 
 
 async def post(url: str, name: str, key: str, timeout_s: float, **content: Any) -> httpx.Response:
@@ -162,7 +196,8 @@ async def run_program(
         raise FileError(f"the {name} can't be started: {error.strerror}") from error
     try:
         async with asyncio.timeout(timeout_s):
-            output, _ = await process.communicate(text.encode("utf-8", "replace"))
+            _, output = await asyncio.gather(_write_input(process, text), _read_limited(process))
+            await process.wait()
     except TimeoutError as error:
         raise FileError(f"the {name} takes too long") from error
     finally:
@@ -173,6 +208,24 @@ async def run_program(
     if process.returncode:
         raise FileError(f"the {name} ended with status {process.returncode}")
     return output
+
+
+async def _write_input(process: asyncio.subprocess.Process, text: str) -> None:
+    """Write the input of a program. A program may ignore it."""
+    assert process.stdin is not None
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        process.stdin.write(text.encode("utf-8", "replace"))
+        await process.stdin.drain()
+    process.stdin.close()
+
+
+async def _read_limited(process: asyncio.subprocess.Process) -> bytes:
+    """Return the beginning of a program's output. The rest is read, but not kept."""
+    assert process.stdout is not None
+    output = bytearray()
+    while piece := await process.stdout.read(1 << 16):
+        output += piece[: MAX_OUTPUT_BYTES - len(output)]
+    return bytes(output)
 
 
 def format_seconds(seconds: float) -> str:

@@ -148,7 +148,7 @@ def _read_recording(path: Path, view_path: Path, mime: str) -> Result:
 
 
 def write_speech(path: Path, sound_path: Path, name: str) -> Result:
-    """Write the sound of a recording as OGG with Opus.
+    """Write the sound of a recording as OGG with Opus or, for ".wav", as WAV.
 
     If that fails, the result has `clean` false.
     """

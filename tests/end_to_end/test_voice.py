@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from core.agent.offline import OfflineModel
+from core.media.speech import MAX_OUTPUT_BYTES, run_program
 from tests.end_to_end.test_erased import forget
 from tests.end_to_end.test_media import kept_files, texts_of
 from tests.fixtures.command_line import good
 from tests.fixtures.gateway_harness import open_gateway
+from tests.fixtures.media_samples import make_video
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 from tests.fixtures.transcription_service import TranscriptionService
 
@@ -167,6 +169,35 @@ async def test_program_can_transcribe_instead_of_a_server(home: Path) -> None:
     async with open_gateway(home, ScriptedModel(says("Ok.")), options) as harness:
         reply = await harness.send(NOTE, "voice.oga", "voice")
         assert "You said: “The boiler hums .ogg”" in reply.text
+
+
+async def test_program_gets_a_wav_file_and_its_times_are_found_by_recall(home: Path) -> None:
+    script = home.parent / "listen.py"
+    script.write_text(
+        "import sys, wave\n"
+        "sound = wave.open(sys.argv[1])\n"
+        "print('[00:00:00.000 --> 00:00:02.000]  It has', sound.getframerate(), 'values,')\n"
+        "print('[00:01:42.000 --> 00:01:45.120]   and the boiler leaks.')\n"
+    )
+    options = f'[media.transcriber]\ncommand = ["{sys.executable}", "{script}", "{{wav}}"]\n'
+    sound = make_video(2, container="mov")
+    async with open_gateway(home, ScriptedModel(says("Ok.")), options) as harness:
+        reply = await harness.send(sound, "voice.oga", "voice")
+        assert "You said: “It has 16000 values, and the boiler leaks.”" in reply.text
+        assert "voice note, 1:42" in (await harness.say("/recall boiler")).text
+
+
+async def test_program_that_prints_nothing_has_not_understood_the_recording(home: Path) -> None:
+    options = f'[media.transcriber]\ncommand = ["{sys.executable}", "-c", "", "{{file}}"]\n'
+    async with open_gateway(home, ScriptedModel(says("Hm.")), options) as harness:
+        reply = await harness.send(NOTE, "voice.oga", "voice")
+        assert "couldn't transcribe it" in reply.text
+
+
+async def test_output_of_a_program_is_kept_up_to_a_limit(tmp_path: Path) -> None:
+    endless = f"import sys; sys.stdout.write('a' * {2 * MAX_OUTPUT_BYTES})"
+    output = await run_program([sys.executable, "-c", endless], tmp_path, "transcriber", 60.0)
+    assert len(output) == MAX_OUTPUT_BYTES
 
 
 async def test_audio_file_of_music_is_not_transcribed(home: Path) -> None:

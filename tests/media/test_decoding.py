@@ -19,6 +19,7 @@ from tests.fixtures.media_samples import (
     CONTRACT_PAGES,
     make_docx,
     make_epub,
+    make_form,
     make_pdf,
     make_photo,
     make_scan,
@@ -41,6 +42,7 @@ CALENDAR = b"BEGIN:VCALENDAR\nBEGIN:VEVENT\nSUMMARY:Chimney sweep\nEND:VEVENT\nE
 Content = bytes | Callable[[], bytes]
 TEXTS: dict[str, tuple[Content, str, str, str]] = {
     "pdf": (make_pdf, "application/pdf", "page 7", CONTRACT_PAGES[6]),
+    "form.pdf": (make_form, "application/pdf", "page 1", "Application\nName: Ana Silva\nPets: Yes"),
     "docx": (make_docx, "wordprocessingml", "section Heating", "Filter | 12 euros"),
     "xlsx": (make_xlsx, "spreadsheetml", "sheet Costs", "Boiler | 1200"),
     "epub": (make_epub, "application/epub+zip", "chapter 1, The Cellar", "It was dark."),

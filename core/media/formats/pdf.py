@@ -5,12 +5,13 @@ Only the worker process imports this module.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from pypdf import PdfReader, PdfWriter
+from pypdf import PageObject, PdfReader, PdfWriter
 from pypdf.errors import PyPdfError
 from pypdf.generic import ArrayObject, DictionaryObject, NameObject, StreamObject
 
@@ -62,15 +63,21 @@ class PdfFile:
         """
         remaining_chars = max_chars
         for number in range(min(self.pages, MAX_PAGES)):
-            try:
-                text = self.reader.pages[number].extract_text() or ""
-            except ERRORS:
-                text = ""
+            text = self._read_page(number)
             text = text[:remaining_chars]
             remaining_chars -= len(text)
             yield text
             if remaining_chars <= 0:
                 return
+
+    def _read_page(self, number: int) -> str:
+        """Return the text of a page, followed by the filled fields of a form."""
+        texts: list[str] = []
+        with contextlib.suppress(*ERRORS):
+            page = self.reader.pages[number]
+            texts.append(page.extract_text() or "")
+            texts += _list_form_fields(page)
+        return "\n".join(filter(None, texts))
 
     def read_scan(self, number: int) -> bytes | None:
         """Return the largest picture on a page, or None if it has none.
@@ -82,6 +89,19 @@ class PdfFile:
         except ERRORS:
             return None
         return max(images, key=len, default=None)
+
+
+def _list_form_fields(page: PageObject) -> Iterator[str]:
+    """Yield the filled fields of a form on a page, such as "Name: Ana"."""
+    for annotation in page.annotations or ():
+        widget = annotation.get_object()
+        if not isinstance(widget, DictionaryObject) or widget.get("/Subtype") != "/Widget":
+            continue
+        parent = widget.get("/Parent")
+        field = widget if parent is None or "/T" in widget else parent.get_object()
+        value = str(widget.get("/V") or field.get("/V") or "").removeprefix("/")
+        if value and value != "Off":
+            yield f"{field.get('/T', '')}: {value}"
 
 
 def clean_pdf(path: Path, copy_path: Path) -> bool:

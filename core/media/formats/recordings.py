@@ -26,6 +26,8 @@ MAX_DECODED_FRAMES = 300
 MAX_SOUND_S = 3_600
 SAMPLE_RATE = 48_000
 BIT_RATE = 24_000
+# The rate that programs for speech recognition expect.
+WAVE_SAMPLE_RATE = 16_000
 ERRORS = (av.FFmpegError, OSError, ValueError, LookupError, TypeError, MemoryError, AssertionError)
 
 
@@ -115,19 +117,24 @@ def _decode_frame(
 
 
 def write_speech(source: Path, target: Path) -> bool:
-    """Write the sound of a recording as OGG with Opus, in one channel.
+    """Write the sound of a recording in one channel, as OGG with Opus or, for ".wav", as WAV.
 
     Returns False, and writes nothing, if the recording has no sound.
     """
+    is_wave = target.suffix == ".wav"
+    rate = WAVE_SAMPLE_RATE if is_wave else SAMPLE_RATE
     with closing(open_recording(source)) as container:
         if not container.streams.audio:
             return False
         sound = container.streams.audio[0]
-        with closing(av.open(str(target), "w", format="ogg")) as output:
-            encoder = output.add_stream("libopus", rate=SAMPLE_RATE, layout="mono")
-            encoder.bit_rate = BIT_RATE
+        with closing(av.open(str(target), "w", format="wav" if is_wave else "ogg")) as output:
+            if is_wave:
+                encoder = output.add_stream("pcm_s16le", rate=rate, layout="mono")
+            else:
+                encoder = output.add_stream("libopus", rate=rate, layout="mono")
+                encoder.bit_rate = BIT_RATE
             resampler = AudioResampler(
-                format="s16", layout="mono", rate=SAMPLE_RATE, frame_size=SAMPLE_RATE // 50
+                format="s16", layout="mono", rate=rate, frame_size=rate // 50
             )
             for frame in container.decode(sound):
                 if frame.time is not None and frame.time > MAX_SOUND_S:
