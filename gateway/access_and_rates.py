@@ -7,6 +7,7 @@ the pairing code. While the code is valid, Mneme also stores the text of one mes
 answer that message after approval.
 
 Rate limits don't apply to the owner. Their counters are kept in memory, so a restart resets them.
+`core/store/usage_limits.py` checks the daily limits.
 """
 
 from __future__ import annotations

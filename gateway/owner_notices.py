@@ -24,7 +24,7 @@ from core.store.mailbox import Outbox, OutboxItem
 from core.store.notes import PendingNote
 from core.store.ownership.people import TERMINAL
 from core.store.ownership.removal import removal_reason
-from core.store.usage import Budget
+from core.store.usage_limits import Budget
 from core.types import LOCAL_SCOPE, Address, Answer, Button, Scope
 from gateway.commands.registry import (
     assign_button_ids,

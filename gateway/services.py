@@ -56,7 +56,7 @@ from core.store.sqlite.copying import needs_migration
 from core.store.sqlite.database import Database
 from core.store.sqlite.faults import LockWait
 from core.store.sync import SyncQueue
-from core.store.usage import Budget, UsageLog
+from core.store.usage_limits import Budget, UsageLog
 from core.types import LOCAL_SCOPE, Account, Address, ErasureEpoch, File, Scope, ToolContext
 from gateway.owner_notices import OwnerNotices
 from gateway.supervisor import WallClock

@@ -34,7 +34,7 @@ from core.store.actions import ButtonAction
 from core.store.incognito import INCOGNITO_BADGE
 from core.store.rows import find_last_turn, is_first_after_compression, is_first_turn
 from core.store.sessions import Conversations
-from core.store.usage import ModelCall
+from core.store.usage_limits import ModelCall
 from core.types import (
     Answer,
     Completion,

@@ -34,7 +34,7 @@ from core.models.failures import (
 )
 from core.ports import Clock, Model, TextCallback
 from core.store.model_limits import ModelOutages
-from core.store.usage import ModelCall, UsageLog
+from core.store.usage_limits import ModelCall, UsageLog
 from core.types import BillingScope, CallKind, Completion, Request, Session, TurnBudget, Usage
 
 # The kinds of model calls that tools make.

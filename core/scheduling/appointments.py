@@ -36,7 +36,7 @@ from core.scheduling.recurrence_words import (
 from core.store.jobs import Job, Jobs
 from core.store.notes import JOB_CHANGE, QUESTION, PendingNote
 from core.store.preferences import Preference
-from core.store.usage import UsageLog
+from core.store.usage_limits import UsageLog
 from core.text.normalize import shorten
 from core.types import (
     Account,

@@ -1,7 +1,8 @@
 """Compute when a job is due, for all kinds of schedules.
 
-Recurrences follow RFC 5545. `core.dates.schedule` computes cron lines, intervals and single times,
-and explains what happens at clock changes. The current time is a parameter.
+`core.dates.recurrence` computes recurrences, which follow RFC 5545. `core.dates.schedule` computes
+cron lines, intervals and single times, and explains what happens at clock changes. The current time
+is a parameter.
 """
 
 from __future__ import annotations

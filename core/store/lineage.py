@@ -17,7 +17,7 @@ from core.store import rows
 from core.store.engine import Connection, in_list
 from core.store.rows import MESSAGE_COLUMNS, int64_or_zero, read_message, read_session
 from core.store.search.chunks import rechunk_sessions
-from core.store.usage import record_prefix_break
+from core.store.usage_limits import record_prefix_break
 from core.store.visibility import encode_list, scope_parameter, visible
 from core.types import Message, Scope, Session
 

@@ -17,7 +17,7 @@ from core.store import rows
 from core.store.engine import Connection, Database, Row, Values, in_list
 from core.store.mailbox import INTENT_MARK
 from core.store.rows import MESSAGE_COLUMNS, History, address_values, read_message
-from core.store.usage import record_prefix_break
+from core.store.usage_limits import record_prefix_break
 from core.store.visibility import encode_list, scope_parameter, visible
 from core.types import Address, Json, Message, Quote, Scope, Session, is_memory_block
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from core.store import rows, tool_calls
 from core.store.engine import Connection, Database, Row
 from core.store.search.excerpts import PLATFORM_ID, message_link
-from core.store.usage import record_prefix_break
+from core.store.usage_limits import record_prefix_break
 from core.store.visibility import check_epoch, current_epoch, scope_parameter, visible
 from core.types import Account, Address, ErasureEpoch, Origin, Scope, ToolCallKey
 

@@ -24,7 +24,7 @@ from core.store.message_ids import load_latest_question
 from core.store.messages import append_message, set_sent_blocks
 from core.store.rows import MESSAGE_COLUMNS, address_values, read_message, request_checkpoint
 from core.store.tool_calls import CallOutcome, forget_calls, read_call_outcomes
-from core.store.usage import ModelCall, log_call
+from core.store.usage_limits import ModelCall, log_call
 from core.store.visibility import encode_list, scope_parameter, visible
 from core.text.normalize import comparison_form
 from core.types import (

@@ -1,6 +1,7 @@
 """Build SQL conditions for the rows that a read may return: scopes and search filters.
 
-A person may see a row only if its scope is one of the person's scopes. Every statement that reads
+A person may see a row only if its scope is one of the person's scopes, which
+`People.load_visible_scopes` loads. Every statement that reads
 for a person contains the condition `visible`, and no caller filters the results. `check_epoch`
 refuses writes that are based on data that was erased since (see `core/store/erasure`).
 """

@@ -18,7 +18,7 @@ import structlog
 import typer
 
 from config.settings import Settings, SettingsError
-from core.store.usage import Spending
+from core.store.usage_limits import Spending
 from core.types import Scope
 from gateway import logs
 from gateway.cli import shell

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from core.errors import Refused
 from core.markup.markdown import escape
 from core.store.sync import PLATFORM as MEMORY
-from core.store.usage import Spending
+from core.store.usage_limits import Spending
 from core.types import Answer, BillingScope, Command
 from gateway.commands.registry import CommandContext, load_specs, make_button
 from gateway.services import STATE_FILE, Services, is_running

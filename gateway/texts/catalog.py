@@ -21,7 +21,7 @@ from core.guard.guard import LIMIT_CHARS, REASONS, inspect_name
 from core.markup.markdown import escape
 from core.store.mailbox import DeadItem, OutboxCounts
 from core.store.notes import Operation
-from core.store.usage import Spending, UsedLimit
+from core.store.usage_limits import Spending, UsedLimit
 from core.text.normalize import isolate_title
 from core.types import Account
 from gateway.texts.text_files import (

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from core.ports import Clock
-from core.store.usage import MissCause, Spending, UsageLog, UsageSum
+from core.store.usage_limits import MissCause, Spending, UsageLog, UsageSum
 from core.types import LOCAL_SCOPE, CallKind, Scope
 from gateway.texts.catalog import Texts
 

@@ -30,7 +30,7 @@ from config.settings import (
 from core.errors import Refused
 from core.store.model_limits import ModelOutages
 from core.store.ownership.people import KnownAccount
-from core.store.usage import Spending
+from core.store.usage_limits import Spending
 from core.transfer.backup import verify_backup
 from core.types import Answer, Scope
 from gateway.local.control import ask_gateway

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from core.dates.schedule import resolve_wall_time
 from core.store.messages import load_answer_seconds
-from core.store.usage import Spending
+from core.store.usage_limits import Spending
 from core.types import BillingScope
 from gateway.texts.catalog import Texts
 from gateway.upkeep.spending import MIN_FORECAST_SHARE, forecast_cost

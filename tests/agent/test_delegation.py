@@ -144,7 +144,7 @@ async def test_invalid_delegation_is_refused_with_a_sentence_to_the_model(
         assert await delegated(harness) == []
 
 
-async def test_delegated_task_is_offered_only_the_tools_named_in_the_call(home: Path) -> None:
+async def test_delegated_task_without_named_tools_is_offered_none(home: Path) -> None:
     helper = Helper(says("Done."))
     async with house(home, helper, calls(("delegate", {"task": "think", "tools": []}))) as (
         harness,

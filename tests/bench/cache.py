@@ -32,7 +32,7 @@ from core.models.claude import Claude
 from core.ports import Model
 from core.store.jobs import Job
 from core.store.mailbox import OutboxItem
-from core.store.usage import Spending
+from core.store.usage_limits import Spending
 from core.types import Answer, Completion, Quote, Request
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway

@@ -24,7 +24,7 @@ from pathlib import Path
 from aiohttp import ClientSession, CookieJar
 
 from core.store.engine import Connection
-from core.store.usage import ModelCall, log_call
+from core.store.usage_limits import ModelCall, log_call
 from core.types import BillingScope, Usage
 from tests.fixtures.page_browser import OpenPage, open_page
 from tests.fixtures.page_year import OWNER, fill_year, list_records

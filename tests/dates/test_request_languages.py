@@ -224,9 +224,7 @@ def test_message_that_sets_no_reminder_is_recognised_in_each_language(
         ("下午5点提醒我翻译合同", "翻译合同"),
     ],
 )
-def test_reminder_task_may_contain_words_that_would_cancel_a_request_before_it(
-    text: str, task: str
-) -> None:
+def test_words_that_cancel_a_request_do_not_cancel_it_inside_the_task(text: str, task: str) -> None:
     reading = read_request(text, NOW, MADRID)
 
     assert reading.is_complete

@@ -472,7 +472,7 @@ async def test_quote_in_an_incognito_chat_is_sent_to_the_model_but_not_stored(ho
         assert await remains_of("zeppelin", harness.services.database) == []
 
 
-async def test_reply_to_a_message_costs_exactly_one_more_database_read(
+async def test_quoted_message_is_looked_up_once_and_only_for_a_reply(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with BotApi() as api, metered(home, api, monkeypatch, {}) as meter:

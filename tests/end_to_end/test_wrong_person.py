@@ -28,7 +28,7 @@ from core.store.mailbox import OutboxItem
 from core.store.notes import Operation, PendingNote
 from core.store.ownership.removal import removal_reason
 from core.store.query import SearchQuery
-from core.store.usage import Budget
+from core.store.usage_limits import Budget
 from core.types import LOCAL_SCOPE, Account, Address, Answer, Tool
 from gateway.texts.catalog import ENGLISH as texts
 from tests.fixtures.command_line import good

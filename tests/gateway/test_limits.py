@@ -163,7 +163,7 @@ async def test_person_near_a_limit_gets_a_notice_for_each_limit(
         assert told == ["4 of 5 reminders", "4 of 5 answers"]
 
 
-async def test_the_owner_is_exempt_unless_the_settings_say_otherwise(
+async def test_daily_limits_apply_to_the_owner_only_if_the_settings_say_so(
     home: Path, clock: SteadyClock
 ) -> None:
     async with gateway(home, person(answers=1)) as (harness, _):

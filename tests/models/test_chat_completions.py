@@ -192,7 +192,9 @@ async def test_ids_that_openai_refuses_are_shortened_in_calls_and_results_alike(
 
 
 @pytest.mark.parametrize("chunk_chars", [1, 3, 400])
-async def test_tool_calls_and_their_results_make_the_round_trip(chunk_chars: int) -> None:
+async def test_tool_calls_read_from_the_stream_are_sent_back_with_their_results(
+    chunk_chars: int,
+) -> None:
     calls = ModelReply.call(
         ("memory", {"content": SENTENCE}),
         ("memory", {}),

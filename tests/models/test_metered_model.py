@@ -11,7 +11,7 @@ from core.errors import ModelError, StoreError
 from core.models.wrappers import MeteredModel
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
-from core.store.usage import MissCause, ModelCall, UsageLog, record_prefix_break
+from core.store.usage_limits import MissCause, ModelCall, UsageLog, record_prefix_break
 from core.types import BillingScope, Completion, Request, Usage
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.samples import ANA, opened

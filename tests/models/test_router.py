@@ -19,7 +19,7 @@ from core.models.wrappers import MeteredModel, ModelRouter
 from core.store.model_limits import ModelLimits
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
-from core.store.usage import UsageLog
+from core.store.usage_limits import UsageLog
 from core.types import BillingScope, Completion, Request, TurnBudget
 from tests.fixtures.chat_api import ChatApi
 from tests.fixtures.clock import SteadyClock
@@ -110,7 +110,7 @@ async def test_earlier_calls_of_tools_become_texts_for_a_model_without_tools(hom
 
 
 @pytest.mark.parametrize("stop_reason", ["tool_calls", "length"])
-async def test_calls_with_a_repeated_id_or_an_impossible_name_become_acceptable(
+async def test_repeated_ids_and_invalid_names_in_the_tool_calls_of_a_model_are_replaced(
     home: Path, stop_reason: str
 ) -> None:
     earlier = {**CALL, "id": "call_0"}

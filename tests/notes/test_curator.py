@@ -71,7 +71,9 @@ async def entries(harness: GatewayHarness) -> list[str]:
 
 
 @pytest.mark.slow
-async def test_curator_merges_equal_notes_by_rule_when_there_is_no_helper_model(home: Path) -> None:
+async def test_curator_without_a_helper_model_proposes_to_remove_a_note_that_another_contains(
+    home: Path,
+) -> None:
     async with open_gateway(home, options=SMALL) as harness:
         await fill(harness, *TEA)
         ((lane, told),) = await notices(harness)

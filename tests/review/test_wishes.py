@@ -435,7 +435,7 @@ def test_text_that_repeats_a_forward_is_recognized(typed: str, is_repeated: bool
         ("买3个苹果", "明天9点提醒我买3个苹果"),
     ],
 )
-def test_task_with_a_code_of_letters_and_digits_matches_the_words_of_its_request(
+def test_codes_and_amounts_in_a_task_match_its_request_with_or_without_a_space(
     task: str, request_text: str
 ) -> None:
     assert consists_of(task, request_text)

@@ -285,7 +285,7 @@ async def test_skill_use_is_counted_and_a_disabled_skill_is_left_out_of_the_prom
 
 @pytest.mark.slow
 @pytest.mark.sweep
-async def test_the_index_of_10_000_folders_is_bounded(
+async def test_skill_index_in_the_prompt_stays_bounded_with_10_000_folders(
     home: Path, database: Database, clock: SteadyClock
 ) -> None:
     for number in range(10_000):

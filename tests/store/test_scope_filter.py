@@ -18,7 +18,7 @@ from core.store.messages import load_answer_seconds
 from core.store.notes import Author, NoteChange, Notes, Operation, PendingNote
 from core.store.ownership.people import People
 from core.store.sessions import Conversations
-from core.store.usage import ModelCall, UsageLog
+from core.store.usage_limits import ModelCall, UsageLog
 from core.store.visibility import scope_parameter, visible
 from core.types import Address, Answer, BillingScope, Message, Scope, Session, Usage
 from tests.fixtures.clock import SteadyClock

@@ -483,7 +483,7 @@ async def test_session_of_another_scope_is_answered_like_a_missing_session(
     assert await conversations.find(10**30, MINE) is None
 
 
-async def test_fifty_appends_at_once_are_all_kept(conversations: Conversations) -> None:
+async def test_concurrent_appends_store_each_external_id_once(conversations: Conversations) -> None:
     made = await opened(conversations)
     stored = await asyncio.gather(
         *(

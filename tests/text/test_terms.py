@@ -194,7 +194,7 @@ def test_unspaced_text_is_indexed_as_character_pairs_and_single_han_characters()
     assert run_terms("猫") == ["猫"]
 
 
-def test_one_letter_korean_word_is_indexed_without_its_particle() -> None:
+def test_one_letter_korean_word_is_also_indexed_without_its_particle() -> None:
     assert run_terms("배를") == ["배를", "배"]
     assert run_terms("비밀번호가") == ["비밀", "밀번", "번호", "호가"]
 

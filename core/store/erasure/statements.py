@@ -24,7 +24,7 @@ from core.store.messages import erase_message
 from core.store.notes import IS_NOTE_CHANGE
 from core.store.rows import request_checkpoint, request_compaction
 from core.store.sync import SyncQueue
-from core.store.usage import record_prefix_break
+from core.store.usage_limits import record_prefix_break
 from core.store.visibility import encode_list, scope_parameter, visible
 from core.types import Account, Address, ErasureEpoch, Scope
 

@@ -315,7 +315,7 @@ async def test_retry_by_the_owner_in_a_group_keeps_the_first_asker(home: Path) -
         assert waiting.operations[0].content.startswith("Mia ")
 
 
-async def test_fact_supported_only_by_an_undone_message_is_not_shown_until_it_is_restored(
+async def test_fact_of_an_undone_message_is_hidden_and_read_again_once_the_message_is_restored(
     home: Path,
 ) -> None:
     async with open_gateway(home, ScriptedModel(), "[memory]\nfacts = true\n") as harness:
@@ -372,7 +372,7 @@ async def test_forget_erases_undone_messages_and_export_marks_them_as_undone(hom
         assert "There's nothing to restore" in (await harness.say("/undo back")).text
 
 
-async def test_sessions_command_finds_a_conversation_by_any_of_its_session_numbers(
+async def test_sessions_command_lists_a_compressed_conversation_once_and_finds_it_by_each_number(
     home: Path,
 ) -> None:
     async with open_gateway(home, ScriptedModel()) as harness:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from core.store.usage import ModelCall
+from core.store.usage_limits import ModelCall
 from core.types import BillingScope, Completion, Usage
 from gateway import services
 from tests.fixtures.clock import SteadyClock

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from core.store.usage import ModelCall
+from core.store.usage_limits import ModelCall
 from core.types import BillingScope, Usage
 from gateway import services
 from gateway.upkeep.spending import MonthLine

@@ -10,7 +10,7 @@ import pytest
 
 from config.model_options import Price, UsageOptions
 from core.store.engine import Connection
-from core.store.usage import ModelCall, Spending, UsageSum
+from core.store.usage_limits import ModelCall, Spending, UsageSum
 from core.types import BillingScope, CallKind, Usage
 from gateway.texts.catalog import list_languages, load_texts
 from gateway.upkeep.spending import SpendingHistory

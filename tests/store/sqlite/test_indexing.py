@@ -375,7 +375,7 @@ def _adding(session_id: int, **changes: Any) -> Callable[[StoreConnection], None
     return work
 
 
-async def test_immediate_indexing_gives_the_same_index_as_the_triggers(
+async def test_deferred_indexing_leaves_a_sound_index_with_all_messages(
     database: Database, clock: SteadyClock
 ) -> None:
     session = await opened(Conversations(database, clock), "the ferry before")

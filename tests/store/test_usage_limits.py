@@ -10,7 +10,7 @@ import pytest
 from config.model_options import Price, UsageOptions
 from core.store.engine import Database
 from core.store.sessions import Conversations
-from core.store.usage import (
+from core.store.usage_limits import (
     MissCause,
     ModelCall,
     Spending,
