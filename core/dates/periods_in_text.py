@@ -17,8 +17,9 @@ from datetime import date, timedelta
 from itertools import pairwise
 from typing import NamedTuple
 
+from core.dates import forms
 from core.dates.cursor import word_tables
-from core.dates.schedule import add_months, date_if_valid
+from core.dates.schedule import add_months, date_if_valid, nth_weekday
 from core.dates.tokens import (
     Kind,
     Token,
@@ -46,8 +47,6 @@ MONTH_THIRDS = ((0, 10), (9, 20), (19, 31))
 
 Early May is 1 to 10 May, mid May is 10 to 20 May, and late May is 20 to 31 May.
 """
-LAST_ORDINAL = -1
-"""The number of an ORDINAL token that means "last"."""
 
 
 class Period(NamedTuple):
@@ -59,20 +58,18 @@ class Period(NamedTuple):
     every_months: int = 0
 
 
+_DAY = "[number month_day]"
+_DAYS = f"(?: {_DAY} (?: [until to and] in? {_DAY} (?! month ) )? )"
 # The forms of a period: one of the named groups `week` to `year`, optionally with a distance before
 # or behind it. Names are kinds of tokens; see `compile_grammar`.
 _FORMS = compile_grammar(
-    r"""
+    rf"""
     (?P<before>
         [number number_word]? unit [after before] in*           # two weeks after
         | unit in in? (?= [number month_day month year date] )  # the week of
     )?
     (?:
-        (?P<nth>
-            [ordinal last month_day] weekday (?: in in? )? month (?: [in comma]* year )?
-                                                            # the second Tuesday of May
-            | month in? ordinal weekday
-        )
+        (?P<nth> {forms.NTH_WEEKDAY} )                      # the second Tuesday of May
         | (?P<week>
             (?: [ordinal last month_day] [to and] )? [ordinal last month_day] unit in in?
                 (?: month (?: [in comma]* year )? | year )      # the first week of May
@@ -80,11 +77,9 @@ _FORMS = compile_grammar(
         )
         | (?P<day>
             date
-            | [number month_day] (?: [until to and] [on in]* [number month_day] )?
-                in? month (?: [in comma]* year )?               # 3 to 5 May 2024
-            | year? month [number month_day]
-                (?: [until to and] in? [number month_day] (?! month ) )?
-                (?: [in comma]* year )?                         # May 3, 2024
+            | (?: [number month_day] [until to and] [on in]* )?
+                {forms.day_and_month(_DAY, "in")}               # 3 to 5 May 2024
+            | {forms.month_and_day(_DAYS, "in")}                # May 3, 2024
             | (?<= on ) month_day
                 (?= [comma and to between after in before on until since] | $ )
         )
@@ -106,7 +101,7 @@ _FORMS = compile_grammar(
                     | [comma on in]* [month_day number month date] )
         )
         | (?P<feast>
-            feast in? year                                      # Easter 2024
+            {forms.FEAST_OF_YEAR}                               # Easter 2024
             | [last next] feast | feast [last next]             # last Christmas
             | (?<= [in on since until] ) feast
                 (?= [comma and to between after in before on until since] | $ )
@@ -410,19 +405,18 @@ def _read_day(tokens: Sequence[Token], today: date) -> list[Period]:
     """
     if tokens[0].kind is Kind.DATE:
         return _read_date(tokens[0].date)
-    month = _month_of_year(tokens)
-    days = []
-    for number in _numbers(tokens, Kind.NUMBER, Kind.MONTH_DAY):
-        day = date_if_valid(month.year, month.month, number)
-        if day is not None:
-            days.append(day)
+    form = forms.read_month_days(tokens)
+    if form is None:
+        day = date_if_valid(ANY_YEAR, 1, int(tokens[0].number))
+        return [Period(day, day, every_months=1)] if day else []  # "on the 5th"
+    dates = [date_if_valid(form.year or ANY_YEAR, form.month, day) for day in form.days]
+    days = [day for day in dates if day is not None]
     if not days:
         return []
-    if len(tokens) == 1:
-        return [Period(days[0], days[0], every_months=1)]  # "on the 5th"
+    every_months = 0 if form.year else 12
     if _find(tokens, Kind.AND):
-        return [Period(day, day, month.every_months) for day in days]
-    return [Period(days[0], max(days), month.every_months)]
+        return [Period(day, day, every_months) for day in days]
+    return [Period(days[0], max(days), every_months)]
 
 
 def _read_date(parts: tuple[int, ...]) -> list[Period]:
@@ -473,7 +467,7 @@ def _read_week(tokens: Sequence[Token], today: date) -> list[Period]:
     for token in tokens:
         if token.kind not in (Kind.ORDINAL, Kind.LAST, Kind.MONTH_DAY):
             continue
-        is_last = token.kind is Kind.LAST or token.number == LAST_ORDINAL
+        is_last = token.kind is Kind.LAST or token.number == forms.LAST
         begin = end - length if is_last else first + (token.number - 1) * length
         periods.append(Period(begin, begin + length - ONE_DAY, month.every_months))
     return periods
@@ -484,28 +478,14 @@ def _read_nth_weekday(tokens: Sequence[Token], today: date) -> list[Period]:
 
     Without a year, it's the latest such day up to today. Return no periods if there is none.
     """
-    month = _month_of_year(tokens)
-    counter = _find(tokens, Kind.ORDINAL, Kind.LAST, Kind.MONTH_DAY)
-    weekdays = _numbers(tokens, Kind.WEEKDAY)
-    if counter is None or not weekdays:
+    form = forms.read_nth_weekday(tokens)
+    if form is None:
         return []
-    is_last = counter.kind is Kind.LAST or counter.number == LAST_ORDINAL
-    nth = LAST_ORDINAL if is_last else int(counter.number)
-    years = [month.year] if month.has_year else [today.year, today.year - 1]
-    for year in years:
-        day = _nth_weekday(date(year, month.month, 1), weekdays[0], nth)
-        if day is not None and (month.has_year or day <= today):
+    for year in [form.year] if form.year else [today.year, today.year - 1]:
+        day = nth_weekday(date(year, form.month, 1), form.nth, form.weekdays)
+        if day is not None and (form.year or day <= today):
             return [Period(day, day)]
     return []
-
-
-def _nth_weekday(first: date, weekday: int, nth: int) -> date | None:
-    """Return the nth weekday of the month that begins at `first`, or None if there is none."""
-    days = [first + number * ONE_DAY for number in range(31)]
-    matches = [day for day in days if day.month == first.month and day.weekday() == weekday]
-    if nth == LAST_ORDINAL:
-        return matches[-1]
-    return matches[nth - 1] if 1 <= nth <= len(matches) else None
 
 
 def _read_season(tokens: Sequence[Token], today: date) -> list[Period]:
@@ -542,7 +522,11 @@ def _read_feast(tokens: Sequence[Token], today: date) -> list[Period]:
     """
     from core.dates.requests.feasts import feast_in_year
 
-    years = _numbers(tokens, Kind.YEAR) or [today.year, today.year - 1, today.year + 1]
+    form = forms.read_feast_of_year(tokens)
+    if form is not None:
+        day = feast_in_year(form.feast, form.year)
+        return [Period(day, day)] if day else []
+    years = [today.year, today.year - 1, today.year + 1]
     feast = next(token for token in tokens if token.kind is Kind.FEAST)
     days = list(filter(None, (feast_in_year(feast, year) for year in years)))
     future_days = sorted(day for day in days if day > today)
@@ -648,18 +632,7 @@ def _narrow(period: Period, tokens: Sequence[Token]) -> Period:
 
 def _unit_period(unit: Unit, offset: int, today: date) -> Period:
     """Return the day, week, weekend, month or year `offset` units after the current one."""
-    if unit is Unit.DAY:
-        day = today + offset * ONE_DAY
-        return Period(day, day)
-    if unit in (Unit.WEEK, Unit.WEEKEND):
-        monday = today + (7 * offset - today.weekday()) * ONE_DAY
-        first = monday + 5 * ONE_DAY if unit is Unit.WEEKEND else monday
-        return Period(first, monday + 6 * ONE_DAY)
-    if unit is Unit.MONTH:
-        first = add_months(today.replace(day=1), offset)
-        return Period(first, add_months(first, 1) - ONE_DAY)
-    first = add_months(today.replace(day=1, month=1), 12 * offset)
-    return Period(first, add_months(first, 12) - ONE_DAY)
+    return Period(*forms.period_of_unit(unit, offset, today))
 
 
 _READERS: Mapping[str, Callable[[Sequence[Token], date], list[Period]]] = {

@@ -7,7 +7,8 @@ recurrences of the future. A lexicon lists the phrases for each kind.
 
 `tokenize` splits a sentence in any language for `periods_in_text`, and `tokenize_name` splits a
 text that is only the name of a period. `data/period_words.toml` lists the words for each kind.
-Names of days and months that it lacks come from the lexicons of `requests`. Some names of months
+Names of days and months, and numbers such as "second", come from the lexicons of `requests`
+if it lacks them. Some names of months
 are also other words or names (``may``, ``mars``, ``April``). In a sentence, such a word counts as a
 month only if the tokens next to it suggest a date.
 """
@@ -262,7 +263,7 @@ def parse_token_name(name: str) -> tuple[Token, ...]:
 _UNKNOWN = (Token(Kind.OTHER),)
 
 
-_DAY_NAMES = (Kind.FEAST, Kind.WEEKDAY, Kind.MONTH, Kind.RELATIVE)
+_DAY_NAMES = (Kind.FEAST, Kind.WEEKDAY, Kind.MONTH, Kind.RELATIVE, Kind.ORDINAL)
 
 # --- Words ---
 
@@ -555,7 +556,7 @@ _NO_TIME = compile_grammar(
     (?<= [by of around] ) season (?! [in by of]? [year round_year] )    # the summer of "the
                                                         # colour of the summer sea"
     | [number month_day] (?= [in by around since]+ month )      # the 4 of "a table for 4 in June"
-    | (?<= last ) weekday (?= of )                      # "the last Sunday of"
+    | (?<= last ) weekday (?= of (?! in? month ) )      # "the last Sunday of"
     | (?<! [month season third unit weekday] [by of around] ) (?<= [by of around] )
         [year round_year] (?= other )                   # the 2019 of "of 2019 pages"
     | [year round_year] (?= decade_sign )               # the 1990 of "1990s"

@@ -547,6 +547,37 @@ def test_reminder_for_after_a_clock_time_is_due_at_that_time(
 @pytest.mark.parametrize(
     "text",
     [
+        "remind me on the second Tuesday of May 2027 at 9 to pay",
+        "erinnere mich am zweiten Dienstag im Mai 2027 um 9 an die Miete",
+        "rappelle-moi le deuxième mardi de mai 2027 à 9h le loyer",
+        "recuérdame el segundo martes de mayo de 2027 a las 9 pagar",
+        "me lembra na segunda terça de maio de 2027 às 9h do aluguel",
+        "напомни во второй вторник мая 2027 года в 9 про аренду",
+        "2027年5月第二个星期二上午9点提醒我交房租",
+        "2027年5月の第2火曜日の9時に支払いをリマインドして",
+        "2027년 5월 둘째 화요일 오전 9시에 월세 알려줘",
+        "2027 mayıs ayının ikinci salısı saat 9'da kirayı hatırlat",
+    ],
+)
+def test_weekday_of_a_month_and_year_is_read_in_ten_languages(text: str) -> None:
+    reading = read(text)
+    assert moments_of(reading) == ["2027-05-11 09:00"]
+    assert reading.task.split()[-1] in text
+
+
+def test_reminder_for_a_feast_of_a_year_is_due_in_that_year() -> None:
+    assert moments_of(read("remind me on Christmas Eve 2028 at noon to bake")) == [
+        "2028-12-24 12:00"
+    ]
+
+
+def test_number_before_a_weekday_that_is_not_understood_is_asked_about() -> None:
+    assert not read("hatırlat bana: balın ikinci salısı saat 9'da kira").is_complete
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
         "remind me before 11 tonight to lock up",
         "remind me tonight between 10 and 11 to lock up",
         "remind me tonight, 10 or later, to lock up",

@@ -405,12 +405,18 @@ class ClusterReader:
         return any(plain.startswith(f"{word} ", start) for word in self._lexicon.task_starts)
 
     def _follows_unread_words(self, cluster: Cluster, used_indexes: set[int]) -> bool:
-        """Return whether a length, or "on" with other words, comes directly before a time."""
+        """Return whether words that may belong to a time come directly before it.
+
+        These are a length, a number such as "second" before a weekday, and "on" with other words.
+        """
         start = cluster.start
         while (
             start and start - 1 not in used_indexes and self._tokens[start - 1].kind in _GLUE_WORDS
         ):
             start -= 1
+        is_unread = start > 0 and start - 1 not in used_indexes
+        if is_unread and cluster.parts.weekdays and self._tokens[start - 1].kind is Kind.ORDINAL:
+            return True  # "The second Tuesday" of a month that isn't in the lexicon.
         before = [token.kind for token in self._tokens[max(start - 2, 0) : start]]
         if before in _LENGTHS and start - 1 not in used_indexes:
             return True

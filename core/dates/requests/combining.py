@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import date
 from itertools import pairwise
 
+from core.dates import forms
 from core.dates.requests.halves import clock_in_part
 from core.dates.requests.parts import Problem, Repeat, TimeParts
-from core.dates.schedule import add_months
 from core.dates.tokens import Kind, Token, Unit
 
 MARKERS = {Kind.UNTIL, Kind.START, Kind.EXCEPT, Kind.NO, Kind.OR, Kind.BEFORE}
@@ -180,11 +180,9 @@ def _named_period(parts: TimeParts, today: date) -> tuple[date, date] | None:
     if parts.days or parts.weekdays or parts.month_days or parts.nth is not None:
         return None
     if parts.week_offset is not None:
-        monday = today - timedelta(days=today.weekday()) + timedelta(weeks=parts.week_offset)
-        return monday, monday + timedelta(days=6)
+        return forms.period_of_unit(Unit.WEEK, parts.week_offset, today)
     if parts.month_offset is not None:
-        first = add_months(today.replace(day=1), parts.month_offset)
-        return first, add_months(first, 1) - timedelta(days=1)
+        return forms.period_of_unit(Unit.MONTH, parts.month_offset, today)
     return None
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import date, timedelta
 
-from core.dates.requests.feasts import next_feast_dates, next_fixed_dates
+from core.dates import forms
+from core.dates.requests.feasts import feast_in_year, next_feast_dates, next_fixed_dates
 from core.dates.requests.grammar import (
     SPAN,
     VAGUE_DAY,
@@ -85,22 +86,18 @@ def _weekday_in_weeks(match: Match, context: Context) -> TimeParts | None:
 
 
 MONTH_DAY = "(?: number | month_day | ordinal | one )"
+_OF_MONTH = "of | from | the"
 
 
 @RULES.add(
-    f"(?: on | the | at | filler | day_prefix )* (?P<day> {MONTH_DAY} )"
-    "(?: day_sign | point )? (?: of | from | the )*"
-    "(?P<month> month ) (?: (?: of | from | comma )? (?P<year> year ) )?",
-    f"{WHEN} (?P<month> month ) the? (?P<day> {MONTH_DAY} ) (?: day_sign )?"
-    "(?: comma? (?P<year> year ) )?",
-    f"{WHEN} (?: (?P<year> year ) unit? )? (?P<month> number ) month_sign"
-    "(?P<day> number ) day_sign",
+    f"(?: on | the | at | filler | day_prefix )* {forms.day_and_month(MONTH_DAY, _OF_MONTH)}",
+    f"{WHEN} {forms.month_and_day(MONTH_DAY, 'from')}",
 )
 def _date(match: Match, context: Context) -> TimeParts | None:
-    day = match.get("day")
-    if day is None or (day.kind is Kind.ORDINAL and day.number < 0):
+    form = forms.read_month_days(match.all(0))
+    if form is None or form.days[0] < 0:
         return None
-    return date_parts(match.number("year"), match.number("month"), match.number("day"), context)
+    return date_parts(form.year, form.month, form.days[0], context)
 
 
 def date_parts(year: int, month: int, day: int, context: Context) -> TimeParts | None:
@@ -169,6 +166,14 @@ def _month_edge(match: Match, context: Context) -> TimeParts | None:
 def _feast(match: Match, context: Context) -> TimeParts | None:
     token = match.get("feast")
     return feast_parts(token, context) if token else None
+
+
+@RULES.add(f"(?: on | the | at | in | for | filler | day_prefix )* {forms.FEAST_OF_YEAR}")
+def _feast_of_year(match: Match, context: Context) -> TimeParts | None:
+    """Read "Christmas 2028"."""
+    form = forms.read_feast_of_year(match.all(0))
+    day = feast_in_year(form.feast, form.year) if form else None
+    return TimeParts(days=(day,)) if day else TimeParts(problem=Problem.NO_SUCH_DATE)
 
 
 def feast_parts(feast: Token, context: Context) -> TimeParts | None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from core.dates import forms
 from core.dates.requests.clocks import clock_parts
 from core.dates.requests.days import MONTH_DAY, date_parts, feast_parts
 from core.dates.requests.grammar import (
@@ -23,12 +24,10 @@ from core.dates.requests.grammar import (
 from core.dates.requests.parts import Assumption, Problem, Repeat, Span, TimeParts
 from core.dates.tokens import Kind, Token, Unit
 
-WEEKDAY_GROUPS = {7: (0, 1, 2, 3, 4), 8: (5, 6)}
-
 RULES = Rules()
 
 _NTH = "(?: ordinal | month_day | other_every | number point )"
-_DAY = "(?: weekday | weekdays | day_group )"
+_DAY = forms.WEEKDAY
 _SEPARATOR = "(?: comma | and | every | on | the | at | day_prefix | filler )*"
 _WEEKDAY_LIST = f"weekday (?: {_SEPARATOR} {ON} weekday )*"
 
@@ -44,11 +43,7 @@ def _list_weekdays(tokens: Sequence[Token]) -> tuple[int, ...]:
     if is_range and len(weekday_tokens) == 2:
         first, last = int(weekday_tokens[0].number), int(weekday_tokens[1].number)
         return tuple(sorted((first + step) % 7 for step in range((last - first) % 7 + 1)))
-    days: set[int] = set()
-    for token in weekday_tokens:
-        number = int(token.number)
-        days.update(WEEKDAY_GROUPS.get(number, (number,)))
-    return tuple(sorted(days))
+    return forms.list_weekdays(weekday_tokens)
 
 
 @RULES.add(
@@ -288,23 +283,35 @@ def _every_nth_weekday(match: Match, context: Context) -> TimeParts | None:
     return TimeParts(repeat=repeat, nth=nth, weekdays=weekdays)
 
 
-_MONTH = "(?P<month> relative | month | number month_sign )"
-
-
 @RULES.add(
-    f"{WHEN} (?P<nth> {_NTH} ) (?P<weekday> {_DAY} ) (?: of | the | in | on )* {_MONTH}",
-    f"{WHEN} {_MONTH} (?: of | the | in | on | filler )* (?P<nth> {_NTH} ) (?P<weekday> {_DAY} )",
+    f"{WHEN} (?P<nth> {_NTH} ) (?P<weekday> {_DAY} ) (?: of | the | in | on )*"
+    "(?P<month> relative )",
+    f"{WHEN} (?P<month> relative ) (?: of | the | in | on | filler )* (?P<nth> {_NTH} )"
+    f"(?P<weekday> {_DAY} )",
 )
-def _nth_weekday_of_month(match: Match, context: Context) -> TimeParts | None:
-    """Read "the first Monday of next month" and "the first Monday in January"."""
+def _nth_weekday_of_relative_month(match: Match, context: Context) -> TimeParts | None:
+    """Read "the first Monday of next month"."""
     month = match.get("month")
-    if month is None or (month.kind is Kind.RELATIVE and month.unit is not Unit.MONTH):
+    if month is None or month.unit is not Unit.MONTH:
         return None
-    offset = int(month.number)
-    if month.kind is not Kind.RELATIVE:
-        offset = (offset - context.today.month) % 12
     weekdays = _list_weekdays(match.all("weekday"))
-    return TimeParts(nth=match.number("nth"), weekdays=weekdays, month_offset=offset)
+    return TimeParts(nth=match.number("nth"), weekdays=weekdays, month_offset=int(month.number))
+
+
+@RULES.add(f"{WHEN} {forms.NTH_WEEKDAY}")
+def _nth_weekday_of_month(match: Match, context: Context) -> TimeParts | None:
+    """Read "the first Monday in January" and "the first Monday of January 2028"."""
+    form = forms.read_nth_weekday(match.all(0))
+    if form is None:
+        return None
+    offset = form.month - context.today.month
+    if form.year:
+        offset += (form.year - context.today.year) * 12
+    else:
+        offset %= 12
+    if offset < 0:
+        return TimeParts(problem=Problem.PAST)
+    return TimeParts(nth=form.nth, weekdays=form.weekdays, month_offset=offset)
 
 
 @RULES.add(
