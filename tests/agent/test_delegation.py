@@ -407,13 +407,13 @@ async def test_forgetting_a_conversation_forgets_its_delegated_sessions(
 async def test_a_task_that_takes_too_long_is_stopped_and_another_may_begin(home: Path) -> None:
     helper = Helper(says("never"), says("Done."))
     helper.gate = asyncio.Event()
-    options = "[model]\ntool_timeout_s = 0.05\n[delegation]\npatience_s = 0.05\n"
+    options = "[model]\ntool_timeout_s = 0.5\n[delegation]\npatience_s = 0.5\n"
     ask = calls(("delegate", TASK))
     async with house(
         home, helper, ask, says("Too slow."), ask, says("It sails."), options=options
     ) as (harness, model):
         assert (await harness.say("which one?")).text == "Too slow."
-        assert "delegate took longer than 0.05 s" in results(model.requests[1])[0]
+        assert "delegate took longer than 0.5 s" in results(model.requests[1])[0]
         helper.gate.set()
         await harness.say("again")
         assert "Done." in results(model.requests[3])[0]

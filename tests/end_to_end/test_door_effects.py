@@ -518,7 +518,14 @@ def agree_to_all(request: Request) -> Completion:
     return says(json.dumps([{"note": number, "follows": "yes"} for number in range(1, 20)]))
 
 
-@pytest.mark.parametrize("door", ["forward", "paste below a heading", "result of an MCP server"])
+@pytest.mark.parametrize(
+    "door",
+    list_cases(
+        ("forward", "paste below a heading", "result of an MCP server"),
+        "forward",
+        "paste below a heading",
+    ),
+)
 async def test_foreign_text_has_no_effect_even_if_the_helper_model_confirms_everything(
     home: Path, door: str, diary: DiaryServer
 ) -> None:

@@ -122,6 +122,11 @@ async def running(disk: Disk, api: BotApi, log: Path) -> AsyncIterator[None]:
         await process.wait()
 
 
+# The limit is for machines that don't let a test mount a disk. Elsewhere it's left to `make sweep`.
+LIMIT_MARKS = [
+    pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="needs Linux"),
+    *([pytest.mark.sweep] if can_mount() else []),
+]
 EVERY_DISK = pytest.mark.parametrize(
     "kind",
     [
@@ -129,10 +134,7 @@ EVERY_DISK = pytest.mark.parametrize(
             MountedDisk,
             marks=pytest.mark.skipif(not can_mount(), reason="needs the right to mount"),
         ),
-        pytest.param(
-            LimitedDisk,
-            marks=pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="needs Linux"),
-        ),
+        pytest.param(LimitedDisk, marks=LIMIT_MARKS),
     ],
 )
 

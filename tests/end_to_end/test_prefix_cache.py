@@ -33,6 +33,7 @@ from tests.bench.cache import (
 from tests.end_to_end.test_mcp import server_options
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.messages_api import MessagesApi
+from tests.fixtures.prefix_cache import prompt_bytes
 
 pytestmark = pytest.mark.slow
 
@@ -78,6 +79,12 @@ async def test_at_least_97_percent_of_prompt_tokens_are_cache_reads_with_every_t
         for earlier, later in pairwise(bodies):
             before = prefix(earlier)
             assert prefix(later)[: len(before)] == before
+        prompts = [
+            prompt_bytes(raw)
+            for raw, body in zip(api.raw_requests, api.requests, strict=True)
+            if body.get("tools")
+        ]
+        assert all(later.startswith(earlier) for earlier, later in pairwise(prompts))
         fences = [line for line in prefix(bodies[-1]) if "<memory-context>" in line]
         assert len(fences) > 10, "memory had its say"
         assert any(" f" in line for line in fences), "facts too"

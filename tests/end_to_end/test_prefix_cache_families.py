@@ -1,5 +1,8 @@
 """Fifty turns with all tools on, for each family of models: nothing refused, nearly everything read
-from the cache, across a restart."""
+from the cache, across a restart.
+
+`make test` runs the chat completions here, and the Messages API in `test_prefix_cache.py`.
+"""
 
 from __future__ import annotations
 
@@ -85,6 +88,7 @@ async def converse_with_all_tools(home: Path, connect: Any, name: str = "") -> N
             await client.close()
 
 
+@pytest.mark.sweep
 async def test_messages_api_reads_at_least_97_percent_of_the_prompt_from_the_cache(
     home: Path,
 ) -> None:
@@ -115,6 +119,7 @@ async def test_chat_completions_form_reads_97_percent_from_the_cache(home: Path)
     assert cached_share(api.usages) >= 0.97, f"{100 * cached_share(api.usages):.1f} %"
 
 
+@pytest.mark.sweep
 async def test_claude_behind_a_router_reads_97_percent_from_the_cache(home: Path) -> None:
     async with ChatApi(echo_chat, key=KEY, caches_marked=True) as api:
         await converse_with_all_tools(
