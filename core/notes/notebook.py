@@ -349,6 +349,30 @@ class Notebook:
         await self._notes.pin(scopes, target, entry, is_pinned=is_pinned)
         return entry
 
+    async def judge(
+        self, scopes: Scopes, text: str, author: Author, *, is_right: bool
+    ) -> tuple[str, str]:
+        """Record that a person calls the note that contains `text` right or wrong.
+
+        Returns the target and the whole note. A note that is called wrong stays in its file, but
+        new prompts leave it out. Raises Refused unless exactly one note matches.
+        """
+        target, entry, origin = await self.find_note(scopes, text)
+        scope = min(scopes) if origin is None else origin.scope
+        change = self._build_change(scope, target, author)
+        action = "right" if is_right else "wrong"
+        await self._notes.log_changes(replace(change, action=action, before=entry, after=entry))
+        self._on_change()
+        return target, entry
+
+    async def load_verdicts(self, scopes: Scopes, target: str) -> dict[str, str]:
+        """Return people's verdicts on the notes of a target: "right" or "wrong", by their texts."""
+        return {
+            change.after: change.action
+            for change in await self._notes.list_verdicts(scopes)
+            if change.target == target and change.after is not None
+        }
+
     async def history(
         self, scopes: Scopes, limit: int = 20, before: int = 2**62, after: int = 0
     ) -> list[NoteChange]:
@@ -615,6 +639,9 @@ def _describe_changes(changes: Iterable[NoteChange]) -> list[Sentence]:
     """Return a description of the changes without repetitions."""
     sentences: list[Sentence] = []
     for change in changes:
+        if change.before == change.after:
+            # The undo of a verdict.
+            continue
         sentence = _describe(change)
         if sentence not in sentences:
             sentences.append(sentence)

@@ -90,7 +90,10 @@ class NotesProvider(MemoryProvider):
         await asyncio.to_thread(find_suspicion, language_data("prompts", "core.notes")["memory"])
 
     async def system_prompt_block(self, context: ToolContext) -> str:
-        """Return the notes of each file, how full it is, and which files can't be read."""
+        """Return the notes of each file, how full it is, and which files can't be read.
+
+        Notes that a person called wrong are left out.
+        """
         # If another program has locked the files, edits by hand are shown now and logged later.
         with contextlib.suppress(Refused):
             await self.notebook.log_hand_edits(context.scopes)
@@ -98,7 +101,9 @@ class NotesProvider(MemoryProvider):
         blocks = []
         for target, title in _TITLES.items():
             entries = await self.notebook.entries(context.scopes, target)
-            text = "\n".join(map(_format_entry, entries)) or "(nothing noted yet)"
+            verdicts = await self.notebook.load_verdicts(context.scopes, target)
+            lines = [_format_entry(each) for each in entries if verdicts.get(each) != "wrong"]
+            text = "\n".join(lines) or "(nothing noted yet)"
             blocks.append(f"## {title}: {self.notebook.heading(target, entries)}\n{text}")
         for problem in await self.notebook.list_problems(context.scopes):
             blocks.append(f"({problem})")
@@ -268,6 +273,10 @@ def _has_entry(prompt: str, entry: str) -> bool:
 def _describe_news(change: NoteChange) -> str:
     """Return a sentence for the model about the previous and the new text of a note."""
     file = FILES[change.target]
+    if change.action == "wrong":
+        return f"The person says that this note is wrong: {_quote(change.after)}."
+    if change.action == "right":
+        return f"The person says that this note is right: {_quote(change.after)}."
     if change.after is None:
         return f"{file} no longer says: {_quote(change.before)}."
     if change.before:

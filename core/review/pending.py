@@ -10,15 +10,16 @@ must wait. This module never changes a file.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from core.errors import Refused, Sentence, word_clause
 from core.guard import guard
 from core.guard.origin_and_fence import account_mark, origin_label
 from core.ports import Clock
-from core.store.notes import Author, Notes, Operation, PendingNote
+from core.store.notes import TOOL_CALL, Author, Notes, Operation, PendingNote
 from core.types import Account, ErasureEpoch, Message, Scope, Sender, ToolContext
 
 # A person writes this before a text to store the text even if it looks suspicious.
@@ -31,6 +32,15 @@ _ANYWAY_SPELLINGS = (ANYWAY, "\N{EM DASH}anyway")
 # A line of recalled background, such as "- m12 …", but not of a note (n1) or a fact (f1).
 _RECALLED_LINE = re.compile(r"- (?![nf]\d)")
 MAX_NAME_CHARS = 80
+
+
+@dataclass(frozen=True, slots=True)
+class EditableText:
+    """A text of a waiting change that a person may reword before approving it."""
+
+    # The argument of a tool call, such as "to" or "items.1.name". Empty for anything else.
+    name: str
+    text: str
 
 
 class Review:
@@ -195,6 +205,55 @@ def find_foreign_source(
     if not source:
         return None
     return word_clause("waits_idea_of_others", source=source)
+
+
+def list_editable_texts(note: PendingNote) -> list[EditableText]:
+    """Return the texts of a waiting change: what it would store, or the arguments of a tool call.
+
+    The result is empty for a change without words, such as a removal.
+    """
+    if note.target == TOOL_CALL:
+        return list(_walk_texts(json.loads(note.operations[0].content)))
+    return [EditableText("", each.content) for each in note.operations if each.content]
+
+
+def reword_operations(note: PendingNote, new_texts: Sequence[str]) -> tuple[Operation, ...]:
+    """Return the operations of a waiting change with other texts.
+
+    The texts have the order of `list_editable_texts`.
+    """
+    texts = iter(new_texts)
+    if note.target == TOOL_CALL:
+        arguments = _replace_texts(json.loads(note.operations[0].content), texts)
+        content = json.dumps(arguments, ensure_ascii=False)
+        return (replace(note.operations[0], content=content),)
+    return tuple(
+        replace(each, content=next(texts)) if each.content else each for each in note.operations
+    )
+
+
+def _walk_texts(value: object, name: str = "") -> Iterator[EditableText]:
+    """Yield the texts in the arguments of a call that aren't empty, each with its path."""
+    if isinstance(value, str):
+        if value.strip():
+            yield EditableText(name, value)
+    elif isinstance(value, dict):
+        for key, child in value.items():
+            yield from _walk_texts(child, f"{name}.{key}" if name else key)
+    elif isinstance(value, list):
+        for number, child in enumerate(value, 1):
+            yield from _walk_texts(child, f"{name}.{number}" if name else str(number))
+
+
+def _replace_texts(value: object, texts: Iterator[str]) -> object:
+    """Return the arguments of a call with the next texts in place of those that they contain."""
+    if isinstance(value, str):
+        return next(texts) if value.strip() else value
+    if isinstance(value, dict):
+        return {key: _replace_texts(child, texts) for key, child in value.items()}
+    if isinstance(value, list):
+        return [_replace_texts(child, texts) for child in value]
+    return value
 
 
 def is_waiting_result(text: str) -> bool:

@@ -293,9 +293,47 @@ class Skills:
             return [replace(each, undoes=change.id) for each in changes]
 
         await self._change_files(skill, plan_reversals, author)
+        if change.action == "wrong":
+            await self.notes.update_skill(skill.scope, skill.name, is_disabled=False)
         numbers = ", ".join(str(each.id) for each in group)
         undone = Sentence("skill_undone", {"change": numbers, "name": skill.name})
         return Report((undone,))
+
+    async def judge(self, skill: Skill, author: Author, *, is_right: bool) -> None:
+        """Record that a person calls a skill right or wrong. A wrong one is switched off.
+
+        A skill that was called wrong before is switched on again. The verdict on a skill that Mneme
+        only reads isn't recorded.
+        """
+        was_wrong = await self.find_verdict(skill) == "wrong"
+        if not is_right or was_wrong:
+            await self.notes.update_skill(skill.scope, skill.name, is_disabled=not is_right)
+        if skill.is_own:
+            text = await self.read_text(skill)
+            action = "right" if is_right else "wrong"
+            files = {SKILL_FILE: FileChange(text, text)}
+            changes = self._build_changes(author, action, skill.scope, skill.folder, files)
+            await self.notes.log_changes(*changes)
+
+    async def find_verdict(self, skill: Skill) -> str:
+        """Return a person's verdict on the current text of a skill: "right", "wrong" or ""."""
+        for change in await self.notes.list_verdicts(frozenset((skill.scope,))):
+            if change.skill is not None and self._locate(change) == skill.folder:
+                return change.action
+        return ""
+
+    def _locate(self, change: NoteChange) -> Path:
+        """Return the folder of the skill that a change is about."""
+        folder, _ = change.skill or ("", "")
+        return self._root(change.scope) / folder
+
+    async def list_history(self, skill: Skill, limit: int) -> list[NoteChange]:
+        """Return the latest changes of a skill, newest first.
+
+        Only the latest `limit` changes of the scope's notes and skills are looked at.
+        """
+        changes = await self.notes.list_changes(frozenset((skill.scope,)), limit)
+        return [each for each in changes if each.skill and self._locate(each) == skill.folder]
 
     async def add(
         self, source: Path, scope: Scope, scopes: frozenset[Scope], author: Author

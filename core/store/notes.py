@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
@@ -54,6 +54,7 @@ class NoteChange(Source):
     # - approve: accepts an entry that was written into the file by hand
     # - consolidate: one of several changes that belong together
     # - undo: takes back the change `undoes`
+    # - right, wrong: a person's verdict on a text, which stays as it is
     action: str
     at: datetime
     before: str | None = None
@@ -179,6 +180,7 @@ SKILL = "skill"
 """Target of a pending change to a skill. The target of a stored change also contains the folder and
 file, as in ``skill:work/tidy-inbox:SKILL.md``."""
 IS_NOTE_CHANGE = f"note_changes.target NOT LIKE '{SKILL}:%'"
+_IS_NO_VERDICT = "note_changes.action NOT IN ('right', 'wrong')"
 _GROUPED_NOTE_ACTIONS = ("consolidate",)
 _GROUPED_SKILL_ACTIONS = ("consolidate", "add", "delete", "undo")
 """Actions that may consist of several changes."""
@@ -227,9 +229,16 @@ AND addresses.thread_id = :thread_id
 ORDER BY note_changes.id
 """
 _SELECT_UNDOABLE = f"""
-{_SELECT_VISIBLE} AND {IS_NOTE_CHANGE} AND note_changes.action <> 'undo'
+{_SELECT_VISIBLE} AND {IS_NOTE_CHANGE} AND note_changes.action <> 'undo' AND {_IS_NO_VERDICT}
 AND NOT EXISTS (SELECT 1 FROM note_changes AS undoing WHERE undoing.undoes = note_changes.id)
 ORDER BY note_changes.id DESC LIMIT :limit
+"""
+_SELECT_VERDICTS = f"""
+{_SELECT_VISIBLE} AND NOT {_IS_NO_VERDICT} AND NOT EXISTS (
+    SELECT 1 FROM note_changes AS later WHERE later.scope_id = note_changes.scope_id
+        AND later.id > note_changes.id AND later.target = note_changes.target
+        AND note_changes.after IN (later.before, later.after)
+)
 """
 _SELECT_GROUP = f"""
 {_SELECT_VISIBLE} AND note_changes.action = :action AND note_changes.at = :at
@@ -242,39 +251,29 @@ SELECT id FROM sessions WHERE {_IS_OF_SCOPE} AND ended_at IS NULL AND system_pro
 """
 _DELETE_PROMPTS = f"UPDATE sessions SET system_prompt = '' WHERE {_IS_OF_SCOPE}"
 # The columns that changes and pending changes have in common.
-_COMMON_COLUMNS = (
-    "scope_id",
-    "target",
-    "account",
-    "message_id",
-    "address_id",
-    "external_id",
-    "at",
-)
+_COMMON_COLUMNS = ["scope_id", "target", "account", "message_id", "address_id", "external_id", "at"]
 _INSERT_CHANGE = rows.insert_statement(
     "note_changes", *_COMMON_COLUMNS, "action", "before", "after", "undoes", "is_insisted"
 )
 _INSERT_PENDING = rows.insert_statement(
     "pending_notes", *_COMMON_COLUMNS, "operations", "reason", "is_draft", "is_proposed", "began_at"
 )
+_FROM_PENDING = """
+SELECT pending_notes.*, scopes.key AS scope_key, addresses.platform, addresses.chat_id,
+    addresses.thread_id
+FROM pending_notes JOIN scopes ON scopes.id = pending_notes.scope_id
+LEFT JOIN addresses ON addresses.id = pending_notes.address_id
+"""
 _SELECT_PENDING = f"""
-SELECT pending_notes.*, scopes.key AS scope_key, addresses.platform, addresses.chat_id,
-    addresses.thread_id
-FROM pending_notes JOIN scopes ON scopes.id = pending_notes.scope_id
-LEFT JOIN addresses ON addresses.id = pending_notes.address_id
-WHERE {visible("pending_notes.scope_id")} AND NOT is_written ORDER BY pending_notes.id
+{_FROM_PENDING} WHERE {visible("pending_notes.scope_id")} AND NOT is_written
+ORDER BY pending_notes.id
 """
-_SELECT_PROPOSED = """
-SELECT pending_notes.*, scopes.key AS scope_key, addresses.platform, addresses.chat_id,
-    addresses.thread_id
-FROM pending_notes JOIN scopes ON scopes.id = pending_notes.scope_id
-LEFT JOIN addresses ON addresses.id = pending_notes.address_id
-WHERE is_proposed AND NOT is_written ORDER BY pending_notes.id
-"""
+_SELECT_PROPOSED = f"{_FROM_PENDING} WHERE is_proposed AND NOT is_written ORDER BY pending_notes.id"
 _SELECT_VERSIONS = f"""
 SELECT after, MAX(id) AS id, MAX(at) AS at, COUNT(CASE WHEN is_pinned THEN 1 END) > 0 AS is_pinned
 FROM note_changes
-WHERE {visible("note_changes.scope_id")} AND target = :target AND after IS NOT NULL GROUP BY after
+WHERE {visible("note_changes.scope_id")} AND target = :target AND after IS NOT NULL
+    AND {_IS_NO_VERDICT} GROUP BY after
 """
 _SET_PINNED = f"""
 UPDATE note_changes SET is_pinned = :is_pinned
@@ -442,8 +441,13 @@ class Notes:
 
     async def find_origin(self, scopes: frozenset[Scope], entry: str) -> NoteChange | None:
         """Return the latest change that produced this entry, or None."""
-        statement = f"{_SELECT_VISIBLE} AND after = :entry ORDER BY note_changes.id DESC LIMIT 1"
+        statement = f"{_SELECT_VISIBLE} AND after = :entry AND {_IS_NO_VERDICT}"
+        statement += " ORDER BY note_changes.id DESC LIMIT 1"
         return await self._fetch_change(statement, scopes, entry=entry)
+
+    async def list_verdicts(self, scopes: frozenset[Scope]) -> list[NoteChange]:
+        """List the verdicts on notes and skills whose text hasn't changed since."""
+        return await self._fetch_changes(_SELECT_VERDICTS, scopes)
 
     async def load_versions(self, scopes: frozenset[Scope], target: str) -> dict[str, NoteVersion]:
         """Load the latest version of each text that a file's notes have ever had, by the text."""
@@ -662,12 +666,7 @@ def _insert_change(connection: Connection, change: NoteChange) -> int:
 
 def insert_pending(connection: Connection, note: PendingNote) -> PendingNote | None:
     """Store a pending change, and return the same as `Notes.add_pending`."""
-    operations = rows.dump_json(
-        [
-            [operation.action, operation.content, operation.old_text, operation.path]
-            for operation in note.operations
-        ]
-    )
+    operations = rows.dump_json([astuple(operation) for operation in note.operations])
     values = {**_note_values(connection, note), "operations": operations}
     statement = "SELECT * FROM pending_notes WHERE scope_id = :scope_id AND NOT is_written"
     pending_rows = connection.execute(statement, values).fetchall()

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from datetime import datetime
 from hashlib import blake2b
 
 from core.store import rows
 from core.store.engine import Connection, Database
-from core.store.notes import FACT, PendingNote, insert_pending
+from core.store.notes import FACT, TOOL_CALL, PendingNote, insert_pending
 from core.store.rows import MESSAGE_COLUMNS, read_message
 from core.store.visibility import current_epoch, scope_parameter, visible
 from core.text.normalize import fold, words_of
@@ -64,6 +64,11 @@ _RECORD_REJECTIONS = """
 INSERT INTO memory_reviews (scope_id, message_id, at, rejections)
 VALUES (:scope_id, 0, 0, :rejections)
 ON CONFLICT (scope_id) DO UPDATE SET rejections = excluded.rejections
+"""
+_REWORD = """
+UPDATE pending_notes SET operations = :operations, account = :account, reason = :reason,
+    message_id = NULL, external_id = NULL, is_proposed = FALSE
+WHERE id = :id
 """
 
 
@@ -176,17 +181,40 @@ class MemoryReviews:
 
     async def record_rejection(self, note: PendingNote) -> None:
         """Record that a person rejected a change, so no review proposes it again."""
+        await self._database.write(lambda connection: _record_rejection(connection, note))
+
+    async def reword(
+        self, note: PendingNote, reworded: PendingNote, epoch: ErasureEpoch | None = None
+    ) -> None:
+        """Replace the words of a change that waits by those of a person.
+
+        The change then belongs to that person, and no longer to a message. Its earlier words count
+        as rejected. Raises StaleReadError if something in the scopes of `epoch` was erased since.
+        """
 
         def write(connection: Connection) -> None:
-            rejections = list(_load_rejections(connection, frozenset({note.scope})))
-            latest = list(dict.fromkeys([*rejections, *_digest(note)]))[-MAX_REJECTIONS:]
+            if note.target != TOOL_CALL:
+                _record_rejection(connection, note)
             values = {
-                "scope_id": rows.ensure_scope(connection, note.scope),
-                "rejections": json.dumps(latest),
+                "id": note.id,
+                "operations": rows.dump_json([astuple(each) for each in reworded.operations]),
+                "account": reworded.account.key if reworded.account else None,
+                "reason": reworded.reason,
             }
-            connection.execute(_RECORD_REJECTIONS, values)
+            connection.execute(_REWORD, values)
 
-        await self._database.write(write)
+        await self._database.write(write, epoch)
+
+
+def _record_rejection(connection: Connection, note: PendingNote) -> None:
+    """Add the digests of a change to the rejected ones of its scope."""
+    rejections = list(_load_rejections(connection, frozenset({note.scope})))
+    latest = list(dict.fromkeys([*rejections, *_digest(note)]))[-MAX_REJECTIONS:]
+    values = {
+        "scope_id": rows.ensure_scope(connection, note.scope),
+        "rejections": json.dumps(latest),
+    }
+    connection.execute(_RECORD_REJECTIONS, values)
 
 
 def _load_rejections(connection: Connection, scopes: frozenset[Scope]) -> dict[str, None]:

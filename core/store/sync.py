@@ -426,7 +426,10 @@ class SyncQueue:
         if task.hook == "on_memory_write":
             statement = f"{SELECT_CHANGES} WHERE note_changes.id = :id"
             row = await self.database.fetch_one(statement, {"id": int(task.turn)})
-            return None if row is None else (read_change(row),)
+            if row is None or row["action"] in ("right", "wrong"):
+                # A verdict changes no text.
+                return None
+            return (read_change(row),)
 
         statement = f"{SELECT_SESSIONS} WHERE sessions.id = :id"
         row = await self.database.fetch_one(statement, {"id": int(task.session)})

@@ -142,6 +142,8 @@ class MemoryCommands:
                 return await self._list_pending(context)
             case "pin" | "unpin":
                 return await self._pin(text, context, is_pinned=action == "pin")
+            case "right" | "wrong":
+                return await self._judge(text, context, is_right=action == "right")
             case "approve" | "reject":
                 return await self._decide(text, context, is_approved=action == "approve")
         raise Refused(texts.MEMORY_USAGE)
@@ -161,16 +163,14 @@ class MemoryCommands:
         self, context: CommandContext, targets: Sequence[str]
     ) -> tuple[Button, ...]:
         """Return an edit form for each note that has only one line."""
-        title = context.texts.CHANGE_NOTE
         buttons = []
         for target in targets:
             for entry in await self._notebook.entries(context.scopes, target):
-                if "\n" in entry or "=>" in entry:
+                if not _is_editable(entry):
                     continue
-                button = make_button(shorten(entry, _MAX_LABEL_CHARS), "memory", "")
-                command = replace(button.command, arguments=f"replace {target}: {entry} =>")
-                form = Form(title=title, value=entry, is_needed=True)
-                buttons.append(replace(button, command=command, form=form, menu=title))
+                button = _make_edit_button(context.texts, target, entry)
+                label = shorten(entry, _MAX_LABEL_CHARS)
+                buttons.append(replace(button, label=label, menu=context.texts.CHANGE_NOTE))
         return tuple(buttons[:_MAX_EDITABLE_NOTES])
 
     async def _render_notes(self, context: CommandContext, targets: Sequence[str]) -> str:
@@ -308,8 +308,14 @@ class MemoryCommands:
         if self._tool_runner is None:
             raise Refused(texts.APPROVE_IN_CHAT)
         operation = note.operations[0]
+        session = context.session
+        if not session.id:
+            # The local page is no conversation, so the call belongs to the one that proposed it.
+            origin = replace(session, address=note.address or session.address, scope=note.scope)
+            stored_session = await self._services.conversations.ensure(origin)
+            session = replace(session, id=stored_session.id)
         tool_context = ToolContext(
-            session=context.session,
+            session=session,
             scope=note.scope,
             scopes=context.scopes | {note.scope},
             sender=context.inbound.sender,
@@ -370,16 +376,45 @@ class MemoryCommands:
         Raises Refused for members of a group, and if there is no such note.
         """
         texts = context.texts
-        if not context.can_change(None):
-            raise Refused(texts.OWNER_DECIDES)
-        number = parse_number(text)
-        if number is not None:
-            change = await self._notebook.find_change(context.scopes, number)
-            text = change.after or ""
+        text = await self._find_note_text(text, context)
         with _escape_refusals(context.texts):
             entry = await self._notebook.pin(context.scopes, text, is_pinned=is_pinned)
         template = texts.NOTE_PINNED if is_pinned else texts.NOTE_UNPINNED
         return Answer(text=template.format(note=escape(entry)))
+
+    async def _judge(self, text: str, context: CommandContext, *, is_right: bool) -> Answer:
+        """Record that a note is right or wrong. A wrong one can be corrected or removed.
+
+        `text` is part of the note, or the number of one of its changes. Raises Refused for members
+        of a group, and if there is no such note.
+        """
+        texts = context.texts
+        text = await self._find_note_text(text, context)
+        with _escape_refusals(context.texts):
+            target, entry = await self._notebook.judge(
+                context.scopes, text, context.author, is_right=is_right
+            )
+        if is_right:
+            return Answer(text=texts.NOTE_RIGHT.format(note=escape(entry)))
+        remove = make_button(texts.BUTTON_REMOVE, "memory", f"remove {target}: {entry}")
+        buttons = (
+            [] if "\n" in entry or "=>" in entry else [_make_edit_button(texts, target, entry)]
+        )
+        text = texts.NOTE_WRONG.format(note=escape(entry))
+        return Answer(text=text, buttons=(*buttons, remove))
+
+    async def _find_note_text(self, text: str, context: CommandContext) -> str:
+        """Return the note that the change with the number `text` wrote, or else `text` itself.
+
+        Raises Refused for members of a group, and if there is no such change.
+        """
+        if not context.can_change(None):
+            raise Refused(context.texts.OWNER_DECIDES)
+        number = parse_number(text)
+        if number is None:
+            return text
+        change = await self._notebook.find_change(context.scopes, number)
+        return change.after or ""
 
     async def _undo(self, text: str, context: CommandContext) -> Answer:
         """Undo the change whose number is `text`, or the latest change that can be undone.
@@ -456,6 +491,8 @@ class MemoryCommands:
         link = f" ({change.link})" if change.link else ""
         before = texts.quote(change.before or "")
         after = texts.quote(change.after or "")
+        if change.before == change.after:
+            return f"{head}: {after}{link}"
         if change.before is None:
             return f"{head}: + {after}{link}"
         if change.after is None:
@@ -502,6 +539,19 @@ def _make_anyway_button(texts: Texts, edit: NoteEdit) -> Button:
         words += [operation.old_text, "=>"]
     words.append(operation.content)
     return make_button(texts.BUTTON_KEEP_ANYWAY, "memory", " ".join(words))
+
+
+def _is_editable(entry: str) -> bool:
+    """Return whether a form can replace a note: it has one line, and no sign of a replacement."""
+    return "\n" not in entry and "=>" not in entry
+
+
+def _make_edit_button(texts: Texts, target: str, entry: str) -> Button:
+    """Return a button with a form that replaces a note of one line."""
+    button = make_button(texts.table("FACT_BUTTONS")["correct"], "memory", "")
+    command = replace(button.command, arguments=f"replace {target}: {entry} =>")
+    form = Form(title=texts.CHANGE_NOTE, value=entry, is_needed=True)
+    return replace(button, command=command, form=form)
 
 
 def describe_pending(texts: Texts, note: PendingNote, zone: tzinfo) -> str:

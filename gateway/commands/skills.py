@@ -24,6 +24,7 @@ _MAX_LISTED_SKILLS = 50
 _MAX_DESCRIPTION_CHARS = 200
 # The end of the list names the skills that weren't used for this long.
 _UNUSED_PERIOD = timedelta(days=90)
+_CHANGING_ACTIONS = ("add", "remove", "enable", "disable", "right", "wrong")
 # A confirmed removal ends with this word.
 _CONFIRMED = "--confirmed"
 
@@ -47,7 +48,7 @@ class SkillCommands:
         if command.name == "skill":
             return await self._refuse_call(command.arguments.strip(), context)
         action, text = split_action(command.arguments)
-        if context.is_member and action in ("add", "remove", "enable", "disable"):
+        if context.is_member and action in _CHANGING_ACTIONS:
             raise Refused(texts.OWNER_OF_SKILLS)
         match action:
             case "show":
@@ -58,6 +59,8 @@ class SkillCommands:
                 return await self._remove(text, context)
             case "enable" | "disable":
                 return await self._switch(text, context, is_disabled=action == "disable")
+            case "right" | "wrong":
+                return await self._judge(text, context, is_right=action == "right")
             case "list":
                 return await self._list(text, context)
         return await self._list(command.arguments, context)
@@ -188,3 +191,11 @@ class SkillCommands:
         await self._services.notes.update_skill(skill.scope, skill.name, is_disabled=is_disabled)
         template = texts.SKILL_SWITCHED_OFF if is_disabled else texts.SKILL_SWITCHED
         return Answer(text=template.format(name=skill.name))
+
+    async def _judge(self, name: str, context: CommandContext, *, is_right: bool) -> Answer:
+        """Record that a skill is right or wrong. A wrong one is switched off."""
+        texts = context.texts
+        skill = await self._skills.find(name, context.scopes)
+        await self._skills.judge(skill, context.author, is_right=is_right)
+        template = texts.SKILL_RIGHT if is_right else texts.SKILL_WRONG
+        return Answer(text=template.format(name=f"`{skill.name}`"))

@@ -9,6 +9,7 @@ from datetime import datetime
 from difflib import SequenceMatcher
 
 from core.errors import Refused
+from core.markup.markdown import escape
 from core.notes.notebook import FILES
 from core.store.facts.history import (
     LAST_ID,
@@ -20,11 +21,20 @@ from core.store.facts.history import (
 )
 from core.store.facts.rows import Fact, FactChange
 from core.store.notes import INSTRUCTIONS, NoteChange, NoteVersion, Operation
-from core.types import Answer, Message, Session
+from core.types import Answer, Command, Message, Session
 from gateway.commands.facts import FactCommands, group_facts, is_own_account
 from gateway.commands.memory import MemoryCommands, NoteEdit
 from gateway.web.conversations import find_message
-from gateway.web.views import Action, Page, PageRequest, Values, View, read_field, run_command
+from gateway.web.views import (
+    MAX_FIELD_CHARS,
+    Action,
+    Page,
+    PageRequest,
+    Values,
+    View,
+    read_field,
+    run_command,
+)
 
 FACTS_PER_PAGE = 50
 CHANGES_PER_PAGE = 30
@@ -40,9 +50,20 @@ CurrentNotes = Mapping[str, frozenset[str]]
 MAX_DIFF_CHARS = 20_000
 MAX_WORDS_CHARS = 1_000
 # The actions of /memory on a fact that need nothing but its number.
-FACT_ACTIONS = ("right", "wrong", "pin", "unpin", "undo", "restore", "forget")
+FACT_ACTIONS = ("right", "wrong", "pin", "unpin", "restore", "forget")
 _HEADING = re.compile(r"(?m)^(?=#{1,3} )")
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
+
+
+@dataclass(frozen=True, slots=True)
+class NoteView:
+    """A note for the page, with the change that wrote it, if that is known."""
+
+    target: str
+    text: str
+    version: NoteVersion | None
+    # "right" or "wrong" if a person said so, otherwise "".
+    verdict: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +72,16 @@ class NoteFileView:
 
     target: str
     usage: str
-    entries: Sequence[tuple[str, NoteVersion | None]]
+    entries: Sequence[NoteView]
 
 
 async def load_memory(request: PageRequest) -> Values:
     """Return the notes, the changes that wait for approval, and contradictory facts."""
     notebook = request.services.notebook
     files = [await _load_file(request, target) for target in FILES]
-    instructions = await notebook.entries(frozenset({request.context.scope}), INSTRUCTIONS)
+    own_scope = frozenset({request.context.scope})
+    instructions = await notebook.entries(own_scope, INSTRUCTIONS)
+    instruction_versions = await notebook.versions(own_scope, INSTRUCTIONS)
     pending = await notebook.review.list_pending(request.scopes)
     conflicts = await request.services.facts.list_conflicts(request.scopes)
     database = request.services.database
@@ -67,6 +90,7 @@ async def load_memory(request: PageRequest) -> Values:
     return {
         "files": files,
         "instructions": "\n\n".join(instructions),
+        "instructions_version": instruction_versions[-1] if instruction_versions else None,
         "pending_count": len(pending),
         "problems": await notebook.list_problems(request.scopes),
         "conflicts": conflicts,
@@ -82,8 +106,12 @@ async def _load_file(request: PageRequest, target: str) -> NoteFileView:
     versions = {
         version.after: version for version in await notebook.versions(request.scopes, target)
     }
+    verdicts = await notebook.load_verdicts(request.scopes, target)
     usage = notebook.heading(target, entries)
-    return NoteFileView(target, usage, [(entry, versions.get(entry)) for entry in entries])
+    views = [
+        NoteView(target, entry, versions.get(entry), verdicts.get(entry, "")) for entry in entries
+    ]
+    return NoteFileView(target, usage, views)
 
 
 async def load_facts(request: PageRequest) -> Values:
@@ -308,7 +336,7 @@ def _describe_change(
         number=change.id,
         at=change.at,
         done=request.texts.table("NOTE_DONE").get(change.action, change.action),
-        words=diff_words(change.before or "", change.after or ""),
+        words=diff_change(change),
         can_undo=can_undo_note(change, notes_now),
         title="/".join(change.skill or ()),
         target=change.target if change.skill is None else "",
@@ -334,15 +362,15 @@ async def load_note(request: PageRequest) -> Values | None:
     later = await notebook.history(scopes, MAX_CHANGES_TRACED, after=change.id)
     changes = trace_changes([*later, change, *earlier], change)
     text = changes[0].after
-    versions = []
-    if change.skill is None and text is not None:
-        versions = await notebook.versions(scopes, change.target)
+    note = None
+    if change.target in FILES:
+        views = (await _load_file(request, change.target)).entries
+        note = next((view for view in views if view.text == text), None)
     notes_now = await load_current_notes(request)
     return {
         "entries": [_describe_change(request, each, notes_now, {}) for each in changes],
         "text": text or change.after or change.before or "",
-        "version": next((version for version in versions if version.after == text), None),
-        "target": change.target,
+        "note": note,
     }
 
 
@@ -390,7 +418,43 @@ async def load_skill(request: PageRequest) -> Values | None:
         text = await request.services.skills.read_text(skill)
     except Refused:
         return None
-    return {"skill": skill, "text": text}
+    changes = await request.services.skills.list_history(skill, MAX_CHANGES_TRACED)
+    return {
+        "skill": skill,
+        "text": text,
+        "can_edit": skill.is_own and len(text) <= MAX_FIELD_CHARS,
+        "verdict": await request.services.skills.find_verdict(skill),
+        "entries": [_describe_change(request, change, {}, {}) for change in changes],
+    }
+
+
+async def edit_skill(request: PageRequest, form: Mapping[str, str]) -> Answer:
+    """Replace the text of a skill. Raises Refused if it isn't a skill, or can't be stored."""
+    context = request.context
+    if context.is_member:
+        raise Refused(request.texts.OWNER_OF_SKILLS)
+    name = read_field(request, form, "skill")
+    operation = Operation(action="edit", path=name, content=read_field(request, form, "text"))
+    report = await request.services.skills.apply(
+        context.scope, context.scopes, operation, context.author
+    )
+    return Answer(text=escape(request.texts.word_report(report)))
+
+
+async def undo_fact(request: PageRequest, form: Mapping[str, str]) -> Answer:
+    """Undo the last change of a fact, like `/memory undo`.
+
+    If the fact was only learned, that deletes it, so the person is asked first.
+    """
+    number = read_field(request, form, "fact")
+    command = Command(name="memory", arguments=f"undo f{number}")
+    facts = request.services.facts
+    fact = await facts.find(int(number), request.scopes)
+    changes = await facts.list_changes(int(number), request.scopes)
+    if fact is not None and len(changes) == 1 and request.context.can_change(fact.account):
+        question = request.words["UNLEARN_ASK"].format(fact=escape(fact.content))
+        return Answer(text=question, confirm_command=command)
+    return await request.commands.run(command, request.context)
 
 
 @dataclass(frozen=True, slots=True)
@@ -472,6 +536,13 @@ class ChangedWords:
     text: str
 
 
+def diff_change(change: NoteChange) -> Sequence[ChangedWords]:
+    """Return the word diff of a change. It's empty for a verdict on a skill, which may be long."""
+    if change.skill is not None and change.before == change.after:
+        return ()
+    return diff_words(change.before or "", change.after or "")
+
+
 def diff_words(before: str, after: str) -> list[ChangedWords]:
     """Return a word diff of two texts. If they are long, the whole text counts as changed."""
     if len(before) + len(after) > MAX_DIFF_CHARS:
@@ -513,9 +584,12 @@ PAGE = Page(
         Action("remember", run_command("remember", "{text}")),
         *(_facts(name, f"{name} f{{fact}}") for name in FACT_ACTIONS),
         _facts("correct", "correct f{fact} {text}"),
+        Action("fact-undo", undo_fact),
         Action("note-add", add_note),
         Action("note-replace", replace_note),
         Action("note-remove", remove_note),
+        Action("note-right", run_command("memory", "right {number}")),
+        Action("note-wrong", run_command("memory", "wrong {number}")),
         Action("note-pin", run_command("memory", "pin {number}")),
         Action("note-unpin", run_command("memory", "unpin {number}")),
         Action("change-undo", run_command("memory", "undo {number}")),
@@ -523,6 +597,9 @@ PAGE = Page(
         Action("instructions-clear", run_command("instructions", "clear")),
         Action("skill-enable", run_command("skills", "enable {skill}")),
         Action("skill-disable", run_command("skills", "disable {skill}")),
+        Action("skill-right", run_command("skills", "right {skill}")),
+        Action("skill-wrong", run_command("skills", "wrong {skill}")),
+        Action("skill-edit", edit_skill),
         Action("skill-remove", run_command("skills", "remove {skill}")),
         Action("forget-words", run_command("forget", "{words}")),
     ),

@@ -53,21 +53,27 @@ async def load_reminders(request: PageRequest) -> Values:
 
 
 async def load_reading(request: PageRequest) -> Values:
-    """Return how a line for a new reminder is parsed, or why it can't be."""
+    """Return how a line for a new reminder is parsed, or why it can't be.
+
+    With the parameter ``part=time``, the line has only the time.
+    """
     line = request.parameter("line").strip()[:MAX_LINE_CHARS]
     appointments = request.services.appointments
     if not line:
         return {"reading": "", "text": "", "problem": ""}
+    # Any text would do: it isn't shown.
+    text = "…" if request.parameter("part") == "time" else None
     try:
         reading = await appointments.interpret(
             line,
+            text,
             account=request.context.account,
             languages=(request.texts.request_language,),
         )
     except Refused as refusal:
         return {"reading": "", "text": "", "problem": request.texts.word(refusal)}
     time_words = request.texts.describe_time(appointments, reading)
-    return {"reading": time_words, "text": reading.text, "problem": ""}
+    return {"reading": time_words, "text": "" if text else reading.text, "problem": ""}
 
 
 async def load_week(request: PageRequest) -> Values:

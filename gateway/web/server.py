@@ -25,8 +25,10 @@ from aiohttp import web
 
 from config.upkeep_options import PageOptions
 from core.errors import ConfigError, MnemeError, Refused, StoreError
+from core.markup.markdown import escape
 from core.store.ownership.people import TERMINAL, EpochGuard
 from core.store.reviews import count_pending
+from core.text.normalize import shorten
 from core.types import LOCAL_SCOPE, Address, Answer, File, Inbound, Sender, Session
 from gateway.commands.facts import is_own_account
 from gateway.commands.registry import CommandContext, CommandRegistry
@@ -45,6 +47,8 @@ from gateway.web.views import Page, PageRequest, Values, View, is_picture, load_
 
 LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
 MAX_ADDRESS_CHARS = 60
+# Longer results of an approved look-up are cut.
+MAX_RESULT_CHARS = 4_000
 COOKIE = "mneme_login"
 # A form with more bytes is refused.
 MAX_FORM_BYTES = 1_000_000
@@ -325,6 +329,9 @@ class PageServer:
             answer = await run
         except Refused as refusal:
             answer = Answer(text=page_request.texts.word(refusal))
+        if answer is not None and answer.asks_again is not None:
+            # In a chat, the model answers the result of an approved look-up. Here it is shown.
+            answer = Answer(text=escape(shorten(answer.asks_again.text, MAX_RESULT_CHARS)))
         page_request.login.notice = answer
         back = form.get("back", "/")
         is_local = (
@@ -463,6 +470,9 @@ class PageServer:
             question = self._logins.ask(login, answer.confirm_command)
             buttons.append({"label": "", "question": question, "link": ""})
         for button in answer.buttons:
+            if button.form is not None:
+                # The page has its own form for that.
+                continue
             link = find_link(button.command) or ""
             question = "" if link else self._logins.ask(login, button.command)
             buttons.append({"label": button.label, "question": question, "link": link})

@@ -6,27 +6,39 @@ Like /status, the state of the system is shown to the owner only.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from core.errors import Refused
+from core.dates.schedule import ParsedSchedule
+from core.errors import Refused, word_clause
+from core.guard.guard import clean_text, find_suspicion
 from core.markup.markdown import escape
-from core.notes.notebook import ALL_FILES, FILES
+from core.notes.notebook import ALL_FILES
+from core.review.pending import EditableText, list_editable_texts, reword_operations
 from core.store.facts.history import list_latest_facts
 from core.store.model_limits import ModelOutages
-from core.store.notes import PendingNote
+from core.store.notes import QUESTION, REMINDER, TOOL_CALL, PendingNote
+from core.store.reviews import MemoryReviews
 from core.types import Answer, Command
 from gateway.commands.facts import is_own_account
-from gateway.commands.memory import (
-    MemoryCommands,
-    NoteEdit,
-    render_pending_changes,
-)
+from gateway.commands.memory import render_pending_changes
+from gateway.commands.registry import make_button
 from gateway.commands.status import StatusCommands
 from gateway.services import is_running
 from gateway.supervisor import CONNECTED, CONNECTING, ENDED
+from gateway.texts.catalog import Texts
 from gateway.upkeep.backups import describe_backups
-from gateway.web.memory import ChangedWords, can_undo_note, diff_words, load_current_notes
-from gateway.web.views import Action, Page, PageRequest, Values, View, read_field, run_command
+from gateway.web.memory import can_undo_note, diff_change, load_current_notes
+from gateway.web.views import (
+    MAX_FIELD_CHARS,
+    Action,
+    Page,
+    PageRequest,
+    Values,
+    View,
+    read_field,
+    run_command,
+)
 
 MAX_PENDING = 30
 MAX_JOBS = 5
@@ -59,8 +71,11 @@ class PendingItem:
     note: PendingNote
     heading: str
     changes: str
-    # The new text of a single note, which the person may edit; empty for anything else.
-    text: str
+    # The texts that the person may reword before approving. Empty for a change without words, and
+    # for texts that are too long for a form.
+    texts: Sequence[EditableText]
+    # Whether the texts are the time and the text of a reminder or question.
+    is_reminder: bool = False
 
 
 async def load_today(request: PageRequest) -> Values:
@@ -82,15 +97,14 @@ async def load_today(request: PageRequest) -> Values:
         health, problems = await _load_health(request)
         running_count = len(await services.inbox.list_waiting())
     return {
-        "pending": [_describe(request, note) for note in pending[:MAX_PENDING]],
+        "pending": [await _describe(request, note) for note in pending[:MAX_PENDING]],
         "pending_count": len(pending),
         "jobs": [
             (job, texts.describe_time(services.appointments, job, is_full=False))
             for job in open_jobs[:MAX_JOBS]
         ],
         "changes": [
-            (change, _diff(change.before, change.after), can_undo_note(change, notes_now))
-            for change in changes
+            (change, diff_change(change), can_undo_note(change, notes_now)) for change in changes
         ],
         "facts": [fact for fact in facts if fact.is_open][:MAX_FACTS],
         "running": running_count,
@@ -123,14 +137,17 @@ async def _load_health(request: PageRequest) -> tuple[list[str], list[str]]:
     return [*lines, f"**{label}**: {escape(backup)}"], problems
 
 
-def _describe(request: PageRequest, note: PendingNote) -> PendingItem:
-    texts = request.texts
-    changes = "\n".join(render_pending_changes(texts, note))
-    text = ""
-    if note.target in FILES and not note.is_draft and len(note.operations) == 1:
-        operation = note.operations[0]
-        text = operation.content if operation.action in ("add", "replace") else ""
-    return PendingItem(note, _describe_heading(request, note), changes, text)
+async def _describe(request: PageRequest, note: PendingNote) -> PendingItem:
+    heading = _describe_heading(request, note)
+    editable = await list_pending_texts(request, note)
+    if any(len(each.text) > MAX_FIELD_CHARS for each in editable):
+        editable = []
+    if _is_read_reminder(note, editable):
+        time, text = editable
+        changes = f"{escape(time.text)}: {escape(text.text)}"
+        return PendingItem(note, heading, changes, editable, is_reminder=True)
+    changes = "\n".join(render_pending_changes(request.texts, note))
+    return PendingItem(note, heading, changes, editable)
 
 
 def _describe_heading(request: PageRequest, note: PendingNote) -> str:
@@ -147,10 +164,6 @@ def _describe_heading(request: PageRequest, note: PendingNote) -> str:
     return f"{moment} · {escape(place)} · {escape(texts.word_stored(note.reason))}"
 
 
-def _diff(before: str | None, after: str | None) -> Sequence[ChangedWords]:
-    return diff_words(before or "", after or "")
-
-
 async def load_checks(request: PageRequest) -> Values | None:
     """Run the checks of `mneme check`, which call every server. Only the owner may do this."""
     if not request.context.is_owner:
@@ -161,26 +174,113 @@ async def load_checks(request: PageRequest) -> Values | None:
     return {"results": await run_checks(request.services.settings, texts=request.texts)}
 
 
-async def edit_pending(request: PageRequest, form: Mapping[str, str]) -> Answer:
-    """Store a waiting note with another text, and drop the original.
+async def list_pending_texts(request: PageRequest, note: PendingNote) -> list[EditableText]:
+    """Return the texts of a waiting change that the person may reword.
 
-    Raises Refused if the note is no longer waiting, or if the new text can't be stored.
+    For a reminder, these are its time in words and its text, or its line if that can't be read.
+    """
+    if note.target in (REMINDER, QUESTION):
+        with suppress(Refused):
+            reading = await _interpret_pending(request, note)
+            appointments = request.services.appointments
+            time = request.texts.describe_time(appointments, reading, is_full=False)
+            return [EditableText("when", time), EditableText("what", reading.text)]
+    return list_editable_texts(note)
+
+
+def _is_read_reminder(note: PendingNote, editable: Sequence[EditableText]) -> bool:
+    """Return whether the texts are the time and the text of a reminder or question."""
+    return note.target in (REMINDER, QUESTION) and len(editable) == 2
+
+
+async def _interpret_pending(request: PageRequest, note: PendingNote) -> ParsedSchedule:
+    """Return the time and the text of a waiting reminder or question."""
+    return await request.services.appointments.interpret(
+        note.operations[0].content, is_prompt=note.target == QUESTION, account=note.account
+    )
+
+
+async def approve_edited(request: PageRequest, form: Mapping[str, str]) -> Answer:
+    """Approve a waiting change with other words, which count as typed by this person.
+
+    The words are stored first, so they aren't lost if the change can't be made. Raises Refused if
+    the change no longer waits, or if the time of a reminder can't be read.
     """
     number = read_field(request, form, "number")
-    text = read_field(request, form, "text")
     pending = await request.services.notebook.review.list_pending(request.scopes)
     note = next((note for note in pending if note.id == int(number)), None)
-    if note is None or not _describe(request, note).text:
+    old_texts = [] if note is None else await list_pending_texts(request, note)
+    if note is None or not old_texts:
         raise Refused(request.texts.NO_PENDING_NUMBER.format(number=number))
     if not request.context.can_change(None):
         raise Refused(request.texts.OWNER_DECIDES)
-    operation = replace(note.operations[0], content=text)
-    edit = NoteEdit(operation, note.target, is_insisting=False)
-    answer = await MemoryCommands(request.services).change(edit, request.context)
-    await request.commands.run(
-        Command(name="memory", arguments=f"reject {number}"), request.context
-    )
-    return answer
+    new_texts = [read_field(request, form, f"text{place}") for place in range(len(old_texts))]
+    if form.get("shown_time") == new_texts[0]:
+        # The words for the time of an interval change while the page is open.
+        new_texts[0] = old_texts[0].text
+    if new_texts != [each.text.replace("\r\n", "\n").strip() for each in old_texts]:
+        reworded = await _reword(request, note, old_texts, new_texts)
+        await MemoryReviews(request.services.database).reword(note, reworded, request.context.epoch)
+        question = _ask_about_suspicion(request.texts, note, reworded)
+        if question is not None:
+            return question
+    approval = Command(name="memory", arguments=f"approve {number}")
+    return await request.commands.run(approval, request.context)
+
+
+async def _reword(
+    request: PageRequest,
+    note: PendingNote,
+    old_texts: Sequence[EditableText],
+    new_texts: Sequence[str],
+) -> PendingNote:
+    """Return a waiting change with other texts, as a wish of the person who typed them."""
+    context = request.context
+    account = note.account
+    if account is None or not is_own_account(context, account):
+        account = context.account
+    reworded = replace(note, account=account, reason=word_clause("waits_reworded"))
+    if _is_read_reminder(note, old_texts):
+        new_texts = [await _reword_reminder(request, note, reworded, old_texts, new_texts)]
+    return replace(reworded, operations=reword_operations(note, new_texts))
+
+
+async def _reword_reminder(
+    request: PageRequest,
+    note: PendingNote,
+    reworded: PendingNote,
+    old_texts: Sequence[EditableText],
+    new_texts: Sequence[str],
+) -> str:
+    """Return the line of a waiting reminder with another time or text.
+
+    Raises Refused if the new time can't be read.
+    """
+    appointments = request.services.appointments
+    time, text = new_texts
+    if time == old_texts[0].text:
+        reading = replace(await _interpret_pending(request, note), text=text)
+    else:
+        reading = await appointments.interpret(
+            time, text, is_prompt=note.target == QUESTION, account=reworded.account
+        )
+    return appointments.format_exact_line(reading, await appointments.zone_of(reworded.account))
+
+
+def _ask_about_suspicion(texts: Texts, note: PendingNote, reworded: PendingNote) -> Answer | None:
+    """Return a question if the new words of a waiting change look suspicious, or None.
+
+    Words that were already there are no reason to ask: the person sees why the change waits. A call
+    isn't asked about, because its texts aren't stored here.
+    """
+    if note.target == TOOL_CALL:
+        return None
+    for before, after in zip(note.operations, reworded.operations, strict=True):
+        reason = find_suspicion(clean_text(after.content))
+        if reason and not find_suspicion(clean_text(before.content)):
+            button = make_button(texts.BUTTON_KEEP_ANYWAY, "memory", f"approve {note.id}")
+            return Answer(text=texts.ask_to_reword(reason), buttons=(button,))
+    return None
 
 
 PAGE = Page(
@@ -193,6 +293,6 @@ PAGE = Page(
     actions=(
         Action("approve-change", run_command("memory", "approve {number}")),
         Action("reject-change", run_command("memory", "reject {number}")),
-        Action("edit-pending", edit_pending),
+        Action("approve-edited", approve_edited),
     ),
 )

@@ -9,19 +9,23 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
+from core.agent.offline import OfflineModel
 from core.errors import load_sentences
 from core.store.model_limits import OUTAGES_KEY
+from core.store.notes import FACT, Author, Operation
 from core.store.rows import set_meta
-from core.types import LOCAL_SCOPE, Scope
+from core.types import LOCAL_SCOPE, Account, Scope
 from gateway.services import LOCK_FILE
 from gateway.texts.catalog import load_texts
 from gateway.web.rendering import render_commands
+from tests.end_to_end.test_mcp import server_options
 from tests.fixtures.page_browser import OpenPage, open_page
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
 pytestmark = pytest.mark.slow
 
 WORDS = load_texts("en").table("page_today")
+ACCOUNT = Account(platform="telegram", user_id="42")
 OWNER_SCOPES = frozenset({Scope.account("telegram", "42"), LOCAL_SCOPE})
 MAIL = "Dear Ana, the gate code is 4471. Regards, the caretaker"
 
@@ -71,11 +75,11 @@ async def test_pending_note_can_be_reworded_on_the_web_page_before_it_is_stored(
     async with open_page(home, model) as page:
         await let_a_note_wait(page, model)
         today = await page.browser.open("/today")
-        form = today.form("/do/edit-pending")
-        await page.browser.send(form, text="The gate code of the office is 4471.")
+        form = today.form("/do/approve-edited")
+        await page.browser.send(form, text0="The gate code of the office is 4471.")
         assert await list_notes(page) == ["The gate code of the office is 4471."]
         assert WORDS["NOTHING_WAITS"] in (await page.browser.open("/today")).text
-        again = await page.browser.send(form, text="Once more")
+        again = await page.browser.send(form, text0="Once more")
         assert await list_notes(page) == ["The gate code of the office is 4471."]
         assert form.fields["number"] in again.text
 
@@ -93,10 +97,95 @@ async def test_pending_replacement_can_be_reworded_on_the_web_page_before_it_is_
             says("It waits."),
         ]
         await page.harness.say("What does it say?")
-        form = (await page.browser.open("/today")).form("/do/edit-pending")
-        await page.browser.send(form, text="The gate code is 5582.")
+        form = (await page.browser.open("/today")).form("/do/approve-edited")
+        await page.browser.send(form, text0="The gate code is 5582.")
         assert await list_notes(page) == ["The gate code is 5582."]
         assert WORDS["NOTHING_WAITS"] in (await page.browser.open("/today")).text
+
+
+async def test_pending_reminder_gets_another_time_and_text_on_the_web_page(home: Path) -> None:
+    async with open_page(home, OfflineModel("UTC")) as page:
+        await page.harness.say("remind me tomorrow at 9:00 to pay Bob", origin="forwarded")
+        today = await page.browser.open("/today")
+        assert "09:00" in today.text
+        assert "pay Bob" in today.text
+        form = today.form("/do/approve-edited")
+        unread = await page.browser.send(form, text0="some day", text1="pay Bob")
+        assert "I understand only a part of that time" in unread.text
+        assert unread.form("/do/approve-edited").fields == form.fields
+        reading = await page.browser.open("/reminders/reading?part=time&line=every friday at 17:30")
+        assert reading.text.startswith("every Friday at 17:30, next Friday")
+        answer = await page.browser.send(form, text0="every friday at 17:30", text1="pay Ann")
+        assert WORDS["NOTHING_WAITS"] in answer.text
+        (job,) = await page.harness.services.jobs.list_visible(OWNER_SCOPES)
+        assert job.text == "pay Ann"
+        assert "every Friday at 17:30" in answer.text
+
+
+async def test_pending_reminder_keeps_its_time_if_only_its_text_is_edited(home: Path) -> None:
+    async with open_page(home, OfflineModel("UTC")) as page:
+        await page.harness.say("remind me every 3 hours to pay Bob", origin="forwarded")
+        form = (await page.browser.open("/today")).form("/do/approve-edited")
+        await page.browser.send(form, text1="pay Ann")
+        (job,) = await page.harness.services.jobs.list_visible(OWNER_SCOPES)
+        assert job.text == "pay Ann"
+        assert "FREQ=HOURLY;INTERVAL=3" in job.schedule.recurrences[0]
+
+
+async def test_pending_call_runs_with_the_arguments_that_the_person_typed(home: Path) -> None:
+    model = ScriptedModel()
+    diary = home.parent / "diary.txt"
+    async with open_page(home, model, options=server_options(diary)) as page:
+        await page.harness.say(MAIL, origin="forwarded")
+        model.script = [calls(("diary__add_entry", {"text": "code 4471"})), says("It waits.")]
+        await page.harness.say("What does it say?")
+        assert not diary.exists()
+        form = (await page.browser.open("/today")).form("/do/approve-edited")
+        await page.browser.send(form, text0="Ask the caretaker for the “code”")
+        assert diary.read_text() == "Ask the caretaker for the “code”\n"
+        assert WORDS["NOTHING_WAITS"] in (await page.browser.open("/today")).text
+
+
+async def test_pending_fact_is_stored_in_the_words_of_the_person_and_names_no_message(
+    home: Path,
+) -> None:
+    async with open_page(home) as page:
+        services = page.harness.services
+        scope = Scope.account("telegram", "42")
+        operation = Operation(action="add", content="I live in Porto")
+        author = Author(account=ACCOUNT, message_id=1)
+        await services.notebook.review.put_aside(scope, FACT, [operation], author, "a test")
+        form = (await page.browser.open("/today")).form("/do/approve-edited")
+        await page.browser.send(form, text0="I live in Lisbon")
+        (fact,) = await services.facts.list_page(OWNER_SCOPES, 5)
+        assert (fact.content, fact.origin, fact.message_id) == ("I live in Lisbon", "person", None)
+
+
+async def test_pending_change_without_words_can_only_be_approved_or_rejected(home: Path) -> None:
+    async with open_page(home) as page:
+        await page.harness.say("/remember I live in Lisbon")
+        operation = Operation(action="remove", old_text="I live in Lisbon", path="f1")
+        await page.harness.services.notebook.review.put_aside(
+            Scope.account("telegram", "42"), FACT, [operation], Author(account=ACCOUNT), "a test"
+        )
+        today = await page.browser.open("/today")
+        assert today.form("/do/approve-change")
+        assert today.form("/do/reject-change")
+        assert not [form for form in today.forms if form.action == "/do/approve-edited"]
+
+
+async def test_new_words_of_a_pending_change_that_look_suspicious_need_one_more_yes(
+    home: Path,
+) -> None:
+    model = ScriptedModel()
+    async with open_page(home, model) as page:
+        await let_a_note_wait(page, model)
+        form = (await page.browser.open("/today")).form("/do/approve-edited")
+        secret = "The key is sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789"
+        asked = await page.browser.send(form, text0=secret)
+        assert await list_notes(page) == []
+        await page.browser.send(asked.form("/press/"))
+        assert await list_notes(page) == [secret]
 
 
 async def test_page_neither_shows_nor_decides_the_pending_note_of_another_person(
