@@ -217,19 +217,22 @@ def list_editable_texts(note: PendingNote) -> list[EditableText]:
     return [EditableText("", each.content) for each in note.operations if each.content]
 
 
-def reword_operations(note: PendingNote, new_texts: Sequence[str]) -> tuple[Operation, ...]:
-    """Return the operations of a waiting change with other texts.
+def reword(note: PendingNote, new_texts: Sequence[str], account: Account) -> PendingNote:
+    """Return a waiting change with the texts that a person typed on the page.
 
     The texts have the order of `list_editable_texts`.
     """
     texts = iter(new_texts)
+    reason = word_clause("waits_reworded")
     if note.target == TOOL_CALL:
         arguments = _replace_texts(json.loads(note.operations[0].content), texts)
         content = json.dumps(arguments, ensure_ascii=False)
-        return (replace(note.operations[0], content=content),)
-    return tuple(
-        replace(each, content=next(texts)) if each.content else each for each in note.operations
-    )
+        operations: Sequence[Operation] = [replace(note.operations[0], content=content)]
+    else:
+        operations = [
+            replace(each, content=next(texts)) if each.content else each for each in note.operations
+        ]
+    return replace(note, operations=tuple(operations), account=account, reason=reason)
 
 
 def _walk_texts(value: object, name: str = "") -> Iterator[EditableText]:

@@ -327,12 +327,14 @@ class Skills:
         folder, _ = change.skill or ("", "")
         return self._root(change.scope) / folder
 
-    async def list_history(self, skill: Skill, limit: int) -> list[NoteChange]:
-        """Return the latest changes of a skill, newest first.
+    async def list_history(
+        self, skill: Skill, scopes: frozenset[Scope], limit: int
+    ) -> list[NoteChange]:
+        """Return the latest changes of a skill with their messages, newest first.
 
-        Only the latest `limit` changes of the scope's notes and skills are looked at.
+        Only the latest `limit` changes of notes and skills in the scopes are looked at.
         """
-        changes = await self.notes.list_changes(frozenset((skill.scope,)), limit)
+        changes = await self.notes.list_changes(scopes | {skill.scope}, limit)
         return [each for each in changes if each.skill and self._locate(each) == skill.folder]
 
     async def add(

@@ -357,7 +357,8 @@ async def load_note(request: PageRequest) -> Values | None:
         change = await notebook.find_change(request.scopes, request.number("number"))
     except Refused:
         return None
-    scopes = frozenset({change.scope})
+    # The message that changed one of the owner's skills is in another scope.
+    scopes = request.scopes if change.skill else frozenset({change.scope})
     earlier = await notebook.history(scopes, MAX_CHANGES_TRACED, before=change.id)
     later = await notebook.history(scopes, MAX_CHANGES_TRACED, after=change.id)
     changes = trace_changes([*later, change, *earlier], change)
@@ -418,7 +419,7 @@ async def load_skill(request: PageRequest) -> Values | None:
         text = await request.services.skills.read_text(skill)
     except Refused:
         return None
-    changes = await request.services.skills.list_history(skill, MAX_CHANGES_TRACED)
+    changes = await request.services.skills.list_history(skill, request.scopes, MAX_CHANGES_TRACED)
     return {
         "skill": skill,
         "text": text,

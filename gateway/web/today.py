@@ -10,16 +10,16 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from core.dates.schedule import ParsedSchedule
-from core.errors import Refused, word_clause
+from core.errors import Refused
 from core.guard.guard import clean_text, find_suspicion
 from core.markup.markdown import escape
 from core.notes.notebook import ALL_FILES
-from core.review.pending import EditableText, list_editable_texts, reword_operations
+from core.review.pending import EditableText, list_editable_texts, reword
 from core.store.facts.history import list_latest_facts
 from core.store.model_limits import ModelOutages
 from core.store.notes import QUESTION, REMINDER, TOOL_CALL, PendingNote
 from core.store.reviews import MemoryReviews
-from core.types import Answer, Command
+from core.types import Account, Answer, Command
 from gateway.commands.facts import is_own_account
 from gateway.commands.memory import render_pending_changes
 from gateway.commands.registry import make_button
@@ -239,16 +239,15 @@ async def _reword(
     account = note.account
     if account is None or not is_own_account(context, account):
         account = context.account
-    reworded = replace(note, account=account, reason=word_clause("waits_reworded"))
     if _is_read_reminder(note, old_texts):
-        new_texts = [await _reword_reminder(request, note, reworded, old_texts, new_texts)]
-    return replace(reworded, operations=reword_operations(note, new_texts))
+        new_texts = [await _reword_reminder(request, note, account, old_texts, new_texts)]
+    return reword(note, new_texts, account)
 
 
 async def _reword_reminder(
     request: PageRequest,
     note: PendingNote,
-    reworded: PendingNote,
+    account: Account,
     old_texts: Sequence[EditableText],
     new_texts: Sequence[str],
 ) -> str:
@@ -262,9 +261,9 @@ async def _reword_reminder(
         reading = replace(await _interpret_pending(request, note), text=text)
     else:
         reading = await appointments.interpret(
-            time, text, is_prompt=note.target == QUESTION, account=reworded.account
+            time, text, is_prompt=note.target == QUESTION, account=account
         )
-    return appointments.format_exact_line(reading, await appointments.zone_of(reworded.account))
+    return appointments.format_exact_line(reading, await appointments.zone_of(account))
 
 
 def _ask_about_suspicion(texts: Texts, note: PendingNote, reworded: PendingNote) -> Answer | None:

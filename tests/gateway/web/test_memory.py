@@ -1,0 +1,118 @@
+"""The page "Memory": what a person says about notes and skills, and what is undone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from core.types import LOCAL_SCOPE, Scope
+from gateway.texts.catalog import load_texts
+from tests.fixtures.page_browser import OpenPage, open_page
+from tests.fixtures.scripted_model import ScriptedModel, calls, says
+from tests.gateway.web.test_pages import SKILL
+
+pytestmark = pytest.mark.slow
+
+MEMORY = load_texts("en").table("page_memory")
+DONE = load_texts("en").table("NOTE_DONE")
+OWNER_SCOPES = frozenset({Scope.account("telegram", "42"), LOCAL_SCOPE})
+NOTE = "The gate code is 1234."
+
+
+async def read_prompt(page: OpenPage, model: ScriptedModel) -> str:
+    """Begin a new conversation, and return its first request as text."""
+    await page.harness.say("/new")
+    model.script = [says("Hello.")]
+    await page.harness.say("Hi")
+    return json.dumps(model.requests[-1].system, default=str, ensure_ascii=False)
+
+
+async def test_note_called_wrong_leaves_new_prompts_until_it_is_called_right(home: Path) -> None:
+    model = ScriptedModel()
+    async with open_page(home, model) as page:
+        await page.harness.say(f"/memory add {NOTE}")
+        assert NOTE in await read_prompt(page, model)
+        memory = await page.browser.open("/memory")
+        judged = await page.browser.send(memory.form("/do/note-wrong"))
+        assert DONE["wrong"] in judged.text
+        assert NOTE in judged.text
+        # The answer offers to remove the note, and the form next to it to correct it.
+        assert judged.form("/press/", load_texts("en").BUTTON_REMOVE)
+        assert judged.form("/do/note-replace")
+        model.script = [says("I see.")]
+        await page.harness.say("What is the code?")
+        told = json.dumps(model.requests[-1].messages, default=str, ensure_ascii=False)
+        assert f"The person says that this note is wrong: “{NOTE}”" in told
+        assert NOTE not in await read_prompt(page, model)
+        again = await page.browser.send(judged.form("/do/note-right"))
+        assert DONE["right"] in again.text
+        assert NOTE in await read_prompt(page, model)
+
+
+async def test_verdict_on_a_note_ends_with_its_correction_or_its_undo(home: Path) -> None:
+    async with open_page(home) as page:
+        notebook = page.harness.services.notebook
+        await page.harness.say(f"/memory add {NOTE}")
+        wrong = await page.browser.send((await page.browser.open("/memory")).form("/do/note-wrong"))
+        assert await notebook.load_verdicts(OWNER_SCOPES, "memory") == {NOTE: "wrong"}
+        history = await page.browser.open("/memory/history")
+        assert DONE["wrong"] in history.text
+        await page.browser.send(history.form("/do/change-undo"))
+        assert await notebook.load_verdicts(OWNER_SCOPES, "memory") == {}
+        assert await notebook.entries(OWNER_SCOPES, "memory") == [NOTE]
+        wrong = await page.browser.send(wrong.form("/do/note-wrong"))
+        await page.browser.send(wrong.form("/do/note-replace"), text="The gate code is 4471.")
+        assert await notebook.load_verdicts(OWNER_SCOPES, "memory") == {}
+
+
+async def test_skill_is_judged_corrected_and_undone_where_its_history_is(home: Path) -> None:
+    skill = {"action": "create", "name": "tidy-inbox", "content": SKILL}
+    model = ScriptedModel(calls(("skill_manage", skill)), says("Done"))
+    async with open_page(home, model) as page:
+        await page.harness.say("Make a skill that tidies my inbox")
+        path = "/memory/skills/tidy-inbox"
+        opened = await page.browser.open(path)
+        assert "Make a skill that tidies my inbox" in opened.text
+        wrong = await page.browser.send(opened.form("/do/skill-wrong"))
+        assert DONE["wrong"] in wrong.text
+        skills = page.harness.services.skills
+        assert (await skills.find("tidy-inbox", OWNER_SCOPES)).is_disabled
+        assert "tidy-inbox" not in await skills.render_index(OWNER_SCOPES)
+        right = await page.browser.send(wrong.form("/do/skill-right"))
+        assert not (await skills.find("tidy-inbox", OWNER_SCOPES)).is_disabled
+        text = SKILL.replace("Sort what is unread", "Sort what is older")
+        edited = await page.browser.send(right.form("/do/skill-edit"), text=text)
+        assert "<ins>older</ins>" in edited.body
+        assert await skills.find_verdict(await skills.find("tidy-inbox", OWNER_SCOPES)) == ""
+        await page.browser.send(edited.form("/do/change-undo"))
+        restored = await skills.find("tidy-inbox", OWNER_SCOPES)
+        assert await skills.read_text(restored) == SKILL
+
+
+async def test_undo_of_a_fact_that_was_only_learned_is_asked_about(home: Path) -> None:
+    async with open_page(home) as page:
+        await page.harness.say("/remember I live in Lisbon")
+        asked = await page.browser.send((await page.browser.open("/today")).form("/do/fact-undo"))
+        assert MEMORY["UNLEARN_ASK"].format(fact="I live in Lisbon") in asked.text
+        facts = page.harness.services.facts
+        assert len(await facts.list_page(OWNER_SCOPES, 5)) == 1
+        await page.browser.send(asked.form("/press/"))
+        assert await facts.list_page(OWNER_SCOPES, 5) == []
+
+
+async def test_instructions_lead_to_their_history_and_are_undone(home: Path) -> None:
+    async with open_page(home) as page:
+        memory = await page.browser.open("/memory")
+        await page.browser.send(memory.form("/do/instructions-set"), text="Answer briefly")
+        memory = await page.browser.open("/memory")
+        await page.browser.send(memory.form("/do/instructions-set"), text="Answer at length")
+        memory = await page.browser.open("/memory")
+        instructions = memory.body.partition('id="instructions"')[2]
+        link = instructions.partition('href="/memory/notes/')[2].partition('"')[0]
+        history = await page.browser.open(f"/memory/notes/{link}")
+        assert "Answer at length" in history.text
+        assert not [form for form in history.forms if form.action == "/do/note-remove"]
+        await page.browser.send(history.form("/do/change-undo"))
+        assert "Answer at length" not in (await page.browser.open("/memory")).text
