@@ -261,7 +261,11 @@ async def _reword_reminder(
         reading = replace(await _interpret_pending(request, note), text=text)
     else:
         reading = await appointments.interpret(
-            time, text, is_prompt=note.target == QUESTION, account=account
+            time,
+            text,
+            is_prompt=note.target == QUESTION,
+            account=account,
+            languages=(request.texts.request_language,),
         )
     return appointments.format_exact_line(reading, await appointments.zone_of(account))
 
