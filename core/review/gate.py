@@ -22,9 +22,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from core.errors import Refused, ToolError, word_clause
+from core.review.carried_out import CarriedOutWishes
 from core.review.doubts import speaks_against_wish
 from core.review.effects import list_effects
 from core.review.naming import dictates_change, names_subject, points_at_thing
@@ -32,7 +33,9 @@ from core.review.pending import Review
 from core.review.phrases import is_dictated
 from core.review.repetition import shares_words
 from core.review.searches import (
-    asks_for_deed,
+    asks_for_look_up,
+    asks_to_send,
+    has_marks,
     has_other_content,
     is_made_of,
     is_offered,
@@ -77,6 +80,7 @@ class Gate:
     explain_untyped: EvidenceCheck
     # Judges requests that the rules don't recognize. None without a helper model.
     judge: WishJudge | None = None
+    carried_out: CarriedOutWishes = field(default_factory=CarriedOutWishes)
 
     async def check(self, tool: Tool, arguments: Json, context: ToolContext) -> ToolContext:
         """Return the context for a call. If the call has to wait, its `hold_reason` says why.
@@ -95,12 +99,17 @@ class Gate:
         context = replace(context, foreign_source=transcript.tool_source)
         if transcript.is_spoken and effects - _SPOKEN_EFFECTS:
             return replace(context, hold_reason=word_clause("waits_misheard"))
+        ends_things = bool(effects & _ENDING_EFFECTS) and bool(subjects)
         if transcript.is_clean:
             effects = _list_doubtful_effects(effects, subjects, transcript)
         for effect in sorted(effects, key=lambda effect: effect.value):
             reason = await self._explain(effect, tool, arguments, subjects, transcript, context)
             if reason:
                 return replace(context, hold_reason=reason)
+        if ends_things and context.message_id is not None:
+            typed = (*transcript.messages, *transcript.questions)
+            if not self.carried_out.take(context.message_id, subjects, typed):
+                return replace(context, hold_reason=_word_unrequested(transcript))
         return context
 
     async def hold(self, tool: Tool, arguments: Json, context: ToolContext) -> str:
@@ -130,6 +139,7 @@ class Gate:
         context: ToolContext,
     ) -> str:
         """Return a clause that says why a call with this effect has to wait, or ""."""
+        call = arguments
         arguments, action_argument = _get_inner_call(tool, arguments)
         texts = _list_texts(arguments, action_argument)
         if effect is Effect.SEND and tool.is_lookup:
@@ -140,14 +150,19 @@ class Gate:
             if missing:
                 return missing
         if effect is Effect.ADD:
-            return ""
+            is_doubtful = not tool.can_hold and _is_doubtful_addition(texts, transcript)
+            return _word_unrequested(transcript) if is_doubtful else ""
         is_new_plan = effect is Effect.PLAN and not subjects
         if is_new_plan and tool.can_hold and transcript.messages:
             # The tool itself compares the text and the time with the typed messages, and asks the
             # helper.
             return ""
-        known = [*texts, tool.name.replace("_", " ")]
-        if effect is Effect.SEND and not _is_typed_to_send(arguments, texts, subjects, transcript):
+        tool_words = _name_tool(tool, call)
+        known = [*texts, tool_words]
+        if effect is Effect.SEND and not (
+            asks_to_send(transcript.messages, tool_words, has_subject=bool(subjects))
+            and _is_typed_to_send(arguments, texts, subjects, transcript)
+        ):
             return _word_unrequested(transcript)
         reason = _explain_untyped(effect, texts, subjects, transcript, known)
         if reason and await self._is_wished(tool, effect, arguments, subjects, transcript, context):
@@ -214,6 +229,19 @@ def _get_inner_call(tool: Tool, arguments: Json) -> tuple[Json, str]:
     return (inner if isinstance(inner, Mapping) else {}), ""
 
 
+def _name_tool(tool: Tool, call: Json) -> str:
+    """Return the words of a tool's name and of the action that a call names."""
+    action = call.get(tool.action_argument) if tool.action_argument else ""
+    words = f"{tool.name} {action if isinstance(action, str) else ''}"
+    return re.sub(r"[\W_]+", " ", words).strip()
+
+
+def _is_doubtful_addition(texts: Sequence[str], transcript: Transcript) -> bool:
+    """Return whether messages only ask about what a call adds, or cross it out."""
+    messages = transcript.messages
+    return any(map(is_bare_question, messages)) or has_marks(messages, texts)
+
+
 def _list_doubtful_effects(
     effects: Iterable[Effect], subjects: Sequence[Subject], transcript: Transcript
 ) -> frozenset[Effect]:
@@ -275,15 +303,14 @@ def _explain_untyped(
 def _is_typed_to_send(
     arguments: Json, texts: Sequence[str], subjects: Sequence[Subject], transcript: Transcript
 ) -> bool:
-    """Return whether the messages that are answered ask for something and have all that is sent.
+    """Return whether the messages that are answered have all that is sent.
 
     An answer to a question, or words of an earlier message, were typed for something else.
     """
     if _has_untyped_shape(arguments) or any(map(is_bare_question, transcript.messages)):
         return False
     is_typed = all(is_typed_span(text, transcript.messages) for text in texts)
-    is_asked = asks_for_deed(transcript.messages)
-    return is_asked and is_typed and all(_is_named_to_send(each, transcript) for each in subjects)
+    return is_typed and all(_is_named_to_send(each, transcript) for each in subjects)
 
 
 def _is_named_to_send(subject: Subject, transcript: Transcript) -> bool:
@@ -307,7 +334,7 @@ def _judge_lookup(
     """
     is_attended = context.session.is_remembered
     texts = {name: text for name, text in arguments.items() if isinstance(text, str)}
-    is_asked = not is_attended or asks_for_deed(transcript.messages)
+    is_asked = not is_attended or asks_for_look_up(transcript.messages)
     is_whole = not is_attended or not has_other_content(transcript.messages, [*texts.values()])
     for name, text in texts.items():
         if name != "url":
@@ -321,11 +348,18 @@ def _judge_lookup(
 
 
 def _is_offered(url: str, transcript: Transcript, *, is_asked: bool) -> bool:
-    """Return whether a page was read before, or is offered to a person who asks for something."""
-    if was_read(url.strip(), transcript.page_results):
+    """Return whether a page was read before, or is offered to a person who asks for something.
+
+    A page that was read for an earlier message offers its links only to a request such as "open the
+    prices". With a link for each secret, it could otherwise learn one from any question.
+    """
+    url = url.strip()
+    if was_read(url, transcript.page_results):
         return True
-    is_known = is_offered(url.strip(), transcript.search_results, transcript.page_results)
-    return is_asked and is_known
+    if is_asked and is_offered(url, transcript.search_results, transcript.new_page_results):
+        return True
+    asks_by_verb = asks_for_look_up(transcript.messages, by_verb=True)
+    return asks_by_verb and is_offered(url, (), transcript.page_results)
 
 
 def _is_searchable(text: str, transcript: Transcript) -> bool:

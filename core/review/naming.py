@@ -75,14 +75,16 @@ def names_subject(wish: Wish, subject: Subject, foreign_texts: Sequence[str] = (
 
     It names the thing by its number as it is shown ("reminder 4"), by all words of its text, or by
     its kind if there is no other thing of that kind. A name that a foreign text also has may mean
-    something else.
+    something else. If there are foreign texts, the words must also name the kind: "cancel the gym
+    membership" may be about the membership, not about a reminder with this text.
     """
     if wish.table == "plan":
         return False
+    needs_kind = bool(foreign_texts) and not wish.is_about_reminders
     words = _NUMBER_LIST.sub(" ", wish.object)
     kinds = _list_shown_kinds(subject)
     read = _names_unspaced if wish.language in UNSPACED_LANGUAGES else _names_spaced
-    if not read(words, subject, kinds, wish.language):
+    if not read(words, subject, kinds, wish.language, needs_kind=needs_kind):
         return False
     name = _list_content(words, wish.language)
     edge = "" if wish.language in UNSPACED_LANGUAGES else " "
@@ -91,7 +93,9 @@ def names_subject(wish: Wish, subject: Subject, foreign_texts: Sequence[str] = (
     )
 
 
-def _names_spaced(words: str, subject: Subject, kinds: str, language: str) -> bool:
+def _names_spaced(
+    words: str, subject: Subject, kinds: str, language: str, *, needs_kind: bool
+) -> bool:
     """Return whether words of a language with spaces name a thing exactly."""
     if subject.number and subject.number in _read_numbers(words, kinds, language):
         return True
@@ -107,7 +111,9 @@ def _names_spaced(words: str, subject: Subject, kinds: str, language: str) -> bo
     is_unique = all(_list_content(other, language) != text for other in subject.others)
     has_kind = re.fullmatch(rf"(?:{kinds}) {re.escape(text)}|{re.escape(text)} (?:{kinds})", name)
     is_clear = subject.kind == "reminder" and text.count(" ") + 1 >= _MIN_CLEAR_WORDS
-    is_verbatim = is_clear and _drop_lead(words, language) == to_plain(subject.text)
+    is_verbatim = (
+        is_clear and not needs_kind and _drop_lead(words, language) == to_plain(subject.text)
+    )
     return bool(text) and is_unique and (has_kind is not None or is_verbatim)
 
 
@@ -134,7 +140,9 @@ def _read_numbers(words: str, kinds: str, language: str) -> list[str]:
     return match[1].split() if match else []
 
 
-def _names_unspaced(words: str, subject: Subject, kinds: str, language: str) -> bool:
+def _names_unspaced(
+    words: str, subject: Subject, kinds: str, language: str, *, needs_kind: bool
+) -> bool:
     """Return whether words of a script without spaces name a thing exactly."""
     small = "|".join(map(re.escape, _list_small(language)))
     marks = "|".join(map(re.escape, sorted(_list_words(language, "number"))))
@@ -147,7 +155,7 @@ def _names_unspaced(words: str, subject: Subject, kinds: str, language: str) -> 
     is_unique = all(_list_content(other, language) != text for other in subject.others)
     if text and is_unique:
         forms += [f"{text}{around}{kinds}", f"{kinds}{around}{text}"]
-        if subject.kind == "reminder" and len(text) >= _MIN_CLEAR_LETTERS:
+        if subject.kind == "reminder" and len(text) >= _MIN_CLEAR_LETTERS and not needs_kind:
             forms.append(text)
     if not subject.others and not (subject.kind == _IDIOM_KIND and number):
         forms.append(kinds)

@@ -28,7 +28,7 @@ from core.review.phrases import (
     split_clauses,
     to_plain,
 )
-from core.review.wishes import is_short_line
+from core.review.wishes import is_marked, is_short_line
 from core.text.normalize import is_unspaced, language_data, words_of
 from core.text.terms import word_terms
 
@@ -89,12 +89,15 @@ def _pattern(language: str, name: str) -> re.Pattern[str]:
 def names_address(text: str, url: str) -> bool:
     """Return whether a text contains a web address as a whole.
 
-    The text may leave out the scheme, and either may leave out a slash at the end.
+    The text may leave out the scheme, and either may leave out a slash at the end. A typed "https"
+    isn't opened as "http", which others can read and change on its way.
     """
-    address = url.partition("://")[2].removesuffix("/")
+    scheme, _, rest = url.partition("://")
+    address = rest.removesuffix("/")
     if not address:
         return False
-    pattern = rf"(?<![\w.@%/:-])(?:https?://)?{re.escape(address)}(?={_ADDRESS_END})"
+    schemes = "https?" if scheme == "https" else "http"
+    pattern = rf"(?<![\w.@%/:-])(?:{schemes}://)?{re.escape(address)}(?={_ADDRESS_END})"
     return re.search(pattern, text) is not None
 
 
@@ -160,35 +163,73 @@ def is_made_of(text: str, typed: str) -> bool:
     return bool(words) and is_plain and counts <= typed_counts
 
 
-def asks_for_deed(messages: Iterable[str]) -> bool:
-    """Return whether a message asks a question, or has a word such as "search" or "send"."""
+def asks_for_look_up(messages: Iterable[str], *, by_verb: bool = False) -> bool:
+    """Return whether a message asks a question, or has a word such as "search" or "read".
+
+    A message that asks to write something down or to send it asks for no look-up. With `by_verb`, a
+    question alone isn't enough.
+    """
+    return any(_asks_for_look_up(text, by_verb=by_verb) for text in messages)
+
+
+def _asks_for_look_up(text: str, *, by_verb: bool) -> bool:
+    plain, languages = to_plain(text), find_languages(text)
+    if _has_pattern(plain, "lookups", languages):
+        return True
+    asks_to_write = any(_has_pattern(plain, name, languages) for name in ("sends", "writes"))
+    is_asked = is_question(text) or _has_pattern(plain, "questions", languages)
+    if is_asked and not by_verb and not has_marker(plain, "request", languages):
+        return True
+    return not asks_to_write and (
+        (is_asked and not by_verb) or _has_pattern(plain, "deeds", languages)
+    )
+
+
+def asks_to_send(messages: Iterable[str], tool_words: str, *, has_subject: bool) -> bool:
+    """Return whether a message has a verb for the kind of deed that a tool does.
+
+    The words of the tool's name and action show the kind: "send" and "post", or "add" and "write".
+    Other tools need any request. With `has_subject`, the tool sends a file to the person, so "show
+    me the contract" asks for it, too.
+    """
+    kinds = [
+        name for name in ("sends", "writes") if _has_pattern(to_plain(tool_words), name, ("en",))
+    ]
+    if has_subject:
+        kinds.append("gives")
+    names = kinds or ["deeds", "lookups"]
     return any(
-        is_question(text)
-        or any(
-            _has_pattern(to_plain(text), name, find_languages(text))
-            for name in ("deeds", "lookups")
-        )
+        _has_pattern(to_plain(text), name, find_languages(text))
         for text in messages
+        for name in names
     )
 
 
 def has_other_content(messages: Iterable[str], texts: Sequence[str]) -> bool:
     """Return whether messages say more than a request to look up or send some texts.
 
-    A negation counts as other content, and so does a quotation of any other text.
+    A negation and signs such as "~~" count as other content, and so does a quotation of any other
+    text. A message that only dictates the text, such as "Add to the diary: milk", has none.
     """
     message = " ".join(messages)
     for text in texts:
         if "://" in text:
             message = message.replace(text.strip(), " ")
-    if not is_short_line(message, "\n".join(texts)):
+    if not is_short_line(message, "\n".join(texts)) or has_marks(messages, texts):
         return True
     languages = find_languages(message)
     plain = to_plain(message)
     if has_marker(plain, "denial", languages):
         return True
     for language in languages:
-        for name in ("deeds", "lookups"):
+        for name in ("deeds", "lookups", "sends", "writes", "gives"):
             plain = _pattern(language, name).sub(" ", plain)
         plain = " ".join(word for word in plain.split() if word not in polite_words(language))
     return not consists_of(plain, "\n".join(texts))
+
+
+def has_marks(messages: Iterable[str], texts: Iterable[str]) -> bool:
+    """Return whether signs that cross out or quote stand around words other than those of texts."""
+    own_words = {word for text in texts for word in text.split()}
+    words = " ".join(messages).split()
+    return is_marked(" ".join(word for word in words if word not in own_words))

@@ -91,6 +91,8 @@ class Transcript:
     # The results of web searches, and the pages that were read.
     search_results: tuple[str, ...] = ()
     page_results: tuple[str, ...] = ()
+    # Those of the pages that were read for the messages that are being answered.
+    new_page_results: tuple[str, ...] = ()
     # One of the messages that are being answered is a voice note.
     is_spoken: bool = False
     # A message of the person is more than one short line, so it may contain an unrecognized paste.
@@ -215,6 +217,7 @@ def read_transcript(
         foreign=tuple(foreign),
         search_results=_list_results(rows, "web_search"),
         page_results=_list_results(rows, "web_fetch"),
+        new_page_results=_list_results(_list_rows_after(rows, current), "web_fetch"),
         is_spoken=any(row.origin == "spoken" for row in current),
         has_long=not is_scheduled and _has_long_message(rows),
     )
@@ -224,6 +227,14 @@ def _has_long_message(rows: Sequence[Message]) -> bool:
     """Return whether a person's message is more than one short line."""
     texts = [row.text for row in rows if row.role == "user" and row.kind == "chat" and row.text]
     return not all(map(is_single_line, texts))
+
+
+def _list_rows_after(rows: Sequence[Message], current: Sequence[Message]) -> Sequence[Message]:
+    """Return the rows that follow the first of the messages that are being answered."""
+    for index, row in enumerate(rows):
+        if any(row is each for each in current):
+            return rows[index:]
+    return ()
 
 
 def _list_results(rows: Sequence[Message], tool_name: str) -> tuple[str, ...]:

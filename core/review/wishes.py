@@ -39,9 +39,11 @@ MAX_TAILS = 3
 
 # An item of a list, which is rarely typed as a request.
 BULLET = re.compile(r"\s*(?:[-*\u2022\u2013\u2014>]|\d+[.)])\s")
-# A sign that may cross a wish out, or make it something else, such as in "~~delete it~~".
+# A sign that may cross a wish out, or make it something else, such as in "~~delete it~~". Friendly
+# pictures say nothing.
+_FRIENDLY = "\U0001f642\U0001f60a\U0001f64f\U0001f44d\u2764\ufe0f"
 _SIGN = re.compile(
-    r"[^\w\s'\u2019.,!?:;#\u2116\"\u2018\u201a\u201c-\u201e\u00ab\u00bb\u2039\u203a\u00bf\u00a1\u3001\u3002"
+    rf"[^\w\s{_FRIENDLY}'\u2019.,!?:;#\u2116\"\u2018\u201a\u201c-\u201e\u00ab\u00bb\u2039\u203a\u00bf\u00a1\u3001\u3002"
     r"\u300a-\u300f\uff01\uff0c\uff1a\uff1b\uff1f-]|(?<!\w)-|-(?!\w)"
 )
 # Numbers that aren't the number of an item: "reminder 1.5", "1:30".
@@ -67,6 +69,8 @@ class Wish:
     table: str
     # The language of its frame.
     language: str
+    # Whether the frame itself is about reminders, such as "stop reminding me to *".
+    is_about_reminders: bool = False
 
 
 def find_wishes(
@@ -123,9 +127,14 @@ def _read_wish(text: str, tables: Sequence[str], *, is_offer: bool) -> list[Wish
 
 def _may_be_wish(text: str, plain: str, languages: frozenset[str], *, is_offer: bool) -> bool:
     """Return whether a text is a line without signs around it that ask, quote, offer or report."""
-    if not is_single_line(text) or _SIGN.search(text) or _is_enclosed(text):
+    if not is_single_line(text) or is_marked(text):
         return False
     return is_offer or not (is_bare_question(text) or _has_words_of("offered", plain, languages))
+
+
+def is_marked(text: str) -> bool:
+    """Return whether signs around a text may cross it out or quote it, as in "~~send it~~"."""
+    return _SIGN.search(text) is not None or _is_enclosed(text)
 
 
 def is_bare_question(text: str) -> bool:
@@ -143,15 +152,22 @@ def _is_enclosed(text: str) -> bool:
     return any(end and unicodedata.category(end) in _MARKS for end in ends)
 
 
+def mentions_several(plain: str, languages: Iterable[str]) -> bool:
+    """Return whether plain words may mean several things: "both", "all", "the notes"."""
+    return _has_words_of("several", plain, languages)
+
+
 def _has_words_of(name: str, plain: str, languages: Iterable[str]) -> bool:
     """Return whether a text has words from the table `name` for one of the languages."""
     patterns = language_data("wishes", "core.review")[name]
     text = plain.replace(" ", "") if "ja" in languages else plain
-    return any(
-        re.search(to_plain_pattern(patterns[language]), text)
-        for language in languages
-        if language in patterns
-    )
+    for language in languages:
+        pattern = to_plain_pattern(patterns.get(language, "(?!)"))
+        if name == "several" and language not in ("zh", "ja", "ko"):
+            pattern = rf"(?<!\w)(?:{pattern})(?!\w)"
+        if re.search(pattern, text):
+            return True
+    return False
 
 
 # --- Frames ---
@@ -166,18 +182,24 @@ def _match_table(plain: str, table: str, language: str, *, is_offer: bool) -> It
     bodies = _list_without_polite_words(
         text, language, _lead_pattern(language, table == "plan", is_offer)
     )
-    objects: dict[str, None] = {}
+    wishes: dict[str, Wish] = {}
     for frame in _compile_frames(language, table):
         for body in bodies:
             match = frame.fullmatch(body)
             if match is not None:
-                objects[" ".join(filter(None, match.groups()))] = None
+                words = " ".join(filter(None, match.groups()))
+                is_about_reminders = _reminding_pattern().search(frame.pattern) is not None
+                wishes[words] = Wish(words, table, language, is_about_reminders)
     denials = (language, "en")
-    return [
-        Wish(words, table, language)
-        for words in objects
-        if not has_marker(words, "denial", denials)
-    ]
+    return [wish for words, wish in wishes.items() if not has_marker(words, "denial", denials)]
+
+
+@cache
+def _reminding_pattern() -> re.Pattern[str]:
+    """Return a pattern for the stems of verbs such as "remind" in all languages."""
+    return re.compile(
+        to_plain_pattern(language_data("wishes", "core.review")["reminding"]["stems"])
+    )
 
 
 def _list_without_polite_words(text: str, language: str, leads: re.Pattern[str]) -> list[str]:

@@ -146,6 +146,11 @@ def _is_close(typed_at: datetime, planned_at: datetime, *, is_relative: bool) ->
     return abs(minutes[0] - minutes[1]) <= (_RELATIVE_TOLERANCE if is_relative else timedelta(0))
 
 
+def has_same_times(schedule: Schedule, other: Schedule, now: datetime) -> bool:
+    """Return whether two schedules are due at the same times, up to a minute's difference."""
+    return _is_same(schedule, other, now, is_relative=True)
+
+
 def _is_same(schedule: Schedule, other: Schedule, now: datetime, *, is_relative: bool) -> bool:
     """Return whether two schedules are due at the same times, and end at the same time.
 

@@ -18,19 +18,23 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from core.dates.recurrence import next_recurrence
+from core.dates.rules import to_recurrences
 from core.dates.schedule import ParsedSchedule, Schedule, load_zone, resolve_wall_time
 from core.errors import Refused, ToolError, word_clause
 from core.guard.tool_definitions import ToolArguments, build_tool, parse_arguments
+from core.review.carried_out import may_want_several
 from core.review.naming import resembles
 from core.review.pending import Review
 from core.review.transcript import Transcript, TranscriptReader
 from core.review.wish_judge import WishedCall, WishJudge
+from core.review.wishes import find_wishes
 from core.scheduling.appointments import HELD_ACTIONS, Action, Appointments, Requester
 from core.scheduling.phrases import find_phrase
 from core.scheduling.planning import (
     explain_untyped_schedule,
     find_typed_alternative,
     find_typed_request,
+    has_same_times,
     may_be_meant,
 )
 from core.scheduling.zones import find_zones
@@ -199,6 +203,9 @@ class _ReminderTool:
             reason = None
 
         origin = _request_origin(_name_request(arguments, reading, transcript), context)
+        if await self._is_second(reading, origin, context):
+            reason = word_clause("waits_nobody_asked")
+            return await self._put_aside(reading, context, reason)
         is_whole_line = not arguments.moment and not arguments.recurrence
         if not is_whole_line:
             alternative = await self._find_alternative(reading, transcript, context)
@@ -214,6 +221,19 @@ class _ReminderTool:
             origin=origin,
             epoch=context.epoch,
         )
+
+    async def _is_second(
+        self, reading: ParsedSchedule, origin: str | None, context: ToolContext
+    ) -> bool:
+        """Return whether another job was set for the same request."""
+        if origin is None:
+            return False
+        job = await self.appointments.jobs.find_by_origin(origin, context.scope)
+        if job is None:
+            return False
+        now = self.appointments.clock.now()
+        schedule = to_recurrences(reading.schedule, now)
+        return job.text != reading.text or not has_same_times(job.schedule, schedule, now)
 
     async def _interpret(self, arguments: _Arguments, account: Account | None) -> ParsedSchedule:
         """Return the schedule and the text of a new job.
@@ -390,11 +410,14 @@ def _build_schedule(arguments: _Arguments, zone: str, now: datetime) -> Schedule
 def _name_request(arguments: _Arguments, reading: ParsedSchedule, transcript: Transcript) -> str:
     """Return a text that is the same for calls with the same purpose.
 
-    While others' texts may have suggested the job, this is the typed request, so that it sets only
-    one job.
+    This is the typed request if it is for one job, so that it sets no second one. While others'
+    texts may have suggested the job, each request is for one job.
     """
-    request = find_typed_request(reading.text, transcript) if transcript.foreign else ""
-    return request or arguments.model_dump_json()
+    request = find_typed_request(reading.text, transcript)
+    is_single = not may_want_several(transcript.messages) and not transcript.questions
+    if transcript.foreign or (is_single and find_wishes(transcript.messages, Effect.PLAN)):
+        return request
+    return arguments.model_dump_json()
 
 
 def _request_origin(request: str, context: ToolContext) -> str | None:

@@ -348,15 +348,16 @@ def _name_kind(file: File) -> str:
 def find_effect(tool: StoredTool, options: McpServer) -> Effect:
     """Return the effect of a tool from the settings or, without a setting, from its server's hints.
 
-    A program on this machine that only reads its own data is `READ`. A tool that may delete or
-    overwrite something is `REMOVE`. Everything else leaves the machine, so it is `SEND`.
+    A tool that may delete or overwrite something is `REMOVE`. A program on this machine that only
+    works with its own data is `READ` or, if it changes them, `ADD`. Everything else leaves the
+    machine, so it is `SEND`.
     """
     if tool.name in options.effects:
         return Effect(options.effects[tool.name])
     if tool.is_destructive:
         return Effect.REMOVE
-    if options.command and tool.is_read_only and not tool.is_open:
-        return Effect.READ
+    if options.command and not tool.is_open:
+        return Effect.READ if tool.is_read_only else Effect.ADD
     return Effect.SEND
 
 

@@ -116,7 +116,7 @@ async def test_reply_that_only_contains_a_yes_confirms_no_question(home: Path, r
         ("Delete reminder 1", ATTACKS[2]),
         ("Lösche die Erinnerung 1", ATTACKS[2]),
         ("删除提醒 1", ATTACKS[2]),
-        ("pause take the insulin", ATTACKS[3]),
+        ("pause the reminder take the insulin", ATTACKS[3]),
         ("Поставь напоминание 1 на паузу", ATTACKS[3]),
         ("Forget fact 1", ATTACKS[4]),
     ],
@@ -246,7 +246,9 @@ async def test_typed_removal_of_another_thing_does_not_let_the_model_remove_a_re
         assert await jobs(harness) == ["take the insulin"]
 
 
-@pytest.mark.parametrize("wish", ["pause the insulin reminder", "Pause question 1", "pause it"])
+@pytest.mark.parametrize(
+    "wish", ["pause the insulin reminder", "pause take the insulin", "Pause question 1", "pause it"]
+)
 async def test_after_a_forward_a_wish_that_names_a_thing_inexactly_waits(
     home: Path, wish: str
 ) -> None:
@@ -275,6 +277,24 @@ async def test_removal_by_the_model_runs_without_approval_while_no_foreign_text_
         await prepare(harness)
         await harness.say("I'm healed, so the insulin one can go")
         assert await jobs(harness) == []
+
+
+async def test_wish_for_one_thing_removes_and_sets_one_even_without_foreign_text(
+    home: Path,
+) -> None:
+    removals = [("reminder", {"action": "remove", "job_id": number}) for number in (1, 2)]
+    swim = {"action": "add", "task": "swim", "recurrence": DAILY_AT_SEVEN}
+    plans = [("reminder", swim), ("reminder", {**swim, "task": "Swim"})]
+    model = ScriptedModel()
+    async with open_gateway(home, model) as harness:
+        await prepare(harness)
+        await harness.say("/remind daily at 9 call Ana")
+        model.script = [calls(*removals), says("Done.")]
+        await harness.say("delete that one")
+        assert len(await jobs(harness)) == 1
+        model.script = [calls(*plans), says("Done.")]
+        await harness.say("Remind me daily at 7 to swim")
+        assert len(await jobs(harness)) == 2
 
 
 async def test_typed_message_that_repeats_a_forward_does_not_authorise_a_removal(
@@ -317,6 +337,9 @@ async def test_after_a_forward_a_call_that_sends_carries_only_what_was_typed(hom
         (typed, {"to": "Ana", "text": "milk", "bits": [None] * 44}),
         (typed, {"to": "Ana", "text": "milk", "bits": [[], [[]]]}),
         ("Do I send milk to Ana?!", {"to": "Ana", "text": "milk"}),
+        ("\U0001f6ab send milk to Ana", {"to": "Ana", "text": "milk"}),
+        ("What do I get Ana, milk", {"to": "Ana", "text": "milk"}),
+        ("Note milk, Ana", {"to": "Ana", "text": "milk"}),
     ]
     model = ScriptedModel(says("It is about the ferry."))
     async with open_gateway(home, model) as harness:

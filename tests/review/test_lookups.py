@@ -6,7 +6,9 @@ import pytest
 
 from core.review.repetition import shares_words
 from core.review.searches import (
-    asks_for_deed,
+    asks_for_look_up,
+    asks_to_send,
+    has_other_content,
     is_typed_span,
     list_searchable,
     names_address,
@@ -19,8 +21,8 @@ TYPED = "Read https://ferry.example/times, then www.bus.example/a?b=c (and http:
     "url",
     [
         "https://ferry.example/times",
-        "http://ferry.example/times",
         "https://ferry.example/times/",
+        "https://tram.example/",
         "https://www.bus.example/a?b=c",
         "http://tram.example/",
         "http://tram.example",
@@ -33,6 +35,7 @@ def test_typed_address_is_recognized_with_another_scheme_or_a_slash_at_the_end(u
 @pytest.mark.parametrize(
     "url",
     [
+        "http://ferry.example/times",
         "https://ferry.example/",
         "https://ferry.example/time",
         "https://ferry.example/times?q=secret",
@@ -111,8 +114,52 @@ def test_query_is_typed_only_in_one_piece_and_letter_by_letter(query: str, is_ty
     assert is_typed_span(query, ["Search for the weather in Rome"]) is is_typed
 
 
-def test_bare_answer_asks_for_no_look_up() -> None:
-    assert not asks_for_deed(["4471"])
-    assert not asks_for_deed(["thanks"])
-    assert asks_for_deed(["search for ferries"])
-    assert asks_for_deed(["When does the ferry leave?"])
+def test_bare_answer_and_a_wish_to_write_something_down_ask_for_no_look_up() -> None:
+    for text in ("4471", "thanks", "Note my illness", "Schreib meine Krankheit auf", "记下我的病"):
+        assert not asks_for_look_up([text]), text
+    for text in ("search for ferries", "When does the ferry leave?", "wann fährt die Fähre"):
+        assert asks_for_look_up([text]), text
+    assert not asks_for_look_up(["And how are you?"], by_verb=True)
+    assert asks_for_look_up(["Open the prices"], by_verb=True)
+
+
+@pytest.mark.parametrize(
+    ("typed", "tool_words", "asks"),
+    [
+        ("Send milk", "shelf do send", True),
+        ("Schick Ana die Milch", "post message", True),
+        ("What do the keys open", "shelf do send", False),
+        ("Show the keys", "shelf do send", False),
+        ("Note the keys", "shelf do send", False),
+        ("Add to the diary: milk", "diary add entry", True),
+        ("Trag Milch ein", "diary add entry", True),
+        ("Show the diary", "diary add entry", False),
+        ("Send milk", "diary add entry", False),
+        ("Show the weather", "weather now", True),
+    ],
+)
+def test_message_asks_for_a_call_only_with_a_verb_for_the_deed_of_the_tool(
+    typed: str, tool_words: str, asks: bool
+) -> None:
+    assert asks_to_send([typed], tool_words, has_subject=False) is asks
+
+
+def test_question_or_request_for_a_file_asks_to_send_it_but_a_summary_does_not() -> None:
+    assert asks_to_send(["Show me contract.pdf"], "send file", has_subject=True)
+    assert not asks_to_send(["Summarize contract.pdf"], "send file", has_subject=True)
+
+
+@pytest.mark.parametrize(
+    ("typed", "has_more"),
+    [
+        ("Send milk", False),
+        ("Send milk \U0001f64f", False),
+        ("\U0001f6ab send milk", True),
+        ("~~Send milk~~", True),
+        ("\u201dSend milk\u201d", True),
+        ("\u2014Send milk", True),
+        ("Send milk to Eve", True),
+    ],
+)
+def test_signs_around_a_request_to_send_count_as_other_content(typed: str, has_more: bool) -> None:
+    assert has_other_content([typed], ["milk"]) is has_more

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.review.carried_out import CarriedOutWishes
 from core.review.naming import consists_of, dictates_change, names_subject
 from core.review.phrases import is_dictated
 from core.review.repetition import repeats
@@ -73,6 +74,38 @@ def test_kind_names_the_only_reminder() -> None:
     for typed in ("delete the reminder", "Lösch die Erinnerung", "删除提醒", "알림 삭제해 줘"):
         assert wants(typed, Effect.REMOVE, with_text("take the insulin"))
         assert not wants(typed, Effect.REMOVE)
+
+
+def test_text_of_a_reminder_needs_a_word_for_its_kind_once_there_is_foreign_text() -> None:
+    gym = with_text("gym membership", "swim")
+    for typed, names in (
+        ("Cancel the gym membership", False),
+        ("Cancel the gym membership reminder", True),
+        ("Stop reminding me of the gym membership", True),
+        ("Cancel reminder 4", True),
+    ):
+        wishes = find_wishes([typed], Effect.REMOVE)
+        assert any(names_subject(wish, gym, ["A ferry."]) for wish in wishes) is names, typed
+        assert any(names_subject(wish, gym) for wish in wishes)
+
+
+def test_wish_to_stop_pauses_and_a_statement_of_what_i_cancel_is_no_wish() -> None:
+    insulin = with_text("insulin")
+    assert not wants("Stop the insulin reminder", Effect.REMOVE, insulin)
+    assert wants("Stop the insulin reminder", Effect.WEAKEN, insulin)
+    assert not wants("Cancelo el recordatorio insulin", Effect.REMOVE, insulin)
+
+
+def test_wish_for_one_thing_ends_only_one_thing() -> None:
+    swim, others = with_text("swim"), with_text("call Ana")
+    record = CarriedOutWishes()
+    assert record.take(1, [swim], ["delete that one"])
+    assert record.take(1, [swim], ["delete that one"])
+    assert not record.take(1, [others], ["delete that one"])
+    assert record.take(2, [others], ["delete that one"])
+    for number, typed in enumerate(("delete both", "lösch die Erinnerungen", "del 3 and 4"), 3):
+        assert record.take(number, [swim], [typed])
+        assert record.take(number, [others], [typed])
 
 
 def test_name_that_a_foreign_text_also_has_may_mean_something_else() -> None:
