@@ -150,20 +150,15 @@ class Gate:
             if missing:
                 return missing
         if effect is Effect.ADD:
-            is_doubtful = not tool.can_hold and _is_doubtful_addition(texts, transcript)
-            return _word_unrequested(transcript) if is_doubtful else ""
-        is_new_plan = effect is Effect.PLAN and not subjects
-        if is_new_plan and tool.can_hold and transcript.messages:
-            # The tool itself compares the text and the time with the typed messages, and asks the
-            # helper.
+            return _explain_addition(tool, texts, transcript)
+        if _compares_itself(tool, effect, subjects, transcript):
             return ""
         tool_words = _name_tool(tool, call)
-        known = [*texts, tool_words]
-        if effect is Effect.SEND and not (
-            asks_to_send(transcript.messages, tool_words, has_subject=bool(subjects))
-            and _is_typed_to_send(arguments, texts, subjects, transcript)
+        if effect is Effect.SEND and not _is_typed_to_send(
+            arguments, texts, subjects, transcript, tool_words
         ):
             return _word_unrequested(transcript)
+        known = [*texts, tool_words]
         reason = _explain_untyped(effect, texts, subjects, transcript, known)
         if reason and await self._is_wished(tool, effect, arguments, subjects, transcript, context):
             return ""
@@ -236,10 +231,23 @@ def _name_tool(tool: Tool, call: Json) -> str:
     return re.sub(r"[\W_]+", " ", words).strip()
 
 
-def _is_doubtful_addition(texts: Sequence[str], transcript: Transcript) -> bool:
-    """Return whether messages only ask about what a call adds, or cross it out."""
+def _explain_addition(tool: Tool, texts: Sequence[str], transcript: Transcript) -> str:
+    """Return why an addition of typed texts has to wait, as a clause, or "".
+
+    It waits if the messages only ask about the texts or cross them out. A tool that holds back its
+    own calls compares them itself.
+    """
     messages = transcript.messages
-    return any(map(is_bare_question, messages)) or has_marks(messages, texts)
+    is_doubtful = any(map(is_bare_question, messages)) or has_marks(messages, texts)
+    return _word_unrequested(transcript) if is_doubtful and not tool.can_hold else ""
+
+
+def _compares_itself(
+    tool: Tool, effect: Effect, subjects: Sequence[Subject], transcript: Transcript
+) -> bool:
+    """Return whether the tool compares a new plan with the typed messages, and asks the helper."""
+    is_new_plan = effect is Effect.PLAN and not subjects
+    return is_new_plan and tool.can_hold and bool(transcript.messages)
 
 
 def _list_doubtful_effects(
@@ -301,13 +309,19 @@ def _explain_untyped(
 
 
 def _is_typed_to_send(
-    arguments: Json, texts: Sequence[str], subjects: Sequence[Subject], transcript: Transcript
+    arguments: Json,
+    texts: Sequence[str],
+    subjects: Sequence[Subject],
+    transcript: Transcript,
+    tool_words: str,
 ) -> bool:
-    """Return whether the messages that are answered have all that is sent.
+    """Return whether the messages that are answered ask for a call and have all that is sent.
 
     An answer to a question, or words of an earlier message, were typed for something else.
     """
     if _has_untyped_shape(arguments) or any(map(is_bare_question, transcript.messages)):
+        return False
+    if not asks_to_send(transcript.messages, tool_words, has_subject=bool(subjects)):
         return False
     is_typed = all(is_typed_span(text, transcript.messages) for text in texts)
     return is_typed and all(_is_named_to_send(each, transcript) for each in subjects)

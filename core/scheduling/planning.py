@@ -23,6 +23,7 @@ from core.dates.requests.halves import ClockTime
 from core.dates.requests.lexicon import MAX_REQUEST_CHARS
 from core.dates.requests.parts import DAY_MINUTES, Assumption, Missing
 from core.dates.requests.reader import ReminderReading, read_request, revise_reading
+from core.dates.rules import to_recurrences
 from core.dates.schedule import ParsedSchedule, Schedule, load_zone, resolve_wall_time
 from core.errors import word_clause
 from core.review.naming import consists_of, resembles
@@ -31,13 +32,19 @@ from core.review.transcript import Transcript
 from core.review.wishes import find_wishes
 from core.scheduling.due import next_due
 from core.scheduling.phrases import plain_words
+from core.store.jobs import Job
 from core.types import Effect
 
 # Compare this many times of a schedule. Its shortest interval is between two of them.
 _COMPARED_TIMES = 3
 # So many times show the days and hours of a schedule.
 _MANY_TIMES = 40
-_LIMIT = re.compile(r"(?:COUNT|UNTIL|BYMONTH|BYSETPOS|BYWEEKNO|BYYEARDAY|EXDATE|RDATE)\b[^;\s]*")
+# So many times of schedules that end are compared, which is half a year of days.
+_LIMITED_TIMES = 200
+_DAY = timedelta(days=1)
+_END = re.compile(r"\b(?:COUNT|UNTIL)\b")
+# Parts that leave out months or days. The first times of a schedule of hours don't show them.
+_GAP = re.compile(r"(?:BYMONTH|BYSETPOS|BYWEEKNO|BYYEARDAY|EXDATE|RDATE)\b[^;\s]*")
 # "In 20 minutes" and the model's moment may differ by the time that an answer takes.
 _RELATIVE_TOLERANCE = timedelta(minutes=1)
 _START_CLOCK = re.compile(r"(DTSTART;TZID=[^:]+:\d{8}T)\d{6}")
@@ -146,39 +153,70 @@ def _is_close(typed_at: datetime, planned_at: datetime, *, is_relative: bool) ->
     return abs(minutes[0] - minutes[1]) <= (_RELATIVE_TOLERANCE if is_relative else timedelta(0))
 
 
-def has_same_times(schedule: Schedule, other: Schedule, now: datetime) -> bool:
-    """Return whether two schedules are due at the same times, up to a minute's difference."""
-    return _is_same(schedule, other, now, is_relative=True)
+def repeats_job(reading: ParsedSchedule, job: Job, now: datetime) -> bool:
+    """Return whether a new job has the words and, up to a minute's difference, the times of one."""
+    schedule = to_recurrences(reading.schedule, now)
+    is_same_task = _drop_lead(reading.text) == _drop_lead(job.text)
+    return is_same_task and _is_same(job.schedule, schedule, now, is_relative=True)
 
 
-def _is_same(schedule: Schedule, other: Schedule, now: datetime, *, is_relative: bool) -> bool:
+def _is_same(
+    schedule: Schedule,
+    other: Schedule,
+    now: datetime,
+    *,
+    is_relative: bool,
+    is_start_open: bool = False,
+) -> bool:
     """Return whether two schedules are due at the same times, and end at the same time.
 
-    Intervals under a day need the same length, and the first of them must begin within one
-    interval, because people don't type when they begin.
+    Of intervals under a day, people don't type when they begin. With `is_start_open`, the first day
+    of longer intervals isn't typed, either.
     """
     if schedule.at is not None and other.at is not None:
         return _is_close(schedule.at, other.at, is_relative=is_relative)
     if schedule.at is not None or other.at is not None:
         return False
-    if schedule.zone != other.zone or _list_limits(schedule) != _list_limits(other):
+    if schedule.zone != other.zone or _has_end(schedule) != _has_end(other):
         return False
-    due, other_due = (_list_first(each, now, _MANY_TIMES) for each in (schedule, other))
-    interval = _shortest_interval(schedule, now)
-    if interval is not None and interval < timedelta(days=1):
-        is_near = bool(due and other_due) and abs(due[0] - other_due[0]) <= interval
-        return is_near and _list_gaps(due) == _list_gaps(other_due)
+    count = _LIMITED_TIMES if _has_end(schedule) else _MANY_TIMES
+    due, other_due = (_list_first(each, now, count) for each in (schedule, other))
+    interval = min(_list_gaps(due), default=None)
+    if interval is not None and interval < _DAY:
+        return _skips(schedule) == _skips(other) and _have_same_gaps(due, other_due)
+    if interval is not None and is_start_open:
+        return _have_same_rhythm(due, other_due, interval)
     return due == other_due
+
+
+def _have_same_gaps(due: Sequence[datetime], other_due: Sequence[datetime]) -> bool:
+    """Return whether times under a day apart begin within a day, and have the same gaps."""
+    is_near = bool(other_due) and abs(due[0] - other_due[0]) <= _DAY
+    return is_near and _list_gaps(due) == _list_gaps(other_due)
+
+
+def _have_same_rhythm(
+    due: Sequence[datetime], other_due: Sequence[datetime], interval: timedelta
+) -> bool:
+    """Return whether times begin within one interval, and are as far apart, as months are."""
+    if len(due) != len(other_due) or abs(due[0] - other_due[0]) > interval:
+        return False
+    span, other_span = due[-1] - due[0], other_due[-1] - other_due[0]
+    return min(_list_gaps(other_due)) == interval and abs(span - other_span) <= interval
 
 
 def _list_gaps(moments: Sequence[datetime]) -> list[timedelta]:
     return [later - earlier for earlier, later in pairwise(moments)]
 
 
-def _list_limits(schedule: Schedule) -> list[str]:
-    """Return the parts of a schedule that its first times don't show, such as COUNT=90."""
+def _has_end(schedule: Schedule) -> bool:
+    return _END.search(" ".join(schedule.recurrences).upper()) is not None
+
+
+def _skips(schedule: Schedule) -> list[str]:
+    """Return the parts of a schedule that leave out months or days, such as BYMONTH=1."""
     rules = " ".join(schedule.recurrences).upper()
-    return sorted({*_LIMIT.findall(rules), schedule.cron or ""})
+    return sorted({*_GAP.findall(rules)})
 
 
 def _shortest_interval(schedule: Schedule, now: datetime) -> timedelta | None:
@@ -248,16 +286,10 @@ def _read_typed(task: str, typed: str, now: datetime, zone: ZoneInfo) -> Reminde
 
 def _agree(reading: ReminderReading, typed: Schedule, planned: Schedule, now: datetime) -> bool:
     """Return whether two schedules agree in everything that the typed words say."""
-    if (typed.at is None) != (planned.at is None):
-        return False
-    if typed.at is not None and planned.at is not None:
-        return _is_close(typed.at, planned.at, is_relative=reading.parts.offset is not None)
-    if _list_limits(typed) != _list_limits(planned):
-        return False
-    if Assumption.FIRST_DAY in reading.assumptions or not reading.parts.has_clock:
-        # "Every other day" names no first day, so only the time between two days counts.
-        return _shortest_interval(typed, now) == _shortest_interval(planned, now)
-    return _list_first(typed, now) == _list_first(planned, now)
+    # "Every other day" names no first day.
+    is_start_open = Assumption.FIRST_DAY in reading.assumptions or not reading.parts.has_clock
+    is_relative = reading.parts.offset is not None
+    return _is_same(typed, planned, now, is_relative=is_relative, is_start_open=is_start_open)
 
 
 def _move_clock(

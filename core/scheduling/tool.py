@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from core.dates.recurrence import next_recurrence
-from core.dates.rules import to_recurrences
 from core.dates.schedule import ParsedSchedule, Schedule, load_zone, resolve_wall_time
 from core.errors import Refused, ToolError, word_clause
 from core.guard.tool_definitions import ToolArguments, build_tool, parse_arguments
@@ -34,8 +33,8 @@ from core.scheduling.planning import (
     explain_untyped_schedule,
     find_typed_alternative,
     find_typed_request,
-    has_same_times,
     may_be_meant,
+    repeats_job,
 )
 from core.scheduling.zones import find_zones
 from core.store.notes import JOB_CHANGE, QUESTION, REMINDER, Author, Operation
@@ -73,6 +72,11 @@ class _Arguments(ToolArguments):
     def is_prompt(self) -> bool:
         """Whether the task is a question to the model."""
         return self.kind != "reminder"
+
+    @property
+    def is_whole_line(self) -> bool:
+        """Whether the task contains the time, as in "tomorrow at 9 call Ana"."""
+        return not self.moment and not self.recurrence
 
 
 _EFFECTS = {
@@ -206,12 +210,10 @@ class _ReminderTool:
         if await self._is_second(reading, origin, context):
             reason = word_clause("waits_nobody_asked")
             return await self._put_aside(reading, context, reason)
-        is_whole_line = not arguments.moment and not arguments.recurrence
-        if not is_whole_line:
-            alternative = await self._find_alternative(reading, transcript, context)
-            if alternative is not None:
-                return await self._ask_which((alternative, reading), context)
-        if reason or (is_whole_line and not reading.is_certain):
+        alternative = await self._find_alternative(arguments, reading, transcript, context)
+        if alternative is not None:
+            return await self._ask_which((alternative, reading), context)
+        if reason or (arguments.is_whole_line and not reading.is_certain):
             return await self.ask(reading, context, origin)
         return await self.appointments.add(
             reading,
@@ -229,11 +231,7 @@ class _ReminderTool:
         if origin is None:
             return False
         job = await self.appointments.jobs.find_by_origin(origin, context.scope)
-        if job is None:
-            return False
-        now = self.appointments.clock.now()
-        schedule = to_recurrences(reading.schedule, now)
-        return job.text != reading.text or not has_same_times(job.schedule, schedule, now)
+        return job is not None and not repeats_job(reading, job, self.appointments.clock.now())
 
     async def _interpret(self, arguments: _Arguments, account: Account | None) -> ParsedSchedule:
         """Return the schedule and the text of a new job.
@@ -242,7 +240,7 @@ class _ReminderTool:
         arguments don't fit together, and Refused if the text or the time can't be used.
         """
         appointments = self.appointments
-        if not arguments.moment and not arguments.recurrence:
+        if arguments.is_whole_line:
             try:
                 line = f"remind me {arguments.task}"
                 return await appointments.interpret(
@@ -312,9 +310,15 @@ class _ReminderTool:
         return await self.judge.is_wished(wished, transcript, context)
 
     async def _find_alternative(
-        self, reading: ParsedSchedule, transcript: Transcript, context: ToolContext
+        self,
+        arguments: _Arguments,
+        reading: ParsedSchedule,
+        transcript: Transcript,
+        context: ToolContext,
     ) -> ParsedSchedule | None:
         """Return the job at the time that the person's words mean, or None if it is the same."""
+        if arguments.is_whole_line:
+            return None
         zone = load_zone(await self.appointments.zone_of(_account_of(context)))
         typed = find_typed_request(reading.text, transcript)
         schedule = find_typed_alternative(reading, typed, self.appointments.clock.now(), zone)

@@ -249,15 +249,16 @@ def _find_entries(text: str, sender_name: str) -> int | None:
 def _find_other_speaker(text: str, sender_name: str) -> int | None:
     """Return the position before the first line in which another person speaks, or None.
 
-    Such a line has a name before a colon, and then a request or words such as "I" and "my". A line
-    such as "Ben: allergic to nuts" is the sender's note about Ben.
+    Such a line has a name before a colon, and then a request, words such as "I" and "my", or a
+    whole statement. A line such as "Ben: allergic to nuts" is the sender's note about Ben.
     """
     for line in _LINE.finditer(text):
         label = _SPEAKER.match(line[0])
         if label is None or not all(map(_begins_name, label["name"].split())):
             continue
         words = _fold_apostrophes(line[0][label.end() :].strip())
-        if _speaks_for_sender(words) and not _is_own_label(label["name"], sender_name):
+        speaks = _speaks_for_sender(words) or _matches_paste_pattern("states", words)
+        if speaks and not _is_own_label(label["name"], sender_name):
             return max(0, line.start() - 1)
     return None
 

@@ -67,6 +67,35 @@ def test_reminder_with_an_untyped_time_name_or_figure_is_not_sent_to_the_helper_
     assert not may_ask(typed, task)
 
 
+@pytest.mark.parametrize(
+    ("typed", "rule", "is_typed"),
+    [
+        ("daily at 7", "DAILY;BYHOUR=7;BYMINUTE=0", True),
+        ("every year on 3 May at 9", "YEARLY;BYMONTH=5;BYMONTHDAY=3;BYHOUR=9;BYMINUTE=0", True),
+        (
+            "daily at 7 until Friday",
+            "DAILY;BYHOUR=7;BYMINUTE=0;UNTIL=20261127T070000Z",
+            True,
+        ),
+        (
+            "on the first Monday of every month at 9",
+            "MONTHLY;BYDAY=MO;BYSETPOS=1;BYHOUR=9;BYMINUTE=0",
+            True,
+        ),
+        ("daily at 7", "DAILY;BYHOUR=7;BYMINUTE=0;COUNT=90", False),
+        ("daily at 7", "DAILY;BYHOUR=7;BYMINUTE=0;UNTIL=20270401T000000Z", False),
+        ("daily at 7", "DAILY;BYHOUR=7;BYMINUTE=0;BYDAY=MO,TU,WE,TH,FR", False),
+        ("every 2 hours", "HOURLY;INTERVAL=3", False),
+        ("every 2 hours", "HOURLY;INTERVAL=2;BYMONTH=11,12", False),
+        ("every 2 hours", "HOURLY;INTERVAL=2;BYHOUR=8,10,12,14", False),
+    ],
+)
+def test_recurrence_that_differs_from_the_typed_one_is_never_left_to_the_helper_model(
+    typed: str, rule: str, is_typed: bool
+) -> None:
+    assert may_ask(f"remind me {typed} to swim", "swim", f"FREQ={rule}") is is_typed
+
+
 def test_scheduled_question_is_never_sent_to_the_helper_model_for_judgement() -> None:
     assert not may_ask("shout at me tomorrow at 8 about the news", "the news", is_prompt=True)
 
