@@ -9,6 +9,7 @@ from datetime import datetime, tzinfo
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 from core.errors import Sentence
 from core.markup.markdown import escape
@@ -326,6 +327,10 @@ def _render_match(hit: Hit, words: ResultWords) -> str:
     for index, part in enumerate(MARKED_MATCH.split(hit.snippet)):
         is_match = index % 2 == 1
         text += f"**{_escape_line(part)}**" if is_match else _escape_line(part)
+    if hit.role == "tool" and hit.link:
+        # A tool's result has a link only if it's a web page.
+        label = words.templates["read_from"].format(host=urlsplit(hit.link).hostname or hit.link)
+        return f"{text} [{escape(label)}](<{hit.link}>)"
     return text + _render_link(hit.link, words)
 
 

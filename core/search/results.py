@@ -57,6 +57,8 @@ NO_WORDS_NOTE = Sentence("recall_no_words")
 DAMAGED_INDEX_NOTE = Sentence("recall_damaged_index")
 _MAX_LISTED_WORDS = 6
 _MAX_WORD_CHARS = 60
+# The beginning of a result of `core.tools.web` with a page.
+_PAGE_ADDRESS = re.compile(r"\[A web page, [^\n]*\]\nAddress: (https?://[^\s<>]+)\n")
 
 
 def page_slice(query: SearchQuery, max_sessions: int = MAX_SESSIONS) -> slice:
@@ -179,10 +181,16 @@ def _build_hit(row: MatchRow, score: float, highlighter: Highlighter) -> Hit:
         score=score,
         at=to_datetime(row.created_at),
         external_id=row.external_id,
-        link=row.link,
+        link=row.link or _find_page_address(row),
         quoted=describe_quote(row.quote),
         sender=row.sender,
     )
+
+
+def _find_page_address(row: MatchRow) -> str | None:
+    """Return the address of a web page that a tool read, or None for other messages."""
+    match = _PAGE_ADDRESS.match(row.text) if row.role == "tool" else None
+    return match[1] if match else None
 
 
 def load_without_search(excerpts: SessionExcerpts, query: SearchQuery) -> SearchResults:

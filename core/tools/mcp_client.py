@@ -51,6 +51,7 @@ MAX_TOOL_PAGES = 20
 # Further files of one result aren't stored.
 MAX_FILES = 4
 MAX_NAME_CHARS = 80
+MAX_REASON_CHARS = 200
 # Errors of the SDK and its transports if a server can't be started or reached, or disconnects.
 _ERRORS = (OSError, MCPError, httpx2.HTTPError, ValueError, RuntimeError, ExceptionGroup)
 _log = structlog.get_logger("mcp")
@@ -170,11 +171,20 @@ class McpConnection:
                 self._may_connect_at = asyncio.get_running_loop().time() + self._pause_s
                 _log.warning("an MCP server can't be reached", server=self.name)
                 raise ToolError(
-                    f"The MCP server {self.name} can't be started or reached. "
-                    f"`mneme mcp test {self.name}` says why."
+                    f"The MCP server {self.name} can't be started or reached: "
+                    f"{self._describe_failure(error)}."
                 ) from error
             self._pause_s = 0.0
             return self._client
+
+    def _describe_failure(self, error: BaseException) -> str:
+        """Return the reason for a failed connection as a clause."""
+        if isinstance(error, TimeoutError):
+            return f"no answer within {self._connect_timeout_s:.0f} seconds"
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        reason = " ".join(str(error).split())[:MAX_REASON_CHARS].rstrip(".")
+        return reason or type(error).__name__
 
     async def _start(self) -> Client:
         """Open a client in a separate task, which also closes the client.

@@ -50,10 +50,15 @@ _SWITCH = r"(?:--|[\u2012-\u2015])(summary|deep|expand|rerank)"
 _LEADING_OR_TRAILING_SWITCH = re.compile(
     rf"^\s*{_SWITCH}(?=\s|$)|(?<!\S){_SWITCH}\s*$", re.IGNORECASE
 )
+# Filters after which a search in the results of tools makes no sense.
+_CHOOSES_SPEAKER = re.compile(r"\b(?:role|from):", re.IGNORECASE)
 
 
 class RecallCommands:
-    """Answers /recall. If a switch requests a model's help, `expanded_recall` is searched."""
+    """Answers /recall. If a switch requests a model's help, `expanded_recall` is searched.
+
+    If no message matches, results of tools are searched, such as pages that were read.
+    """
 
     specs = load_specs("recall")
 
@@ -68,6 +73,11 @@ class RecallCommands:
         text, switches = _split_switches(command.arguments)
         search = self._expanded_recall if switches else self._recall
         results = await search.recall(_build_query(text, switches, context))
+        if not results.sessions and not results.files and not _CHOOSES_SPEAKER.search(text):
+            text_of_tools = f"{text} role:tool"
+            tool_results = await search.recall(_build_query(text_of_tools, switches, context))
+            if tool_results.sessions:
+                text, results = text_of_tools, tool_results
 
         buttons = _make_result_buttons(texts, results, context.session.id)
         if len(text) <= _MAX_NEXT_PAGE_CHARS:

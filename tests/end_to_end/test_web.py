@@ -218,6 +218,17 @@ async def test_text_of_a_web_page_becomes_a_note_only_after_a_tap(home: Path) ->
     assert url in recalled.text
 
 
+async def test_recall_finds_words_that_only_a_page_contains_and_names_the_page(home: Path) -> None:
+    async with open_web(home) as web:
+        url = web.pages.url("/times")
+        await web.ask(f"What does {url} say about Sunday?", web.fetch("/times"), says("At 10:40."))
+        recalled = await web.harness.say("/recall dogs")
+        of_people = await web.harness.say("/recall dogs role:user")
+    assert "**Dogs** need a ticket" in recalled.text
+    assert f"[read on pages.example](<{url}>)" in recalled.text
+    assert url not in of_people.text
+
+
 async def test_fact_from_a_page_is_kept_after_a_tap_and_cites_the_page_and_its_day_later(
     home: Path,
 ) -> None:
