@@ -58,6 +58,13 @@ def moments_of(reading: ReminderReading, count: int = 3) -> list[str]:
         ("remind me at 5pm to dial in", "2026-03-04 17:00", "dial in"),
         ("remnider for friday 9am: laptop", "2026-03-06 09:00", "laptop"),
         ("remind me tonight at 10:30 to lock up", "2026-03-04 22:30", "lock up"),
+        (
+            "remind me tomorrow at 9 — wait, make that 10 — to ring Olga",
+            "2026-03-05 10:00",
+            "ring Olga",
+        ),
+        ("erinnere mich eine Viertelstunde vor 18 Uhr an Olga", "2026-03-04 17:45", "Olga"),
+        ("18点前15分钟提醒我出门", "2026-03-04 17:45", "出门"),
         ("remind me Monday week to pay at noon", "2026-03-16 12:00", "pay"),
         ("remind me the week after next on Monday at 9 to pay", "2026-03-16 09:00", "pay"),
         ("remind me on the second at 10am to pay", "2026-04-02 10:00", "pay"),
@@ -563,6 +570,27 @@ def test_weekday_of_a_month_and_year_is_read_in_ten_languages(text: str) -> None
     reading = read(text)
     assert moments_of(reading) == ["2027-05-11 09:00"]
     assert reading.task.split()[-1] in text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "el último día de cada mes a las 18 recuérdame la factura",
+        "no último dia de cada mês às 18h me lembra da fatura",
+    ],
+)
+def test_last_day_of_every_month_is_read_in_spanish_and_portuguese(text: str) -> None:
+    assert moments_of(read(text), 2) == ["2026-03-31 18:00", "2026-04-30 18:00"]
+
+
+def test_french_number_of_next_days_is_a_duration_and_no_date() -> None:
+    reading = read("les 2 prochains jours à 21h rappelle-moi l'antibiotique")
+    assert moments_of(reading) == ["2026-03-04 21:00", "2026-03-05 21:00"]
+
+
+def test_turkish_date_on_another_weekday_is_asked_about() -> None:
+    reading = read("25'i salı günü saat 10'da imzayı hatırlat")
+    assert reading.problem is Problem.WRONG_WEEKDAY
 
 
 def test_reminder_for_a_feast_of_a_year_is_due_in_that_year() -> None:

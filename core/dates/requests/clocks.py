@@ -125,9 +125,12 @@ def _hour_and_minute(match: Match, context: Context) -> TimeParts | None:
     return _half_of_day(match, match.number("hour"), int(minute.number))
 
 
-@RULES.add(f"{_AT} (?P<hour> number ) oclock (?P<minutes> number ) minute before")
+@RULES.add(
+    f"{_AT} (?P<hour> number ) oclock (?P<minutes> number ) minute before",
+    f"{_AT} (?P<hour> number ) oclock before (?P<minutes> number ) minute",
+)
 def _minutes_before_hour(match: Match, context: Context) -> TimeParts | None:
-    """Read Korean "18시 10분 전" (ten minutes before 18:00) as 17:50."""
+    """Read Korean "18시 10분 전" and Chinese "18点前10分钟" as 17:50."""
     clock = clock_parts(match.number("hour"), 0, is_bare=True)
     lead = Span(seconds=60 * match.number("minutes"))
     return replace(clock, lead=lead) if clock else None

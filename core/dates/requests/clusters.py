@@ -22,9 +22,11 @@ from core.dates.tokens import Kind, Token, compile_grammar, kinds_of
 
 _RULES = (grammar.RULES, clocks.RULES, days.RULES, rhythms.RULES)
 _CONTINUATION = compile_grammar(
-    "(?P<mark> (?: comma | and | or | no | at | filler )* (?: comma | and | or | no ) (?: comma |"
-    " at | no | filler | on )* ) (?P<hour> number | clock ) (?P<sign> oclock | hour_sign | hour )?"
-    "(?P<ampm> ampm )?"
+    """
+    (?P<mark> (?: comma | and | or | no | at | filler | to (?= no ) )*
+        (?: comma | and | or | no ) (?: comma | at | no | filler | on )* )
+    (?P<hour> number | clock ) (?P<sign> oclock | hour_sign | hour )? (?P<ampm> ampm )?
+    """
 )
 """Another clock time in a list: "at 8 and 20", "at 5 or 6", "at 9, no, 10"."""
 _UNREAD_WORDS = {Kind.OTHER, Kind.OF, Kind.THE, Kind.UNIT, Kind.ONE, Kind.PER, Kind.FILLER}
@@ -123,7 +125,10 @@ class ClusterReader:
 
     def _join(self, last: Cluster, item: _MarkedItem) -> Cluster | None:
         """Return a cluster extended by an item, or None if the item begins another cluster."""
-        if not self._are_adjacent(last.end, item.start):
+        start = item.start
+        if item.marker is Kind.NO and self._tokens[start - 1].kind is Kind.TO:
+            start -= 1  # the dash of "at 9 — wait, make that 10"
+        if not self._are_adjacent(last.end, start):
             return None
         parts = combine(last.parts, item.parts, item.marker)
         if parts is None and self._are_joined(last.end, item.start, last.parts, item.parts):
@@ -209,6 +214,7 @@ class ClusterReader:
         if item.parts.clocks and following[0] in _AFTER_CLOCK and self._ends_with_clock(item):
             return Kind.START  # Turkish "10'dan sonra": after 10
         is_before = following[0] is Kind.BEFORE and self._lexicon.has_postpositions
+        is_before = is_before and Kind.NUMBER not in following  # Chinese "18点前15分钟"
         if is_before and item.parts.clocks and item.parts.lead is None:
             return Kind.BEFORE
         return AFTER_MARKERS.get(following[0])

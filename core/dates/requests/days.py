@@ -20,6 +20,7 @@ from core.dates.requests.parts import Assumption, Problem, Span, TimeParts
 from core.dates.schedule import add_months, date_if_valid
 from core.dates.tokens import Kind, Token, Unit
 
+MAX_HOUR = 24
 WEEKEND = 8
 """The number of a DAY_GROUP token that means Saturday and Sunday."""
 
@@ -258,11 +259,13 @@ def _weekend(match: Match, context: Context) -> TimeParts | None:
 
 @RULES.add(
     f"{WHEN} (?P<weekday> weekday ) (?: the | comma | on )* (?P<day> number )"
-    "(?: point | day_sign )? (?= at | at_or_to | clock )"
+    "(?: point | day_sign )? (?= at | at_or_to | clock )",
+    "(?P<day> number ) (?P<sign> oclock ) (?P<weekday> weekday )",
 )
 def _weekday_and_month_day(match: Match, context: Context) -> TimeParts | None:
-    """Read Spanish "el lunes 24 a las 10"."""
+    """Read Spanish "el lunes 24 a las 10" and Turkish "25'i pazartesi"."""
     day = match.number("day")
-    if not 1 <= day <= 31:
+    is_hour = match.get("sign") is not None and day <= MAX_HOUR
+    if is_hour or not 1 <= day <= 31:
         return None
     return TimeParts(weekdays=(match.number("weekday"),), month_days=(day,))

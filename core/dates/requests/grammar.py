@@ -273,7 +273,7 @@ def _lead(match: Match, context: Context) -> TimeParts | None:
 
 @RULES.add(
     f"(?P<span> the? {SPAN} | the? {UNIT} ) (?P<after> past | later | before | to_hour )"
-    "(?: of | the | from | at | on )* (?= feast | date | clock )"
+    "(?: of | the | from | at | on )* (?= feast | date | clock | number oclock )"
 )
 def _distance(match: Match, context: Context) -> TimeParts | None:
     """Read "the day after" before a feast, date or clock time, as a negative lead time."""
@@ -311,6 +311,7 @@ def _offset_from_day(match: Match, context: Context) -> TimeParts | None:
     f"(?: for | on )? the? next (?P<span> {SPAN} )",
     f"for the? next? (?P<span> {SPAN} ) during_after?",
     f"the? next? (?P<span> {SPAN} ) during_after",
+    f"(?: for | on | the | day_prefix )* (?P<span> number next {UNIT} )",
     f"(?P<span> {SPAN} ) (?= comma? (?: repeat | every ) )",
     f"(?<= every_after ) (?P<span> {SPAN} ) (?! every_after | later | ago | before )",
 )

@@ -220,9 +220,9 @@ _DAY_LIST = (
 
 
 @RULES.add(
-    f"{WHEN} (?P<days> {_DAY_LIST} ) (?P<day> unit )? {_OF_EVERY}",
+    f"{WHEN} (?P<days> {_DAY_LIST} ) (?P<day> unit | day_prefix )? {_OF_EVERY}",
     f"{ON} every (?P<unit> unit ) (?: on | the | of | comma )*"
-    f"(?P<days> {_DAY_LIST} ) (?P<day> unit )?",
+    f"(?P<days> {_DAY_LIST} ) (?P<day> unit | day_prefix )?",
     f"{ON} (?P<repeat> repeat ) {ON} (?P<days> {_DAY_LIST} )",
     f"{ON} every {ON} (?P<days> month_day | day_prefix number"
     " | (?: number | ordinal ) day_sign ) (?: of the? (?P<unit> unit ) )?",
@@ -235,7 +235,7 @@ _DAY_LIST = (
     f"{ON} every {ON} (?P<days> number ) point? (?: of | from | the | on | in )+ (?P<unit> unit )",
     f"{ON} every {ON} (?P<days> month_edge )",
     f"{ON} every (?P<unit> unit ) (?: on | the | at | of | comma )*(?P<days> month_edge )",
-    f"{_OF_EVERY} (?: on | the | of )* (?P<days> {_DAY_LIST} ) (?P<day> unit )?",
+    f"{_OF_EVERY} (?: on | the | of )* (?P<days> {_DAY_LIST} ) (?P<day> unit | day_prefix )?",
 )
 def _every_month_day(match: Match, context: Context) -> TimeParts | None:
     """Read "on the 1st of every month" and Portuguese "todo dia 10"."""
