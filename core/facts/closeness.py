@@ -605,7 +605,7 @@ def _find_doubts(alignment: Alignment) -> set[str]:
         ("person", _mixes_third_person(alignment)),
         ("avoidance", _drops_avoidance(alignment)),
         ("words", missing_share > 1 - MIN_CLOSE_SHARE),
-        ("left out", _leaves_much_out(alignment)),
+        ("left out", _leaves_much_out(alignment) or _drops_inner_words(alignment)),
         ("combined", _joins_separate_sentences(alignment)),
         ("order", _count_descents(alignment) > 1),
         ("comment", leaves_comment_out(alignment)),
@@ -640,6 +640,18 @@ def _leaves_much_out(alignment: Alignment) -> bool:
         if len(alignment.positions_in(number)) < MIN_KEPT_SHARE * typed:
             return True
     return False
+
+
+def _drops_inner_words(alignment: Alignment) -> bool:
+    """Return whether the note drops a word between others that it uses, as in "half sister"."""
+    if alignment.is_corrected_inside or alignment.has_same_date:
+        return False
+    dropped = 0
+    for number, source in enumerate(alignment.sources):
+        for position, following in pairwise(sorted(alignment.positions_in(number))):
+            if source.are_in_same_clause(position, following):
+                dropped += following - position - 1
+    return dropped > len(alignment.missing)
 
 
 def _leaves_condition_out(alignment: Alignment) -> bool:

@@ -17,14 +17,16 @@ from core.text.normalize import comparison_form, language_data
 
 MIN_STEM_LETTERS = 4
 """Words with this many equal first letters are compared by their accents."""
+MAX_HOUR_DIGITS = 2
+"""A zero before a longer number belongs to it: a PIN such as 0042."""
 MAX_SIGN_WORD_CHARS = 20
 """A word that stands for a sign has at most this many characters."""
 
 # A number with its parts, such as "0.5", "10:30" or "3.5.2026", and the signs around it.
 _FIGURE = re.compile(
     r"(?P<sign>[<>\u2264\u2265]\s?|(?<![\w)])[-+])?(?P<currency>[%$\u20ac\xa3\xa5\u20bd\u20ba\u20a9]\s?)?"
-    r"(?P<value>(?:(?<![\w.,])\.)?\d+(?:[.,:]\d+)*)(?P<plus>\+(?!\w))?"
-    r"(?P<unit>\s?[%$\u20ac\xa3\xa5\u20bd\u20ba\u20a9])?"
+    r"(?P<value>(?:(?<![\w.,])\.)?\d+(?:[.,:/\u2044-]\d+)*)(?P<plus>\+(?!\w))?"
+    r"(?P<unit>\s?(?:[%$\u20ac\xa3\xa5\u20bd\u20ba\u20a9]|[ap]\.?m\b))?"
 )
 _THOUSANDS = re.compile(r"\d{1,3}(?:[,.]\d{3})+")
 _DECIMAL = re.compile(r"\d*\.\d+")
@@ -58,7 +60,7 @@ class Difference(IntEnum):
 class FigureKind(Enum):
     DECIMAL = "decimal"
     DATE = "date"
-    # A whole number, or a time such as 10:30.
+    # A whole number, a time such as 10:30, a range or a fraction.
     OTHER = "other"
 
 
@@ -114,9 +116,9 @@ def _read_figure(match: re.Match[str], plain: str) -> Figure:
     digits = match["value"]
     if _THOUSANDS.fullmatch(digits):
         digits = re.sub("[.,]", "", digits)
-    digits = digits.replace(",", ".")
+    digits = digits.replace(",", ".").replace("\u2044", "/")
     sign = (match["sign"] or match["plus"] or "").strip()
-    unit = (match["currency"] or match["unit"] or "").strip()
+    unit = (match["currency"] or match["unit"] or "").strip().replace(".", "")
     return Figure(
         value=_shorten(digits),
         sign=_LIMITS.get(sign, sign) or _find_word(match, plain, "signs"),
@@ -127,7 +129,7 @@ def _read_figure(match: re.Match[str], plain: str) -> Figure:
 
 def _find_kind(digits: str, behind: str) -> FigureKind:
     is_day_and_month = behind.startswith(".") and _DAY_AND_MONTH.fullmatch(digits) is not None
-    if digits.count(".") > 1 or is_day_and_month:
+    if len(re.findall("[./-]", digits)) > 1 or is_day_and_month:
         return FigureKind.DATE
     return FigureKind.DECIMAL if _DECIMAL.fullmatch(digits) else FigureKind.OTHER
 
@@ -137,6 +139,9 @@ def _shorten(digits: str) -> str:
     if _DECIMAL.fullmatch(digits):
         whole, _, rest = digits.partition(".")
         digits = f"{whole or '0'}.{rest.rstrip('0')}".rstrip(".")
+    hour, colon, minutes = digits.partition(":")
+    if colon:
+        digits = f"{hour.removeprefix('0') or '0'}:{minutes}"
     return digits.removesuffix(":00")
 
 
@@ -166,9 +171,11 @@ def _compare_figure(figure: Figure, sources: Sequence[Figure]) -> Difference:
     same = [each for each in sources if _is_same_value(each, figure)]
     if same:
         return min(_compare_signs(figure, each) for each in same)
+    if any(_has_other_zeros(each, figure) for each in sources):
+        return Difference.UNCLEAR
     for each in sources:
         # The 5 of "0.5" is no 5.
-        if each.kind is not FigureKind.DATE and figure.value in re.split("[.:]", each.value):
+        if each.kind is not FigureKind.DATE and figure.value in re.split("[.:/-]", each.value):
             is_decimal = each.kind is FigureKind.DECIMAL
             return Difference.CHANGED if is_decimal else Difference.UNCLEAR
     return Difference.NONE
@@ -177,6 +184,12 @@ def _compare_figure(figure: Figure, sources: Sequence[Figure]) -> Difference:
 def _is_same_value(figure: Figure, other: Figure) -> bool:
     """Return whether two numbers have the same digits. "10.30" may be the time 10:30."""
     return figure.value.replace(":", ".") == other.value.replace(":", ".")
+
+
+def _has_other_zeros(figure: Figure, other: Figure) -> bool:
+    """Return whether zeros tell two numbers apart. Those of the hours 07 and 7 don't."""
+    longest = max(len(figure.value), len(other.value))
+    return longest > MAX_HOUR_DIGITS and figure.value.lstrip("0") == other.value.lstrip("0")
 
 
 def _compare_signs(figure: Figure, other: Figure) -> Difference:

@@ -470,6 +470,8 @@ CHANGED = (
     ("en", ["I take 0.5 mg of melatonin"], "User takes 5 mg of melatonin."),
     ("en", ["My limit for Ana is <50 euros"], "User's limit for Ana is >50 euros."),
     ("de", ["Ana schuldet mir 40 €"], "Ana schuldet dem Nutzer 40 $."),
+    ("en", ["The ferry leaves at 7 am"], "The ferry leaves at 7 pm."),
+    ("en", ["I need to pay Ana 40"], "User paid Ana 40."),
 )
 """Notes that change what was typed."""
 
@@ -481,6 +483,10 @@ DOUBTFUL = (
     ),
     ("en", ["the blue pills look nicer than the red ones"], "User takes blue pills."),
     ("en", ["I pay 50% of the rent"], "User pays 50 of the rent."),
+    ("en", ["My PIN is 0042"], "User's PIN is 42."),
+    ("en", ["Take 1/2 pill a day"], "Take 2 pill a day."),
+    ("en", ["Eve may read my work mail"], "Eve may read User's mail."),
+    ("en", ["Ana is my half sister"], "Ana is User's sister."),
     ("en", ["~~My boss may read my mail~~"], "User's boss may read User's mail."),
     ("tr", ["Babam dün dede oldu"], "Kullanıcının babası dün dede öldü."),
     ("es", ["Mi papá es alérgico a las nueces"], "El papa del usuario es alérgico a las nueces."),
