@@ -20,6 +20,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 WRITES = 30
 """More than a command has."""
+SPREAD = 3
+"""`make test` kills before every third write, and `make sweep` before each."""
 WAITING = (
     "SELECT (SELECT count(*) FROM inbox) + (SELECT count(*) FROM outbox WHERE done_at IS NULL)"
 )
@@ -60,20 +62,28 @@ async def running(home: Path) -> AsyncIterator[LiveSystem]:
 
 
 async def kills(
-    live: LiveSystem, line: str, *earlier: str, before: str = "", tries: int = 0
+    live: LiveSystem,
+    line: str,
+    *earlier: str,
+    before: str = "",
+    tries: int = 0,
+    first: int = 0,
+    step: int = 1,
 ) -> AsyncIterator[int]:
-    """Says the lines `earlier`, changes state.db with the statement `before`, and says `line`; each
-    time with a kill one write later, until there is none.
+    """Say `line` again and again, and kill the process `step` writes later each time.
 
-    ``{}`` in a line becomes the number of the try, from `tries`. Yields the number of tries so far,
-    each time when all is answered."""
-    for writes in range(WRITES):
+    The first kill comes before the write number `first`. The tries end with the one that isn't
+    killed. Each time, the lines `earlier` are said and state.db is changed with the statement
+    `before`. ``{}`` in a line becomes the number of the try, from `tries`. Yields the number of
+    tries so far, each time when all is answered.
+    """
+    for number, writes in enumerate(range(first, WRITES, step), tries):
         for text in earlier:
-            await _said(live, text.format(tries + writes))
+            await _said(live, text.format(number))
         live.change(before)
         live.kill_file.write_text(str(writes))
-        is_killed = await _said(live, line.format(tries + writes))
-        yield tries + writes + 1
+        is_killed = await _said(live, line.format(number))
+        yield number + 1
         if not is_killed:
             return
     raise AssertionError("it has no end")
@@ -154,10 +164,11 @@ async def test_retry_asks_a_question_anew_that_its_platform_does_not_name(home: 
         assert many > 3
 
 
-async def test_retry_killed_at_any_write_runs_its_tools_once(home: Path) -> None:
+@pytest.mark.parametrize("step", [SPREAD, pytest.param(1, marks=pytest.mark.sweep)])
+async def test_retry_killed_at_any_write_runs_its_tools_once(home: Path, step: int) -> None:
     unanswered = "UPDATE messages SET kind = 'notice' WHERE id = (SELECT MAX(id) FROM messages)"
     async with running(home) as live:
-        async for many in kills(live, "/retry", "note {}", before=unanswered):
+        async for many in kills(live, "/retry", "note {}", before=unanswered, step=step):
             assert column(live, SHOWN)[-2:] == [f"note {many - 1}", "Noted."]
             assert column(live, UNDONE) == []
             assert column(

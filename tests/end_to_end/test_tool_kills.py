@@ -6,23 +6,23 @@ After the next start the tool's effect is there once, and the model was told the
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from core.agent.prompt import INTERRUPTED_RESULT
 from core.agent.tool_runner import ALREADY_DONE, NOT_DONE, STILL_WAITING
 from core.types import Json
-from tests.end_to_end.test_command_kills import column, kills
+from tests.end_to_end.test_command_kills import SPREAD, column, kills
 from tests.fixtures.echo_model import said
 from tests.fixtures.live_system import KEY, LiveSystem
 from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.model_reply import ModelReply
-from tests.fixtures.sweeps import list_cases
 from tests.fixtures.tool_calls import CALLS, ToolCall, memory_file
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -84,18 +84,24 @@ async def calling(home: Path, call: ToolCall) -> AsyncIterator[tuple[LiveSystem,
         assert caller.untruths == []
 
 
-async def kill_before_effects(
-    live: LiveSystem, results: list[str], *lines: str
-) -> AsyncIterator[int]:
-    """Kill at each write, as `kills` does, until a kill has come between a call and its effect.
+def list_kill_cases(names: Iterable[str], kept: str) -> list[ParameterSet]:
+    """Return a name with a spread of kills for `make test`, and all with every kill for sweeps."""
+    every = [pytest.param(name, 1, id=name, marks=pytest.mark.sweep) for name in names]
+    return [pytest.param(kept, SPREAD, id=f"{kept}, some writes"), *every]
 
-    Work after earlier turns writes, too. On a busy machine a pass over all writes may therefore
-    miss that moment, and another one follows.
+
+async def kill_before_effects(
+    live: LiveSystem, results: list[str], *lines: str, step: int
+) -> AsyncIterator[int]:
+    """Kill as `kills` does, until a kill has come between a call and its effect.
+
+    Each pass begins one write later. Work after earlier turns writes, too. On a busy machine the
+    passes over all writes may therefore miss that moment, and others follow.
     """
     count = 0
-    for _ in range(MAX_PASSES):
+    for number in range(MAX_PASSES * step):
         earlier = count
-        async for count in kills(live, *lines, tries=earlier):
+        async for count in kills(live, *lines, tries=earlier, first=number % step, step=step):
             yield count
         if NOT_DONE in results:
             return
@@ -104,14 +110,14 @@ async def kill_before_effects(
         await live.start()
 
 
-@pytest.mark.parametrize("name", list_cases(CALLS, "a note"))
+@pytest.mark.parametrize(("name", "step"), list_kill_cases(CALLS, "a note"))
 async def test_tool_killed_at_any_write_takes_effect_once_and_is_reported_truly(
-    home: Path, name: str
+    home: Path, name: str, step: int
 ) -> None:
     call = CALLS[name]
     async with calling(home, call) as (live, caller):
         tries = 0
-        async for tries in kill_before_effects(live, caller.results, call.text):
+        async for tries in kill_before_effects(live, caller.results, call.text, step=step):
             assert call.count(live, str(tries - 1)) == 1, caller.results
         assert tries > 3
         assert NOT_DONE in caller.results
@@ -296,9 +302,9 @@ class Changer:
         return ModelReply.call((self._change.tool, self._change.arguments(self.live, number)))
 
 
-@pytest.mark.parametrize("name", list_cases(CHANGES, "a removed reminder"))
+@pytest.mark.parametrize(("name", "step"), list_kill_cases(CHANGES, "a removed reminder"))
 async def test_tool_killed_at_any_write_of_a_change_makes_it_once_and_is_reported_truly(
-    home: Path, name: str
+    home: Path, name: str, step: int
 ) -> None:
     change = CHANGES[name]
     changer = Changer(change)
@@ -307,7 +313,7 @@ async def test_tool_killed_at_any_write_of_a_change_makes_it_once_and_is_reporte
         await live.start()
         tries = 0
         lines = change.text, CALLS[change.earlier].text
-        async for tries in kill_before_effects(live, changer.results, *lines):
+        async for tries in kill_before_effects(live, changer.results, *lines, step=step):
             number = str(tries - 1)
             assert change.is_made(live, number), changer.results
             assert change.count(live, number) == 1, changer.results

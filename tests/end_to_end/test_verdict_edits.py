@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from core.agent.tool_runner import NOT_DONE
+from tests.end_to_end.test_command_kills import SPREAD
 from tests.fixtures.live_system import KEY, PERSON, LiveSystem
 from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.model_reply import ModelReply
@@ -116,14 +117,17 @@ def note_of(number: int) -> str:
 
 
 @pytest.mark.parametrize(
-    ("verdict", "line", "notice"),
+    ("verdict", "line", "notice", "step"),
     [
-        ("yes", "✓ Noted", "Noted"),
-        pytest.param("no", "Waiting for your tap", "Shall I note this?", marks=pytest.mark.sweep),
+        ("yes", "✓ Noted", "Noted", SPREAD),
+        pytest.param("yes", "✓ Noted", "Noted", 1, marks=pytest.mark.sweep),
+        pytest.param(
+            "no", "Waiting for your tap", "Shall I note this?", 1, marks=pytest.mark.sweep
+        ),
     ],
 )
 async def test_verdict_killed_at_any_write_is_shown_once_in_the_answer(
-    home: Path, verdict: str, line: str, notice: str
+    home: Path, verdict: str, line: str, notice: str, step: int
 ) -> None:
     async with living(home, verdict) as (live, judge):
         writes = edits = 0
@@ -149,6 +153,6 @@ async def test_verdict_killed_at_any_write_is_shown_once_in_the_answer(
             else:
                 # The kill came before the answer counted as delivered.
                 assert shown.startswith(notice), writes
-            writes += 1
+            writes += step
         assert judge.judged > 0
-        assert edits > 6
+        assert edits > 6 // step
