@@ -28,10 +28,12 @@ from core.review.phrases import (
     split_clauses,
     to_plain,
 )
-from core.review.wishes import is_marked, is_short_line
+from core.review.wishes import drop_polite_ends, is_marked, is_short_line
 from core.text.normalize import is_unspaced, language_data, words_of
 from core.text.terms import word_terms
 
+# Languages in which a verb is recognized by its stem, so it may be anywhere.
+_ENDING_LANGUAGES = UNSPACED_LANGUAGES | {"ko"}
 _PUNCTUATION = ".,;:!?\u2026\"'()\u201c\u201d\u201e\u00ab\u00bb"
 # A composed query may have this many signs, such as quotation marks.
 _MAX_SIGNS = 2
@@ -173,16 +175,10 @@ def asks_for_look_up(messages: Iterable[str], *, by_verb: bool = False) -> bool:
 
 
 def _asks_for_look_up(text: str, *, by_verb: bool) -> bool:
-    plain, languages = to_plain(text), find_languages(text)
-    if _has_pattern(plain, "lookups", languages):
+    asks_to_write = _has_verb(text, ("sends", "writes")) and not _has_verb(text, ("lookups",))
+    if is_question(text) and not by_verb and not asks_to_write:
         return True
-    asks_to_write = any(_has_pattern(plain, name, languages) for name in ("sends", "writes"))
-    is_asked = is_question(text) or _has_pattern(plain, "questions", languages)
-    if is_asked and not by_verb and not has_marker(plain, "request", languages):
-        return True
-    return not asks_to_write and (
-        (is_asked and not by_verb) or _has_pattern(plain, "deeds", languages)
-    )
+    return _has_verb(text, ("lookups", "deeds")) and not asks_to_write
 
 
 def asks_to_send(messages: Iterable[str], tool_words: str, *, has_subject: bool) -> bool:
@@ -192,17 +188,33 @@ def asks_to_send(messages: Iterable[str], tool_words: str, *, has_subject: bool)
     Other tools need any request. With `has_subject`, the tool sends a file to the person, so "show
     me the contract" asks for it, too.
     """
-    kinds = [
-        name for name in ("sends", "writes") if _has_pattern(to_plain(tool_words), name, ("en",))
-    ]
+    words = to_plain(tool_words)
+    kinds = [name for name in ("sends", "writes") if _has_pattern(words, name, ("en",))]
     if has_subject:
         kinds.append("gives")
-    names = kinds or ["deeds", "lookups"]
-    return any(
-        _has_pattern(to_plain(text), name, find_languages(text))
-        for text in messages
-        for name in names
-    )
+    return any(_has_verb(text, kinds or ("deeds", "lookups")) for text in messages)
+
+
+def _has_verb(text: str, names: Sequence[str]) -> bool:
+    """Return whether a text has a verb from the tables `names` where a request has it.
+
+    That is at its beginning or end, apart from polite words, or anywhere behind "can you". So "I
+    send milk" asks for nothing. In languages whose verbs have many endings, it's anywhere.
+    """
+    plain, languages = to_plain(text), find_languages(text)
+    is_marked_request = has_marker(plain, "request", languages)
+    for language in languages:
+        words = drop_polite_ends(plain, language)
+        for name in names:
+            pattern = _pattern(language, name)
+            is_anywhere = is_marked_request or language in _ENDING_LANGUAGES
+            if is_anywhere and pattern.search(plain):
+                return True
+            if pattern.match(words) or any(
+                match.end() == len(words) for match in pattern.finditer(words)
+            ):
+                return True
+    return False
 
 
 def has_other_content(messages: Iterable[str], texts: Sequence[str]) -> bool:
@@ -222,7 +234,7 @@ def has_other_content(messages: Iterable[str], texts: Sequence[str]) -> bool:
     if has_marker(plain, "denial", languages):
         return True
     for language in languages:
-        for name in ("deeds", "lookups", "sends", "writes", "gives"):
+        for name in ("deeds", "lookups", "sends", "writes", "gives", "nouns"):
             plain = _pattern(language, name).sub(" ", plain)
         plain = " ".join(word for word in plain.split() if word not in polite_words(language))
     return not consists_of(plain, "\n".join(texts))

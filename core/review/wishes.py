@@ -180,7 +180,7 @@ def _match_table(plain: str, table: str, language: str, *, is_offer: bool) -> It
     """
     text = plain.replace(" ", "") if language in UNSPACED_LANGUAGES else plain
     bodies = _list_without_polite_words(
-        text, language, _lead_pattern(language, table == "plan", is_offer)
+        text, language, _lead_pattern(language, has_time=table == "plan", is_offer=is_offer)
     )
     wishes: dict[str, Wish] = {}
     for frame in _compile_frames(language, table):
@@ -221,8 +221,14 @@ def _list_without_polite_words(text: str, language: str, leads: re.Pattern[str])
     return [text[start:end] for start in reversed(starts) for end in ends if start < end]
 
 
+def drop_polite_ends(plain: str, language: str) -> str:
+    """Return plain words without the polite words at both ends."""
+    leads = _lead_pattern(language, has_time=False, is_offer=False)
+    return min(_list_without_polite_words(plain, language, leads), key=len, default=plain)
+
+
 @cache
-def _lead_pattern(language: str, has_time: bool, is_offer: bool) -> re.Pattern[str]:
+def _lead_pattern(language: str, *, has_time: bool, is_offer: bool) -> re.Pattern[str]:
     """Return a pattern for a polite phrase before a frame and, with `has_time`, a word of time."""
     phrases = _join_phrases(language, ("lead", "request", *(("offer",) if is_offer else ())))
     if has_time:

@@ -115,9 +115,22 @@ def test_query_is_typed_only_in_one_piece_and_letter_by_letter(query: str, is_ty
 
 
 def test_bare_answer_and_a_wish_to_write_something_down_ask_for_no_look_up() -> None:
-    for text in ("4471", "thanks", "Note my illness", "Schreib meine Krankheit auf", "记下我的病"):
+    statements = (
+        "I see a doctor",
+        "Ich habe ein Problem",
+        "I bought it online",
+        "I like that page",
+    )
+    for text in (
+        "4471",
+        "thanks",
+        *statements,
+        "Note my illness",
+        "Schreib meine Krankheit auf",
+        "记下我的病",
+    ):
         assert not asks_for_look_up([text]), text
-    for text in ("search for ferries", "When does the ferry leave?", "wann fährt die Fähre"):
+    for text in ("search for ferries", "When does the ferry leave?", "can you google it"):
         assert asks_for_look_up([text]), text
     assert not asks_for_look_up(["And how are you?"], by_verb=True)
     assert asks_for_look_up(["Open the prices"], by_verb=True)
@@ -134,6 +147,9 @@ def test_bare_answer_and_a_wish_to_write_something_down_ask_for_no_look_up() -> 
         ("Add to the diary: milk", "diary add entry", True),
         ("Trag Milch ein", "diary add entry", True),
         ("Show the diary", "diary add entry", False),
+        ("I send milk", "shelf do send", False),
+        ("Can you please send Ana the milk", "shelf do send", True),
+        ("Kannst du Ana die Milch schicken", "shelf do send", True),
         ("Send milk", "diary add entry", False),
         ("Show the weather", "weather now", True),
     ],
