@@ -63,9 +63,15 @@ async def test_failed_database_write_of_a_message_is_reported_and_the_message_ke
 
 
 async def test_message_too_old_to_be_answered_is_stored_with_a_notice(home: Path) -> None:
-    async with open_gateway(home) as harness:
+    model = ScriptedModel()
+    async with open_gateway(home, model) as harness:
         await harness.admission.admit(harness.inbound("said long ago"), KeptReply())
-        await harness.admission.resume(harness.platforms["telegram"], timedelta(0))
+        platform = harness.platforms["telegram"]
+        assert await harness.admission.resume(platform, timedelta(0)) == []
+        [(_, notice)] = platform.replies
+        assert "I was away when you wrote this" in notice.text
+        assert model.requests == []
+        assert await harness.services.inbox.list_waiting() == []
         assert await texts(harness) == ["said long ago"]
         assert "I was away" in (await texts(harness, "notice"))[0]
         assert "said long ago" in (await harness.say("/recall long ago")).text.replace("**", "")

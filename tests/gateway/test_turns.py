@@ -275,18 +275,6 @@ async def test_a_restart_answers_what_was_accepted_once_and_into_the_message_tha
         assert await harness.admission.resume(platform, timedelta(days=1)) == []
 
 
-async def test_message_too_old_after_a_restart_gets_a_notice_and_no_answer(home: Path) -> None:
-    model = ScriptedModel()
-    async with open_gateway(home, model) as harness:
-        await harness.admission.admit(harness.inbound("long ago"), KeptReply())
-        platform = harness.platforms["telegram"]
-        assert await harness.admission.resume(platform, timedelta(0)) == []
-        [(_, late)] = platform.replies
-        assert "I was away when you wrote this" in late.text
-        assert model.requests == []
-        assert await harness.services.inbox.list_waiting() == []
-
-
 async def test_an_interaction_lost_in_a_restart_is_answered_by_another_way(home: Path) -> None:
     async with open_gateway(home) as harness:
         inbound = harness.inbound("/memory", is_interaction=True)

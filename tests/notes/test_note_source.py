@@ -94,12 +94,3 @@ async def test_number_of_a_forgotten_note_change_is_not_reused(home: Path) -> No
         assert latest.id > 1, (
             "a memory service that was told of change 1 must be told of this one too"
         )
-
-
-async def test_forwarded_note_command_is_not_run(home: Path) -> None:
-    async with open_gateway(home) as harness:
-        await harness.say(f"/memory add --anyway {ORDER}", origin="forwarded")
-        assert (
-            await harness.services.notebook.history(frozenset((Scope.account("telegram", "42"),)))
-            == []
-        )

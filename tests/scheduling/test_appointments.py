@@ -312,15 +312,3 @@ async def test_reminder_for_a_chat_that_other_people_can_read_is_refused(
 ) -> None:
     with pytest.raises(Refused, match="other people could read it"):
         await _added(appointments, "in 5 minutes x", scope=BOB)
-
-
-async def test_moment_that_passed_while_the_request_was_read_is_due_at_once(
-    appointments: Appointments, clock: SteadyClock
-) -> None:
-    reading = await appointments.interpret("in 5 seconds | check the oven")
-    clock.advance(seconds=20)
-    job = await _added(appointments, reading)
-    assert job.next_at == reading.schedule.at
-    clock.advance(seconds=20)
-    with pytest.raises(Refused, match="is in the past"):
-        await _added(appointments, reading)

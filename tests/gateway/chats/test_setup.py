@@ -395,11 +395,6 @@ async def test_setup_of_a_group_is_refused_to_members(home: Path, change: str) -
         )
 
 
-async def test_language_of_a_group_cannot_be_set_by_a_member(home: Path) -> None:
-    async with gateway(home) as harness:
-        assert await say(harness, "/language de", MEMBER) == texts.ADMINS_ONLY
-
-
 @pytest.mark.parametrize(
     ("change", "refusal"),
     [
