@@ -251,6 +251,20 @@ class Adapter(Protocol):
 
 
 @runtime_checkable
+class SharedAdapter(Protocol):
+    """A platform on which one gateway receives events and others answer them.
+
+    An `Adapter` may also implement this protocol.
+    """
+
+    async def join(self) -> None:
+        """Connect to the platform to send messages only. `open` may be called later."""
+
+    def reply_to_event(self, inbound: Inbound) -> Reply:
+        """Create the reply to an event that another gateway has received."""
+
+
+@runtime_checkable
 class FileSource(Protocol):
     """Fetches the files that people send. An `Adapter` may also implement this protocol."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Awaitable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -447,13 +447,21 @@ class Admission:
         name = inbound.command.name
         return await self._commands.autocomplete(name, typed, source, judgement.scope)
 
-    async def resume(self, adapter: Adapter, max_age: timedelta) -> list[int]:
+    async def resume(
+        self,
+        adapter: Adapter,
+        max_age: timedelta,
+        is_ours: Callable[[Address], bool] = lambda _: True,
+    ) -> list[int]:
         """Queue the events that an earlier process left unanswered. Return their ids.
 
         Pass the ids to `serve`. A message older than `max_age` gets a notice instead of an answer.
+        Events at addresses for which `is_ours` returns False belong to other gateways.
         """
         events: list[PendingEvent] = []
         for entry in await self._inbox.list_waiting(adapter.platform):
+            if not is_ours(entry.inbound.address):
+                continue
             try:
                 event = await self._resume_entry(entry, adapter, max_age)
             except Exception as error:
@@ -503,17 +511,24 @@ class Admission:
             return None
         return event
 
-    async def answer_approved(self, adapters: Collection[Adapter], max_age: timedelta) -> None:
+    async def answer_approved(
+        self,
+        adapters: Collection[Adapter],
+        max_age: timedelta,
+        is_ours: Callable[[Address], bool] = lambda _: True,
+    ) -> None:
         """Notify everyone who was approved recently, and answer their first message.
 
         This covers people on the platforms of `adapters` only. A message older than `max_age` gets
         a notice instead of an answer. If the process crashes, the next one repeats this, and
-        nothing is sent twice.
+        nothing is sent twice. `is_ours` is that of `resume`.
         """
         adapters_by_platform = {adapter.platform: adapter for adapter in adapters}
         for pairing in await self._access.people.list_approved():
             adapter = adapters_by_platform.get(pairing.account.platform)
-            if adapter is not None and pairing.inbound is not None:
+            if adapter is None or pairing.inbound is None:
+                continue
+            if is_ours(pairing.inbound.address):
                 await self._welcome(pairing, pairing.inbound, adapter, max_age)
                 await self._access.people.drop_pairing(pairing)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from contextlib import AsyncExitStack
 
 from config.settings import Settings
@@ -11,11 +12,13 @@ from core.search.recall import load_word_lists
 from core.store.sqlite.opening import wait_until_unlocked
 from gateway.assembly.message_path import build_message_path
 from gateway.assembly.models import create_models
-from gateway.commands.sessions import notify_lost_incognito
+from gateway.logs import print_notice
 from gateway.platforms import create_platforms
-from gateway.process import GatewayProcess, configure_malloc, print_notice, shorten_thread_pauses
-from gateway.services import STATE_FILE, Services, lock_home
+from gateway.process import GatewayProcess, configure_malloc, shorten_thread_pauses
+from gateway.services import STATE_FILE, HomeLock, Services
+from gateway.sharing.joining import Sharing, lock_or_join
 from gateway.texts.catalog import SHELL as texts
+from gateway.upkeep.recovery import recover
 
 
 async def run_gateway(settings: Settings, *, chat_only: bool, has_terminal: bool) -> str | None:
@@ -30,24 +33,31 @@ async def run_gateway(settings: Settings, *, chat_only: bool, has_terminal: bool
     # Load the word lists of recall now. It takes tens of milliseconds, which would delay the first
     # answer.
     await asyncio.to_thread(load_word_lists)
-    with lock_home(settings.home):
+    home_lock = HomeLock(settings.home)
+    with contextlib.ExitStack() as locks:
+        locks.callback(home_lock.release)
+        await lock_or_join(home_lock, settings, can_join=not chat_only and not has_terminal)
         if not settings.store.url:
             await wait_until_unlocked(
                 settings.home / STATE_FILE, lambda: print_notice(texts.STORE_IS_LOCKED)
             )
         async with (
-            Services.open(settings, change_event.set, notifies_owner=True) as services,
+            Services.open(settings, change_event.set, notifies_owner=True, joins=True) as services,
             AsyncExitStack() as stack,
         ):
-            await services.claim_database()
-            await _recover(services)
+            sharing = None
+            if services.membership is not None:
+                sharing = Sharing(services, services.membership, home_lock)
+                await sharing.claim()
+            else:
+                await recover(services)
             tasks = asyncio.TaskGroup()
             platforms = create_platforms(services, chat_only=chat_only, has_terminal=has_terminal)
             await services.model_outages.load()
             model, helper = create_models(services, stack)
             path = await build_message_path(services, model, helper, platforms, tasks)
             stack.push_async_callback(path.memory.shutdown)
-            process = GatewayProcess(services, path, tasks, change_event, stack)
+            process = GatewayProcess(services, path, tasks, change_event, stack, sharing)
             shorten_thread_pauses()
             refusals = await process.run()
     if not chat_only and not settings.platform_tokens:
@@ -55,20 +65,3 @@ async def run_gateway(settings: Settings, *, chat_only: bool, has_terminal: bool
     if refusals:
         raise ConfigError("\n".join(refusals))
     return None
-
-
-async def _recover(services: Services) -> None:
-    """Finish work that an earlier process or a restored backup left unfinished."""
-    # Load the languages first, so that reminders and notices after a start use them.
-    await services.languages.load()
-    now = services.clock.now()
-    await services.outbox.recover(now)
-    await services.removals.cancel_unserved_deliveries(services.settings.access.people, now)
-    await notify_lost_incognito(services)
-    await services.notebook.settle_interrupted_writes()
-    await services.skills.settle_interrupted_writes()
-    await services.forgetting.resume()
-    if services.restore_report:
-        print_notice(services.restore_report)
-        key = f"restored:{services.clock.now().isoformat()}"
-        await services.owner_notices.notify(key, services.restore_report)

@@ -3,8 +3,10 @@
 It records when something starts, stops or fails. It never contains people's messages.
 """
 
+import contextlib
 import logging
 import os
+import sys
 import time
 from collections.abc import Callable
 from io import TextIOWrapper
@@ -197,3 +199,10 @@ class _PrivateFile(RotatingFileHandler):
 
     def handleError(self, record: logging.LogRecord) -> None:
         return None
+
+
+def print_notice(sentence: str) -> None:
+    """Print a sentence for the person who has started the process, if there is one."""
+    if sentence:
+        with contextlib.suppress(OSError):
+            print(sentence, file=sys.stderr, flush=True)  # noqa: T201

@@ -20,12 +20,15 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+import structlog
+
 from adapters.terminal.local import LocalTerminals
 from config.operating_system import release_freed_memory
 from core.agent.memory_review import MemoryReviewer
+from core.errors import StoreError
 from core.memory.manager import MemoryManager
 from core.models.wrappers import ModelTally
-from core.ports import Adapter
+from core.ports import Adapter, InboundSink
 from core.store.ownership.people import TERMINAL
 from core.store.sqlite.database import Database as SqliteDatabase
 from core.store.sync import PLATFORM as MEMORY
@@ -37,8 +40,11 @@ from gateway.commands.registry import CommandRegistry
 from gateway.delivery import Delivery
 from gateway.local.control import ControlServer, LiveState
 from gateway.local.sockets import find_socket
+from gateway.logs import print_notice
 from gateway.scheduler import Scheduler
 from gateway.services import Services
+from gateway.sharing.front import Front
+from gateway.sharing.joining import Sharing
 from gateway.store_watch import StoreWatch
 from gateway.supervisor import Supervisor, run_chores, watch_store
 from gateway.texts.catalog import SHELL as texts
@@ -60,8 +66,11 @@ MALLOC_MMAP_THRESHOLD = -3
 MALLOC_OWN_PAGES_BYTES = 128 * 1024
 # How often freed memory is returned to the system.
 RELEASE_INTERVAL_S = 60.0
+# The pause before a new front tries again to take over the chats of dead gateways.
+TAKEOVER_RETRY_S = 1.0
 # How long a busy thread keeps the interpreter while another thread waits for it.
 THREAD_SWITCH_S = 0.001
+_log = structlog.get_logger("process")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +102,7 @@ class GatewayProcess:
         tasks: asyncio.TaskGroup,
         changed: asyncio.Event,
         stack: AsyncExitStack,
+        sharing: Sharing | None = None,
     ) -> None:
         self._services = services
         self._path = path
@@ -101,9 +111,12 @@ class GatewayProcess:
         self._changed = changed
         # Closes the connections at the end.
         self._stack = stack
-        self._supervisor = Supervisor(
-            path.admission, translate_specs(path.commands.specs), self._on_open
-        )
+        # Set if other gateways may share the store.
+        self._sharing = sharing
+        self._front: Front | None = None
+        self._supervisor = self._create_supervisor(path.admission)
+        # Why this process had to end.
+        self._refusals: list[str] = []
         self._stop = asyncio.Event()
         self._is_interrupted = False
         self._max_question_age = timedelta(seconds=services.settings.turn.answer_after_restart_s)
@@ -119,9 +132,12 @@ class GatewayProcess:
         """
         self._handle_signals()
         async with self._tasks:
-            background = self._start_background()
-            intake = self._start_intake()
-            await self._stop.wait()
+            background = self._start_common_work()
+            intake: list[asyncio.Task[None]] = []
+            if await self._become_front():
+                background += self._start_background()
+                intake = self._start_intake()
+                await self._stop.wait()
             for task in intake:
                 task.cancel()
             await self._path.turns.drain(DRAIN_TIMEOUT_S)
@@ -131,8 +147,12 @@ class GatewayProcess:
             for task in background:
                 task.cancel()
             self._path.turns.cancel()
+            if self._front is not None:
+                self._front.close()
         if self._is_interrupted:
             return []
+        if self._refusals:
+            return self._refusals
         return [state for state in self._supervisor.states.values() if state.startswith("given up")]
 
     def _handle_signals(self) -> None:
@@ -156,20 +176,66 @@ class GatewayProcess:
             answers = texts.format_count(count, "answer")
             print_notice(texts.FINISHING.format(answers=answers, timeout_s=DRAIN_TIMEOUT_S))
 
-    def _start_background(self) -> list[asyncio.Task[None]]:
-        """Start the tasks that run concurrently with the platforms."""
+    def _create_supervisor(self, sink: InboundSink) -> Supervisor:
+        return Supervisor(sink, translate_specs(self._path.commands.specs), self._on_open)
+
+    async def _become_front(self) -> bool:
+        """Wait until this process may receive messages. Returns False if it was stopped before.
+
+        Without other gateways, it may do so at once. Until then, it works for the front.
+        """
+        sharing = self._sharing
+        if sharing is None:
+            return True
+        adapters = self._path.adapters
+        waiting = self._tasks.create_task(sharing.wait_to_be_front(adapters, self._add_platform))
+        stopping = self._tasks.create_task(self._stop.wait())
+        await asyncio.wait((waiting, stopping), return_when=asyncio.FIRST_COMPLETED)
+        waiting.cancel()
+        stopping.cancel()
+        try:
+            await waiting
+        except asyncio.CancelledError:
+            return False
+        except StoreError as error:
+            self._refusals.append(str(error))
+            return False
+        while not self._stop.is_set():
+            try:
+                front = await sharing.create_front(self._path.admission, adapters, self._resume)
+            except StoreError as error:
+                _log.error("the chats of other gateways can't be taken over", error=error)
+                await asyncio.sleep(TAKEOVER_RETRY_S)
+            else:
+                self._front = front
+                self._supervisor = self._create_supervisor(front)
+                return True
+        return False
+
+    def _start_common_work(self) -> list[asyncio.Task[None]]:
+        """Start the tasks that each gateway runs, also while another one receives the messages."""
         services = self._services
         memory = self._path.memory
-        embeddings = services.embeddings
         work = [
             self._path.delivery.run(),
             watch_store(services.database.data_version, self._changed, self._on_change),
-            run_chores([services.recall.tend, services.forgetting.maintain]),
-            run_chores([embeddings.tend] if embeddings else []),
-            run_chores([SizeLog(services.settings, services.database, services.clock).tend]),
             memory.start(),
             run_chores([memory.tend]),
             release_memory_regularly(),
+        ]
+        if self._sharing is not None:
+            path = self._path
+            work.append(self._sharing.serve_front(path.admission, path.adapters, self._stop.is_set))
+        return [self._tasks.create_task(coroutine) for coroutine in work]
+
+    def _start_background(self) -> list[asyncio.Task[None]]:
+        """Start the tasks that run concurrently with the platforms."""
+        services = self._services
+        embeddings = services.embeddings
+        work = [
+            run_chores([services.recall.tend, services.forgetting.maintain]),
+            run_chores([embeddings.tend] if embeddings else []),
+            run_chores([SizeLog(services.settings, services.database, services.clock).tend]),
             run_chores([self._path.reviewer.tend] if self._path.reviewer else []),
             self._create_control_server().run(),
             self._supervisor.watch_platforms(
@@ -186,6 +252,8 @@ class GatewayProcess:
         terminals = self._path.adapters.get(TERMINAL.platform)
         if isinstance(terminals, LocalTerminals):
             work.append(self._resume_terminals(terminals))
+        if self._front is not None:
+            work.append(self._front.watch())
         if self._page is not None:
             work.append(self._page.run())
         if services.settings.metrics.enabled:
@@ -239,6 +307,7 @@ class GatewayProcess:
             self._services,
             lambda: {**self._supervisor.states, **self._list_memory_outages()},
             lambda: self._path.turns.unanswered_count,
+            lambda: 1 if self._front is None else self._front.gateway_count,
         )
         handlers = {"state": state.describe, "reload": state.reload, "web": self._create_page_link}
         return ControlServer(find_socket(self._services.settings.home, "control"), handlers)
@@ -299,14 +368,27 @@ class GatewayProcess:
 
     async def _on_open(self, adapter: Adapter) -> None:
         """When a platform is open, continue the work that an earlier process left unfinished."""
-        if self._path.delivery.add_platform(adapter.platform, adapter.reply):
-            self._stack.push_async_callback(adapter.close)
+        self._add_platform(adapter)
         await self._print_first_contact(adapter)
-        for entry_id in await self._path.admission.resume(adapter, self._max_question_age):
-            self._path.admission.serve(entry_id)
+        must_resume = self._sharing.must_resume if self._sharing is not None else _is_any
+        await self._resume(adapter.platform, must_resume)
         # All stored events of this platform are being served now.
         self._resumed[adapter.platform] = adapter
         self._changed.set()
+
+    def _add_platform(self, adapter: Adapter) -> None:
+        """Deliver to a platform that is open."""
+        if self._path.delivery.add_platform(adapter.platform, adapter.reply):
+            self._stack.push_async_callback(adapter.close)
+
+    async def _resume(self, platform: str, is_ours: Callable[[Address], bool]) -> None:
+        """Answer the waiting events of a platform at addresses for which `is_ours` is true."""
+        admission = self._path.admission
+        adapter = self._path.adapters.get(platform)
+        if adapter is None:
+            return
+        for entry_id in await admission.resume(adapter, self._max_question_age, is_ours):
+            admission.serve(entry_id)
 
     async def _on_connected(self, platform: str) -> None:
         """Send the items that wait for a platform, including answers to scheduled questions."""
@@ -327,12 +409,24 @@ class GatewayProcess:
 
     async def _on_change(self) -> None:
         """React to a change of the store by this or another process."""
+        services = self._services
+        if self._sharing is not None:
+            # Another gateway may have changed what this one keeps in memory.
+            await services.languages.load()
+            await services.chat_rules.reload()
         await self._path.turns.recheck_access()
         adapters = list(self._resumed.values())
-        await self._path.admission.answer_approved(adapters, self._max_question_age)
+        await self._path.admission.answer_approved(
+            adapters, self._max_question_age, services.is_ours
+        )
         await self._path.scheduler.reload()
-        await self._path.memory.on_memory_write()
+        if self._sharing is None or self._front is not None:
+            await self._path.memory.on_memory_write()
         self._path.delivery.wake()
+
+
+def _is_any(_: Address) -> bool:
+    return True
 
 
 def configure_malloc() -> None:
@@ -377,9 +471,3 @@ def _exit_after(delay_s: float) -> None:
     timer = threading.Timer(delay_s, os._exit, (0,))
     timer.daemon = True
     timer.start()
-
-
-def print_notice(sentence: str) -> None:
-    if sentence:
-        with contextlib.suppress(OSError):
-            print(sentence, file=sys.stderr, flush=True)  # noqa: T201

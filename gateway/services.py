@@ -6,8 +6,8 @@ None of these needs a connected platform.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, partial
@@ -59,6 +59,7 @@ from core.store.sync import SyncQueue
 from core.store.usage_limits import Budget, UsageLog
 from core.types import LOCAL_SCOPE, Account, Address, ErasureEpoch, File, Scope, ToolContext
 from gateway.owner_notices import OwnerNotices
+from gateway.sharing.membership import Membership
 from gateway.supervisor import WallClock
 from gateway.texts.catalog import ENGLISH, SHELL, Texts, word_sentence
 from gateway.texts.languages import Languages
@@ -94,6 +95,7 @@ class Services:
         on_change: Callable[[], None],
         *,
         notifies_owner: bool = False,
+        membership: Membership | None = None,
     ) -> None:
         clock = WallClock()
         zone = settings.general.zone
@@ -103,6 +105,8 @@ class Services:
         self.zone = ZoneInfo(zone)
         self.clock = clock
         self.database = database
+        # This gateway's place among others. None for state.db, and for shell commands.
+        self.membership = membership
         # Says which erasures were repeated after a backup was restored; empty if there were none.
         self.restore_report = ""
         # The days of erasures (ISO 8601) that couldn't be repeated after a restore.
@@ -113,7 +117,8 @@ class Services:
         self.removals = Removals(database)
         self.actions = Actions(database, clock)
         job_messages = JobMessages(clock=clock, incognito=incognito, model=settings.model.chat)
-        self.outbox = Outbox(database, clock, job_messages.store_delivery)
+        ownership = None if membership is None else membership.ownership
+        self.outbox = Outbox(database, clock, job_messages.store_delivery, ownership)
         self.preferences = Preferences(database)
         self.languages = Languages(self.preferences)
         self.chat_rules = ChatRules(database)
@@ -192,6 +197,10 @@ class Services:
         They are created on first use, because few shell commands need them.
         """
         return create_web(self.settings)
+
+    def is_ours(self, address: Address) -> bool:
+        """Return whether this process works on the chat of an address, or another gateway does."""
+        return self.membership is None or self.membership.ownership.is_ours(address)
 
     async def load_preference(self, account: Account | None) -> Preference:
         """Return a person's preferences, no matter with which of their accounts they set them."""
@@ -336,10 +345,12 @@ class Services:
         notifies_owner: bool = False,
         lock_wait: LockWait | None = None,
         makes_backup: bool = True,
+        joins: bool = False,
     ) -> AsyncIterator[Services]:
         """Open state.db in the home, and store the owner's accounts from the settings.
 
-        If `makes_backup`, a backup is made before state.db is upgraded.
+        If `makes_backup`, a backup is made before state.db is upgraded. If `joins` and the store is
+        on a server, this process becomes one of the gateways of the database.
 
         After a backup was restored, the erasures that were made since that backup are repeated.
         Raises StoreError if state.db can't be used.
@@ -350,7 +361,16 @@ class Services:
 
             await upgrade_home(settings, WallClock())
         async with open_database(settings, lock_wait) as database:
-            services = cls(settings, database, on_change, notifies_owner=notifies_owner)
+            membership = None
+            if joins and settings.store.url:
+                membership = await Membership.join(cast("PostgresDatabase", database))
+            services = cls(
+                settings,
+                database,
+                on_change,
+                notifies_owner=notifies_owner,
+                membership=membership,
+            )
             await services.store_owner(settings)
             await services._repeat_erasures()
             try:
@@ -364,16 +384,6 @@ class Services:
                     await web.close()
                 if services.mcp is not None:
                     await services.mcp.close()
-
-    async def claim_database(self) -> None:
-        """Make this process the only gateway of a database on a server.
-
-        For state.db, the lock file of the home does the same. Raises StoreError if another gateway
-        uses the database.
-        """
-        if self.settings.store.url:
-            database = cast("PostgresDatabase", self.database)
-            await database.claim_for_gateway()
 
     async def store_owner(self, settings: Settings) -> None:
         """Store the owner's accounts and groups from the settings."""
@@ -411,15 +421,47 @@ class _NoticeCallbacks:
     on_warning: Callable[[Scope, str, str, str], Awaitable[None]] | None = None
 
 
-def lock_home(home: Path) -> AbstractContextManager[object]:
-    """Lock the home for this process. Raise ConfigError if another gateway uses it."""
-    from filelock import FileLock, Timeout
+class HomeLock:
+    """The lock of a home. Only one process may receive messages with this home."""
 
-    texts = SHELL
+    def __init__(self, home: Path) -> None:
+        from filelock import FileLock
+
+        self._home = home
+        self._lock = FileLock(home / LOCK_FILE)
+
+    @property
+    def is_locked(self) -> bool:
+        return self._lock.is_locked
+
+    def try_acquire(self) -> bool:
+        """Lock the home for this process. Returns False if another process has locked it."""
+        from filelock import Timeout
+
+        try:
+            self._lock.acquire(timeout=0)
+            return True
+        except Timeout:
+            return False
+
+    def acquire(self) -> None:
+        """Lock the home for this process. Raises ConfigError if another process has locked it."""
+        if not self.try_acquire():
+            raise ConfigError(SHELL.RUNS_ALREADY.format(home=self._home))
+
+    def release(self) -> None:
+        self._lock.release()
+
+
+@contextmanager
+def lock_home(home: Path) -> Iterator[None]:
+    """Lock the home for this process. Raises ConfigError if another gateway uses it."""
+    lock = HomeLock(home)
+    lock.acquire()
     try:
-        return FileLock(home / LOCK_FILE).acquire(timeout=0)
-    except Timeout as error:
-        raise ConfigError(texts.RUNS_ALREADY.format(home=home)) from error
+        yield
+    finally:
+        lock.release()
 
 
 def is_running(home: Path) -> bool:

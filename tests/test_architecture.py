@@ -244,7 +244,7 @@ ENGINE_PLACES = (
     "core/memory/services/langchain.py",
     # Places that open a store, or look after its files.
     *("gateway/app.py", "gateway/check.py", "gateway/process.py", "gateway/services.py"),
-    *("gateway/store_watch.py", "gateway/cli/backups.py"),
+    *("gateway/store_watch.py", "gateway/cli/backups.py", "gateway/sharing/membership.py"),
     "gateway/upkeep/*.py",
 )
 """The modules that may know which engine is in use. All others use the roles of

@@ -181,6 +181,13 @@ class Telegram:
         Telegram can't be reached, this is only logged, and `listen` tries again.
         """
         await self._lock.acquire()
+        await self.join()
+
+    async def join(self) -> None:
+        """Ask Telegram for the bot's name, to send messages only. See `core.ports.SharedAdapter`.
+
+        Errors are those of `open`.
+        """
         await self._load_history()
         await self._request.initialize()
         try:
@@ -287,8 +294,11 @@ class Telegram:
     def reply(self, address: Address, reply_to: str | None = None) -> Reply:
         return StreamedReply(TelegramMessages(self._bot, address, reply_to, self._history))
 
-    def _reply_to_message(self, inbound: Inbound) -> Reply:
+    def reply_to_event(self, inbound: Inbound) -> Reply:
         """Create the reply to an event. The answer to a button press replies to its message."""
+        if inbound.kind == "message" and inbound.message_id.isdecimal():
+            # Another gateway may have received the message.
+            self._history.note_seen(int(inbound.address.chat_id), int(inbound.message_id))
         is_press = inbound.kind == "action"
         reply_to = inbound.reply_to if is_press else inbound.message_id or None
         if not self._marks_working or inbound.kind != "message":
@@ -436,7 +446,7 @@ class Telegram:
         inbound = normalize(update, self._me, self._clock.now())
         if inbound is None:
             return None
-        reply = self._reply_to_message(inbound)
+        reply = self.reply_to_event(inbound)
         if inbound.address.key in blocked_addresses:
             if isinstance(sink, UnstoredAnswerer) and await sink.answer_unstored(inbound, reply):
                 return None

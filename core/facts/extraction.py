@@ -32,7 +32,7 @@ from core.store.facts.facts import Facts
 from core.store.facts.rows import Fact
 from core.store.notes import FACT, Author, Operation
 from core.text.terms import terms_of
-from core.types import Account, ErasureEpoch, Message, Session
+from core.types import Account, Address, ErasureEpoch, Message, Session
 
 MAX_KNOWN = 200
 """A message about a change is compared with at most this many facts of its scope."""
@@ -66,6 +66,8 @@ class FactReader:
     model: Model | None = None
     model_name: str = ""
     notify_closing: NotifyClosing | None = None
+    # Returns whether this process works on an address, or another gateway does.
+    is_ours: Callable[[Address], bool] = lambda _: True
 
     def __post_init__(self) -> None:
         self._model_paused_until = self.clock.now()
@@ -81,6 +83,8 @@ class FactReader:
         after_id = 0
         while sessions := await self.facts.list_due_sessions(after_id):
             for session in sessions:
+                if not self.is_ours(session.address):
+                    continue
                 if not await self.read_session(session):
                     self._model_paused_until = self.clock.now() + MODEL_PAUSE
                     return

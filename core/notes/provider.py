@@ -140,6 +140,10 @@ class NotesProvider(MemoryProvider):
         """Let the helper model judge the proposed notes, then run the curator."""
         if self.verifier is not None:
             await self.verifier.judge_proposals(self._running)
+        await self.review_finished_turns()
+
+    async def review_finished_turns(self) -> None:
+        """Run the curator for the turns that ended in this process."""
         while self._finished and self.curator is not None:
             _, context = self._finished.popitem()
             await self.curator.review_notes(context)

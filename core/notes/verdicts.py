@@ -29,7 +29,7 @@ from core.notes.notebook import Notebook
 from core.ports import Model
 from core.store.notes import Author, Notes, PendingNote
 from core.text.normalize import language_data
-from core.types import BillingScope, ErasureEpoch, Scope, Sender, Session
+from core.types import Address, BillingScope, ErasureEpoch, Scope, Sender, Session
 
 MAX_TOKENS = 1_000
 MAX_LINES = 40
@@ -80,6 +80,8 @@ class Verifier:
     model: Model
     name: str
     on_verdict: OnVerdict
+    # Returns whether this process works on an address, or another gateway does.
+    is_ours: Callable[[Address], bool] = lambda _: True
 
     def __post_init__(self) -> None:
         # Whether proposed notes may be waiting, including those of an earlier process.
@@ -103,6 +105,8 @@ class Verifier:
                 session = await self.evidence.conversations.find_by_message(
                     note.message_id, frozenset((note.scope,))
                 )
+            if session is not None and not self.is_ours(session.address):
+                continue
             key = None if session is None else session.id
             batches.setdefault(key, (session, []))[1].append(_Proposal(note, epoch))
         for session, proposals in batches.values():

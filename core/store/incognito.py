@@ -13,11 +13,27 @@ from itertools import count
 from typing import Any
 
 from core.errors import StaleReadError
+from core.store.engine import Connection
 from core.store.rows import split_turns
 from core.types import Address, Json, Message, Scope, Session
 
 # Appears above every answer of an incognito conversation.
 INCOGNITO_BADGE = "🕶 _incognito_"
+
+
+_SELECT_PLACES = """
+SELECT chat_id, thread_id FROM incognito_addresses
+JOIN addresses ON addresses.id = incognito_addresses.address_id WHERE platform = :platform
+"""
+
+
+def is_any_mentioned(connection: Connection, platform: str, raw: str) -> bool:
+    """Return whether a platform's raw JSON update contains the id of an incognito chat."""
+    possible_ids = {*re.findall(r"-?\d+", raw)}  # e.g. "-1001234"
+    for row in connection.execute(_SELECT_PLACES, {"platform": platform}):
+        if row["chat_id"] in possible_ids or row["thread_id"] in possible_ids:
+            return True
+    return False
 
 
 @dataclass(slots=True)
@@ -143,16 +159,6 @@ class IncognitoRegistry:
         self.conversations: dict[Address, IncognitoConversation] = {}
         # Generates ascending negative ids. The ids in state.db are positive.
         self._ids = count(-(2**62))
-
-    def is_mentioned(self, platform: str, raw: str) -> bool:
-        """Return whether a platform's raw JSON update contains the id of an incognito chat."""
-        possible_ids = {*re.findall(r"-?\d+", raw)}  # e.g. "-1001234"
-        for address in self.conversations:
-            if address.platform != platform:
-                continue
-            if address.chat_id in possible_ids or address.thread_id in possible_ids:
-                return True
-        return False
 
     def find_by_session(self, session_id: int) -> IncognitoConversation | None:
         """Return the conversation whose current session has this id, or None."""

@@ -23,8 +23,9 @@ from core.ports import Clock
 from core.store import rows
 from core.store.actions import CLAIM_QUESTIONS, ButtonAction, insert_actions
 from core.store.engine import Connection, Database, Row, in_list
-from core.store.incognito import IncognitoRegistry
+from core.store.incognito import IncognitoRegistry, is_any_mentioned
 from core.store.message_ids import SentMenus, load_last_message_ids, load_newest_chat_ids
+from core.store.ownership.chats import ChatOwnership
 from core.store.visibility import encode_list
 from core.types import Address, Answer, ErasureEpoch, Inbound
 
@@ -52,7 +53,7 @@ FROM inbox JOIN addresses ON addresses.id = inbox.address_id WHERE inbox.id = :i
 _SELECT_DEAD_LETTERS = """
 SELECT failed_at, platform, error FROM raw_updates WHERE failed_at IS NOT NULL ORDER BY 1, update_id
 """
-_DELETE_DEAD_LETTERS = "DELETE FROM raw_updates WHERE failed_at < :before"
+DELETE_LETTERS = "DELETE FROM raw_updates WHERE failed_at < :before"
 _INSERT_ENTRY = """
 INSERT INTO inbox (id, address_id, external_id, inbound, received_at)
 SELECT candidates.id, :address, :external, :inbound, :received_at
@@ -132,18 +133,13 @@ class Inbox:
         """
         now = self._clock.now()
         raw_json = json.dumps(raw)
-        if self._incognito is not None and self._incognito.is_mentioned(platform, raw_json):
-            raw_json = "{}"
-        values = {
-            "platform": platform,
-            "update_id": update_id,
-            "raw": raw_json,
-            "error": mask_secrets(error),
-            "now": now,
-        }
+        values: dict[str, object] = {"platform": platform, "update_id": update_id}
+        values |= {"raw": raw_json, "error": mask_secrets(error), "now": now}
 
         def write(connection: Connection) -> None:
-            connection.execute(_DELETE_DEAD_LETTERS, {"before": now - RETENTION})
+            if is_any_mentioned(connection, platform, raw_json):
+                values["raw"] = "{}"
+            connection.execute(DELETE_LETTERS, {"before": now - RETENTION})
             connection.execute(_INSERT_DEAD_LETTER, values)
 
         await self._database.write(write)
@@ -173,7 +169,7 @@ class Inbox:
 
     async def delete_dead_letters(self) -> int:
         """Delete all dead letters and return their number."""
-        return await self._database.execute(_DELETE_DEAD_LETTERS, {"before": self._clock.now()})
+        return await self._database.execute(DELETE_LETTERS, {"before": self._clock.now()})
 
     async def list_dead_letter_ids(self, platform: str) -> frozenset[int]:
         """Return the update numbers of a platform's dead letters."""
@@ -353,10 +349,12 @@ class DeadItem:
 
 IS_OPEN = "done_at IS NULL AND dead_at IS NULL"
 _PLATFORM = "substr(address, 1, MAX(instr(address, ':') - 1, 0))"
+# Stands for the condition for the items of this gateway. See `ChatOwnership.own_items`.
+_OWN = "/* own */"
 _FIRST_IDS = f"""
 SELECT MIN(id) FROM outbox WHERE {IS_OPEN} AND payload IS NOT NULL AND (
     :platforms = 'null' OR {in_list(_PLATFORM, "platforms")}
-) GROUP BY address, CASE kind WHEN 'notice' THEN id END
+) {_OWN} GROUP BY address, CASE kind WHEN 'notice' THEN id END
 """
 """Selects the oldest open item with content of each address. Later items wait for that item.
 
@@ -453,16 +451,16 @@ WHERE {IS_OPEN} AND next_at > :now AND {in_list(_PLATFORM, "platforms")}
 """
 _CLAIM = f"UPDATE outbox SET next_at = NULL WHERE {in_list('key', 'keys')} AND {IS_OPEN}"
 # Answers without content become dead if no inbox entry waits at their address.
-_EXPIRE = f"""
+EXPIRE_ITEMS = f"""
 UPDATE outbox SET dead_at = :now, error = :error
 WHERE {IS_OPEN} AND payload IS NULL AND kind = 'answer' AND address NOT IN (
     SELECT {rows.CONVERSATION_KEY} FROM inbox JOIN addresses ON addresses.id = inbox.address_id
 )
 """
-_RELEASE = f"""
+RELEASE_ITEMS = f"""
 UPDATE outbox SET next_at = :now WHERE {IS_OPEN} AND payload IS NOT NULL AND next_at IS NULL
 """
-_DELETE_DONE = """
+DELETE_DONE = """
 DELETE FROM outbox
 WHERE done_at < :before AND NOT (kind = 'memory' AND key LIKE '%:on_memory_write')
 """
@@ -476,9 +474,10 @@ class Outbox:
 
     database: Database
     clock: Clock
-    # Called with the key of a job's item, in the transaction that marks the item as done. The
-    # item's content is deleted afterwards.
+    # Called with the key of a job's item, in the transaction that marks the item as done.
     on_done: Callable[[Connection, str], None] | None = None
+    # Set if several gateways share the database. Each delivers the items of its own chats.
+    ownership: ChatOwnership | None = None
 
     async def find(self, outbox_item: OutboxItem) -> OutboxItem:
         """Return the stored item with the key of `outbox_item`, or `outbox_item` if there is none.
@@ -542,17 +541,18 @@ class Outbox:
     async def list_due(
         self, now: datetime, platforms: Sequence[str] | None = None, limit: int = 50
     ) -> list[OutboxItem]:
-        """List the items that are due, oldest first, for the given platforms or for all.
+        """List the items that this gateway delivers now, oldest first, for some platforms or all.
 
         For each address, the list has at most one item, plus any number of notices.
         """
         values = {"now": now, "platforms": rows.dump_json(platforms), "limit": limit}
-        return [_read_item(row) for row in await self.database.fetch_all(_SELECT_DUE, values)]
+        statement = self._restrict(_SELECT_DUE)
+        return [_read_item(row) for row in await self.database.fetch_all(statement, values)]
 
     async def find_next_due(self, platforms: Sequence[str] | None = None) -> datetime | None:
         """Return when the next item for these platforms is due, or None if none waits."""
         values = {"platforms": rows.dump_json(platforms)}
-        row = await self.database.fetch_one(_SELECT_NEXT_DUE, values)
+        row = await self.database.fetch_one(self._restrict(_SELECT_NEXT_DUE), values)
         return None if row is None else rows.to_optional_datetime(row["next_at"])
 
     async def has_older_item(self, key: str) -> bool:
@@ -649,10 +649,15 @@ class Outbox:
         values = {"now": now, "error": EXPIRED_ERROR, "before": now - RETENTION}
 
         def write(connection: Connection) -> None:
-            for statement in (_EXPIRE, _RELEASE, _DELETE_DONE, _DELETE_DEAD_LETTERS):
+            for statement in (EXPIRE_ITEMS, RELEASE_ITEMS, DELETE_DONE, DELETE_LETTERS):
                 connection.execute(statement, values)
 
         await self.database.write(write)
+
+    def _restrict(self, statement: str) -> str:
+        """Return a statement that selects only the items of this gateway."""
+        condition = "" if self.ownership is None else f"AND {self.ownership.own_items}"
+        return statement.replace(_OWN, condition)
 
     async def _update(self, statement: str, **values: object) -> None:
         await self.database.write(

@@ -270,10 +270,15 @@ class ChatRules:
 
     async def load(self) -> None:
         """Read all settings from state.db, once."""
-        if self._is_loaded:
-            return
-        for row in await self._database.fetch_all("SELECT * FROM chat_settings"):
-            self._settings[row["key"]] = ChatSettings(**rows.read_fields(row, ChatSettings))
+        if not self._is_loaded:
+            await self.reload()
+
+    async def reload(self) -> None:
+        """Read all settings from the store again, because another gateway may have changed them."""
+        self._settings = {
+            row["key"]: ChatSettings(**rows.read_fields(row, ChatSettings))
+            for row in await self._database.fetch_all("SELECT * FROM chat_settings")
+        }
         self._is_loaded = True
 
     def get(self, key: str) -> ChatSettings:

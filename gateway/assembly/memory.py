@@ -104,6 +104,7 @@ def _build_facts(
         helper,
         services.settings.model.helper,
         services.owner_notices.notify_closing,
+        services.is_ours,
     )
     search = FactSearch(services.facts, _create_fact_ranking(services.settings), services.zone)
     return FactsProvider(services.facts, search, reader, evidence)
@@ -149,6 +150,7 @@ def _build_verifier(
         helper,
         services.settings.model.helper,
         ReceiptWriter(services).show_verdict,
+        services.is_ours,
     )
 
 

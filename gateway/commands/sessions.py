@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import tzinfo
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ from core.markup.markdown import escape
 from core.store.mailbox import InboxEntry, OutboxItem
 from core.store.query import ResultLimits, SearchQuery
 from core.text.normalize import isolate_title, shorten
-from core.types import Answer, Button, Command, Json, Scope, Session
+from core.types import Address, Answer, Button, Command, Json, Scope, Session
 from gateway.commands.registry import CommandContext, load_specs, make_button, parse_number
 from gateway.services import Services
 from gateway.texts.catalog import Texts
@@ -279,12 +279,9 @@ def session_to_json(session: Session) -> Json:
     }
 
 
-async def notify_lost_incognito(services: Services) -> None:
-    """Notify each chat whose incognito conversation was lost in a restart.
-
-    Call this once when the process starts.
-    """
-    for address in await services.conversations.recover_incognito():
+async def notify_lost_incognito(services: Services, addresses: Sequence[Address]) -> None:
+    """Notify the chats whose incognito conversations were lost with their process."""
+    for address in addresses:
         now = services.clock.now()
         texts = services.languages.of_address(address)
         item = OutboxItem(

@@ -171,6 +171,7 @@ async def load_state(services: Services, live: Mapping[str, Any] | None) -> dict
         "version": live["version"] if live else None,
         "started_at": live["started_at"] if live else None,
         "unanswered": live["unanswered"] if live else None,
+        "gateways": live["gateways"] if live else None,
         "home": str(settings.home),
         "platforms": dict(platforms),
         "models": list(settings.model.chat_models) if settings.has_model else [],

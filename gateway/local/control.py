@@ -101,7 +101,9 @@ class LiveState:
         services: Services,
         load_states: Callable[[], Mapping[str, str]],
         count_unanswered: Callable[[], int],
+        count_gateways: Callable[[], int] = lambda: 1,
     ) -> None:
+        self._count_gateways = count_gateways
         self._services = services
         self._load_states = load_states
         self._count_unanswered = count_unanswered
@@ -119,6 +121,8 @@ class LiveState:
             "platforms": dict(self._load_states()),
             "model": settings.model.chat if settings.has_model else None,
             "unanswered": self._count_unanswered(),
+            # How many gateways work on the chats of this home.
+            "gateways": self._count_gateways(),
         }
 
     async def reload(self) -> Json:

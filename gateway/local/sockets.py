@@ -24,6 +24,18 @@ def find_socket(home: Path, name: SocketName) -> Path:
 
     Raises PermissionError if the folder for temporary files belongs to another user.
     """
+    return _find_path(home, name)
+
+
+def find_gateway_socket(home: Path, number: int) -> Path:
+    """Return the path of the socket on which a gateway gets events from another one.
+
+    Raises PermissionError as `find_socket` does.
+    """
+    return _find_path(home, f"gateway-{number}")
+
+
+def _find_path(home: Path, name: str) -> Path:
     path = home / f"{name}.sock"
     if len(os.fsencode(path)) <= MAX_PATH_BYTES:
         return path

@@ -7,6 +7,10 @@ open.
 Several processes may write to the same store. Each write takes an advisory lock first, so they
 write one after the other. Therefore, ids grow in the order of the commits, and no write sees half
 of another one.
+
+A gateway that has joined others holds a lock of its own on the writer's connection. If the gateway
+dies, the server releases this lock after the last write has ended, and another gateway may give it
+up. A gateway that was given up while it was only cut off can't write any more.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import psycopg
 from psycopg.conninfo import make_conninfo
@@ -24,13 +29,15 @@ from core.store.engine import Row, T, Values
 from core.store.postgres.connection import StoreConnection
 from core.store.postgres.copying import refuse_unfinished_copy
 from core.store.postgres.faults import (
+    GivenUpError,
     StoreCutError,
     describe_url,
     to_connect_error,
     to_store_error,
 )
 from core.store.postgres.indexing import index_noted_messages
-from core.store.postgres.schema import SCHEMA, prepare_schema
+from core.store.postgres.schema import GATEWAY_LOCK as GATEWAY_LOCK
+from core.store.postgres.schema import LIFE_LOCK, SCHEMA, prepare_schema
 from core.store.rows import COMPACTION_KEY, get_meta
 from core.store.tool_calls import record_call
 from core.store.visibility import check_epoch
@@ -39,11 +46,14 @@ from core.types import ErasureEpoch
 READERS = 3
 WRITE_LOCK = 7_236_650_018
 """The advisory lock of all writes."""
-GATEWAY_LOCK = 7_236_650_019
-"""The advisory lock of the gateway. Its lanes of messages assume that it is the only one."""
 _BEGIN_WRITE = f"""
 BEGIN;
 SELECT pg_advisory_xact_lock({WRITE_LOCK});
+"""
+CLAIM_POLL_S = 0.1
+"""How often a claim of the gateway's lock is tried again."""
+_JOIN = """
+INSERT INTO gateways (joined_at) VALUES (extract(epoch FROM clock_timestamp())) RETURNING id
 """
 _BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _NEXT_WRITE_NUMBER = "SELECT nextval('write_numbers')"
@@ -205,12 +215,29 @@ class Database:
 
     # --- Upkeep ---
 
-    async def claim_for_gateway(self) -> None:
-        """Make this process the database's only gateway until it closes the database.
+    async def claim_for_gateway(self, timeout_s: float = 0.0) -> None:
+        """Make this process the gateway that receives messages, until it closes the database.
 
-        Raises StoreError if another gateway already uses the database.
+        If another process is that gateway, wait `timeout_s` for its end. After that, raise
+        StoreError.
         """
-        await self._writer.claim()
+        ends_at = asyncio.get_running_loop().time() + timeout_s
+        while True:
+            try:
+                await self._writer.take_lock(f"{GATEWAY_LOCK}")
+                return
+            except LockTakenError as error:
+                if asyncio.get_running_loop().time() >= ends_at:
+                    raise StoreError("pg_taken", name=self.name) from error
+            await asyncio.sleep(CLAIM_POLL_S)
+
+    async def join(self, on_given_up: Callable[[], None]) -> int:
+        """Register this process as one of the gateways of the database, and return its number.
+
+        From now on, each write fails with `GivenUpError` if another gateway has given this one up.
+        `on_given_up` is then called in the thread of the writer.
+        """
+        return await self._writer.join(on_given_up)
 
     async def compact(self, limit_s: float) -> bool:
         """Run `compact_step`, which may take longer than `limit_s`.
@@ -252,6 +279,10 @@ def _vacuum(connection: StoreConnection) -> None:
 # --- Connections ---
 
 
+class LockTakenError(Exception):
+    """Another process holds an advisory lock."""
+
+
 class ConnectionThread:
     """A connection with its own thread. The connection is opened at its first use."""
 
@@ -259,8 +290,10 @@ class ConnectionThread:
         self._url = url
         self._name = name
         self._connection: StoreConnection | None = None
-        # Whether each new connection takes the lock of the gateway.
-        self._is_claimed = False
+        # The keys of the advisory locks that each new connection takes.
+        self._locks: list[str] = []
+        self._begin_write = _BEGIN_WRITE
+        self._on_given_up: Callable[[], None] | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="postgres")
 
     def close(self) -> None:
@@ -273,14 +306,47 @@ class ConnectionThread:
         """Run `work` without a transaction."""
         return await self._call(lambda: self._translate_errors(work, self._open()))
 
-    async def claim(self) -> None:
-        """Take the gateway's lock. Raises StoreError if another process has it."""
-        await self.run(self._take_gateway_lock)
-        self._is_claimed = True
+    async def take_lock(self, key: str) -> None:
+        """Take an advisory lock, which each later connection takes, too.
+
+        Raises LockTakenError if another process has it.
+        """
+
+        def take(connection: StoreConnection) -> None:
+            self._take_lock(connection, key)
+
+        try:
+            await self.run(take)
+        except StoreCutError:
+            # The idle connection was cut, so a new one is opened.
+            await self.run(take)
+        self._locks.append(key)
+
+    async def join(self, on_given_up: Callable[[], None]) -> int:
+        """Add a gateway, whose lock is taken before another process can see the gateway."""
+
+        def add(connection: StoreConnection) -> int:
+            number = int(connection.execute(_JOIN).fetchall()[0][0])
+            self._take_lock(connection, f"{LIFE_LOCK}, {number}")
+            return number
+
+        number = await self.write(add)
+        self._locks.append(f"{LIFE_LOCK}, {number}")
+        self._begin_write = f"{_BEGIN_WRITE}SELECT check_gateway({number});"
+        self._on_given_up = on_given_up
+        return number
 
     async def write(self, work: Callable[[StoreConnection], T]) -> T:
         """Run `work` in a write transaction, which waits for the writes of other processes."""
-        return await self._call(lambda: self._transact(_BEGIN_WRITE, work))
+        return await self._call(lambda: self._write(work))
+
+    def _write(self, work: Callable[[StoreConnection], T]) -> T:
+        try:
+            return self._transact(self._begin_write, work)
+        except GivenUpError:
+            if self._on_given_up is not None:
+                self._on_given_up()
+            raise
 
     async def read(self, work: Callable[[StoreConnection], T]) -> T:
         """Run `work` in a read transaction, and run it once more if the connection is cut."""
@@ -304,21 +370,24 @@ class ConnectionThread:
                 connection = StoreConnection(self._url)
             except psycopg.Error as error:
                 raise to_connect_error(self._name, error) from error
-            if self._is_claimed:
-                self._translate_errors(self._take_gateway_lock, connection)
+            self._take_locks_again(connection)
             self._connection = connection
         return self._connection
 
-    def _take_gateway_lock(self, connection: StoreConnection) -> None:
-        """Take the gateway's lock on a connection, or close the connection if that fails.
-
-        The lock lasts as long as the connection.
-        """
-        statement = f"SELECT pg_try_advisory_lock({GATEWAY_LOCK})"
-        row = connection.execute(statement).fetchone()
-        if row is None or not row[0]:
+    def _take_locks_again(self, connection: StoreConnection) -> None:
+        """Take the locks of the last connection on a new one, or close it if that fails."""
+        try:
+            for key in self._locks:
+                self._translate_errors(partial(self._take_lock, key=key), connection)
+        except LockTakenError as error:
             connection.close()
-            raise StoreError("pg_taken", name=self._name)
+            raise StoreError("pg_taken", name=self._name) from error
+
+    def _take_lock(self, connection: StoreConnection, key: str) -> None:
+        """Take an advisory lock for as long as the connection lasts."""
+        row = connection.execute(f"SELECT pg_try_advisory_lock({key})").fetchone()
+        if row is None or not row[0]:
+            raise LockTakenError(key)
 
     def _transact(self, begin: str, work: Callable[[StoreConnection], T]) -> T:
         """Run `work` in a transaction that begins with the statements `begin`."""

@@ -19,6 +19,14 @@ _KEYS: tuple[tuple[type[psycopg.Error], str], ...] = (
 )
 
 
+GIVEN_UP = "MN001"
+"""The error code of `check_gateway` in functions.sql."""
+
+
+class GivenUpError(StoreError):
+    """Another gateway has taken the chats of this one, so this one must not write any more."""
+
+
 class StoreCutError(StoreError):
     """The connection was cut. The next transaction opens a new one."""
 
@@ -26,6 +34,8 @@ class StoreCutError(StoreError):
 def to_store_error(name: str, error: psycopg.Error) -> StoreError:
     """Convert an error of PostgreSQL to a StoreError with a sentence that says what to do."""
     text = " ".join(str(error).split())
+    if error.sqlstate == GIVEN_UP:
+        return GivenUpError("pg_given_up", name=name)
     if isinstance(error, errors.InsufficientPrivilege):
         return StoreError("pg_privilege", name=name, text=text)
     for error_type, key in _KEYS:

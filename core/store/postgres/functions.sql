@@ -56,3 +56,12 @@ CREATE OR REPLACE FUNCTION add_to_total(total double precision, number double pr
 LANGUAGE sql IMMUTABLE AS $$
     SELECT total + COALESCE(number, 0)
 $$;
+
+-- Each write of a gateway calls this first. A gateway without a row was given up, and its chats belong to others.
+CREATE OR REPLACE FUNCTION check_gateway(gateway bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    IF NOT EXISTS (SELECT 1 FROM gateways WHERE id = gateway) THEN
+        RAISE EXCEPTION 'gateway % was given up', gateway USING ERRCODE = 'MN001';
+    END IF;
+END;
+$$;

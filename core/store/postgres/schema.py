@@ -21,11 +21,22 @@ from core.store import engine as store
 from core.text.normalize import TERMS_VERSION, comparison_form
 
 SCHEMA = "mneme"
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """The version of `schema.sql`. It's stored in the table `schema_version`."""
 SCHEMA_LOCK = 7_236_650_017
 """The advisory lock that processes take while they create or upgrade the schema."""
+GATEWAY_LOCK = 7_236_650_019
+"""The advisory lock of the gateway that receives the messages of all platforms."""
+LIFE_LOCK = 723_665
+"""The first key of the advisory locks that gateways hold while they live. The second key is the
+gateway's number."""
 MIN_SERVER_VERSION = 150_000
+_COUNT_GATEWAYS = """
+SELECT COUNT(*) FROM pg_locks WHERE locktype = 'advisory' AND granted
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    AND ((classid = %(life)s AND objsubid = 2)
+        OR (classid = %(gateway)s >> 32 AND objid = %(gateway)s & 4294967295 AND objsubid = 1))
+"""
 
 _UPGRADE_STEP = re.compile(r"^-- version (\d+)\n", re.MULTILINE)
 
@@ -35,7 +46,8 @@ def prepare_schema(connection: Connection[Any]) -> None:
 
     The connection must have no open transaction. Several processes may call this at the same time.
     One of them creates or upgrades the schema in one transaction, and the others wait. Raises
-    StoreError if the server is too old, or if the schema is newer than this version of Mneme.
+    StoreError if the server is too old, if the schema is newer than this version of Mneme, or if it
+    is older and a gateway still uses it.
     """
     version = connection.info.server_version
     if version < MIN_SERVER_VERSION:
@@ -48,6 +60,8 @@ def prepare_schema(connection: Connection[Any]) -> None:
         elif stored > SCHEMA_VERSION:
             raise StoreError("pg_newer", schema=stored, known=SCHEMA_VERSION)
         elif stored < SCHEMA_VERSION:
+            if count_gateways(connection):
+                raise StoreError("pg_in_use")
             _upgrade_schema(connection, stored)
 
 
@@ -59,6 +73,13 @@ def read_schema_version(connection: Connection[Any]) -> int | None:
         return None
     row = connection.execute(f"SELECT version FROM {table}").fetchone()
     return None if row is None else int(row[0])
+
+
+def count_gateways(connection: Connection[Any]) -> int:
+    """Return how many locks the running gateways of the database hold."""
+    values = {"life": LIFE_LOCK, "gateway": GATEWAY_LOCK}
+    row = connection.execute(_COUNT_GATEWAYS, values).fetchone()
+    return 0 if row is None else int(row[0])
 
 
 def _create_schema(connection: Connection[Any]) -> None:

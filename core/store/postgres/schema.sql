@@ -18,6 +18,20 @@ CREATE TABLE schema_version (
 -- Each write transaction that changes something takes a number, so other processes notice the change.
 CREATE SEQUENCE write_numbers;
 
+-- The gateways that share the database, and the gateway that works on each chat. A number is never given twice, so a
+-- gateway whose row is gone can't write any more. SQLite has no such tables.
+CREATE SEQUENCE gateway_numbers;
+CREATE TABLE gateways (
+    id bigint PRIMARY KEY DEFAULT nextval('gateway_numbers'),
+    joined_at double precision NOT NULL
+);
+CREATE TABLE chat_owners (
+    -- The key of an address without its thread.
+    chat text COLLATE "C" PRIMARY KEY,
+    gateway_id bigint NOT NULL REFERENCES gateways (id) ON DELETE CASCADE
+);
+CREATE INDEX chat_owners_by_gateway ON chat_owners (gateway_id);
+
 -- Visibility: scopes, groups with a new id, people with their accounts, pairing codes, links between accounts.
 
 CREATE TABLE state_meta (

@@ -6,3 +6,15 @@
 
 -- version 3
 CREATE INDEX facts_by_place ON facts (scope_id, is_pinned, (closed_at IS NULL), last_at, id);
+
+-- version 4
+CREATE SEQUENCE gateway_numbers;
+CREATE TABLE gateways (
+    id bigint PRIMARY KEY DEFAULT nextval('gateway_numbers'),
+    joined_at double precision NOT NULL
+);
+CREATE TABLE chat_owners (
+    chat text COLLATE "C" PRIMARY KEY,
+    gateway_id bigint NOT NULL REFERENCES gateways (id) ON DELETE CASCADE
+);
+CREATE INDEX chat_owners_by_gateway ON chat_owners (gateway_id);
