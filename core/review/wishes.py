@@ -152,6 +152,12 @@ def _is_enclosed(text: str) -> bool:
     return any(end and unicodedata.category(end) in _MARKS for end in ends)
 
 
+def asks_to_tell(plain: str) -> bool:
+    """Return whether the plain words of a task show that "remind me" asks to be told something."""
+    words = language_data("wishes", "core.review")["telling"]["words"]
+    return re.match(rf"(?:{to_plain_pattern(words)})(?!\w)", plain) is not None
+
+
 def mentions_several(plain: str, languages: Iterable[str]) -> bool:
     """Return whether plain words may mean several things: "both", "all", "the notes"."""
     return _has_words_of("several", plain, languages)

@@ -29,7 +29,7 @@ from core.errors import word_clause
 from core.review.naming import consists_of, resembles
 from core.review.phrases import find_languages, small_words, to_plain
 from core.review.transcript import Transcript
-from core.review.wishes import find_wishes
+from core.review.wishes import asks_to_tell, find_wishes
 from core.scheduling.due import next_due
 from core.scheduling.phrases import plain_words
 from core.store.jobs import Job
@@ -83,6 +83,7 @@ def explain_untyped_schedule(
     request = find_typed_request(reading.text, transcript)
     messages = transcript.messages if transcript.questions else [request]
     is_request = bool(find_wishes(messages, Effect.PLAN, transcript.questions))
+    is_request = is_request and not asks_to_tell(to_plain(reading.text))
     if typed_reading is None or not is_request or not _is_same_task(reading, typed_reading):
         return word_clause("waits_other_words", source=source)
     return None
@@ -183,15 +184,18 @@ def _is_same(
     due, other_due = (_list_first(each, now, count) for each in (schedule, other))
     interval = min(_list_gaps(due), default=None)
     if interval is not None and interval < _DAY:
-        return _skips(schedule) == _skips(other) and _have_same_gaps(due, other_due)
+        tolerance = _DAY if is_start_open else interval
+        return _skips(schedule) == _skips(other) and _have_same_gaps(due, other_due, tolerance)
     if interval is not None and is_start_open:
         return _have_same_rhythm(due, other_due, interval)
     return due == other_due
 
 
-def _have_same_gaps(due: Sequence[datetime], other_due: Sequence[datetime]) -> bool:
-    """Return whether times under a day apart begin within a day, and have the same gaps."""
-    is_near = bool(other_due) and abs(due[0] - other_due[0]) <= _DAY
+def _have_same_gaps(
+    due: Sequence[datetime], other_due: Sequence[datetime], tolerance: timedelta
+) -> bool:
+    """Return whether times begin at about the same time, and have the same gaps."""
+    is_near = bool(other_due) and abs(due[0] - other_due[0]) <= tolerance
     return is_near and _list_gaps(due) == _list_gaps(other_due)
 
 
