@@ -41,6 +41,7 @@ from gateway.web.views import (
 )
 
 MAX_PENDING = 30
+MAX_RUNNING = 5
 MAX_JOBS = 5
 MAX_CHANGES = 8
 MAX_FACTS = 6
@@ -91,11 +92,11 @@ async def load_today(request: PageRequest) -> Values:
     wishes = [*WISHES]
     health: list[str] = []
     problems: list[str] = []
-    running_count = 0
+    running = await services.inbox.list_waiting()
+    own_running = [entry for entry in running if entry.inbound.scope in request.scopes]
     if request.context.is_owner:
         wishes += OWNER_WISHES
         health, problems = await _load_health(request)
-        running_count = len(await services.inbox.list_waiting())
     return {
         "pending": [await _describe(request, note) for note in pending[:MAX_PENDING]],
         "pending_count": len(pending),
@@ -107,7 +108,9 @@ async def load_today(request: PageRequest) -> Values:
             (change, diff_change(change), can_undo_note(change, notes_now)) for change in changes
         ],
         "facts": [fact for fact in facts if fact.is_open][:MAX_FACTS],
-        "running": running_count,
+        "running": own_running[:MAX_RUNNING],
+        # The texts of other people aren't shown, but the owner sees how many wait.
+        "running_count": len(running) if request.context.is_owner else len(own_running),
         "wishes": wishes,
         "health": health,
         "problems": problems,

@@ -13,6 +13,7 @@ from pathlib import Path
 from tests.fixtures.page_browser import open_page
 from tests.fixtures.page_year import fill_year
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
+from tests.gateway.web.test_pages import SKILL
 from tests.pages.conftest import log_in, open_chromium
 from tests.pages.test_paths import list_paths
 
@@ -32,6 +33,7 @@ MORE = {
     "fact": "/memory/facts/2",
     "note": "/memory/notes/1",
     "reminder": "/reminders/1",
+    "skill": "/memory/skills/tidy-inbox",
     "settings-limits": "/settings/limits",
 }
 
@@ -44,6 +46,10 @@ async def draw(folder: Path, home: Path) -> None:
         note = {"action": "add", "target": "memory", "content": "The plumber comes on Fridays."}
         model.script = [calls(("memory", note)), says("I noted that the plumber comes on Fridays.")]
         await page.harness.say("What does the letter of the landlord say?")
+        await page.harness.say("/new")
+        skill = {"action": "create", "name": "tidy-inbox", "content": SKILL}
+        model.script = [calls(("skill_manage", skill)), says("I keep that as a skill.")]
+        await page.harness.say("Make a skill that tidies my inbox")
         settings = await page.browser.open("/settings")
         await page.browser.send(settings.form("/do/back-up"))
         listed = await page.browser.open("/conversations")

@@ -192,3 +192,57 @@ async def test_hostile_texts_run_nothing_and_widen_no_page_in_a_browser(home: Pa
             assert ran == [], path
             wide = await tab.evaluate("document.documentElement.scrollWidth")
             assert wide <= PHONE["width"], path
+
+
+async def test_phone_has_a_menu_and_fields_above_long_buttons(year: OpenPage) -> None:
+    async with open_chromium(viewport=PHONE, locale="de") as context:
+        tab = await context.new_page()
+        await log_in(tab, year)
+        entry = tab.locator('nav a[href="/reminders"]')
+        assert not await entry.is_visible()
+        await tab.click("button.menu")
+        await entry.click()
+        await tab.wait_for_url("**/reminders")
+        await tab.goto(year.server.address + "/reminders/1")
+        field = await tab.locator("#edit").bounding_box()
+        button = (
+            await tab.locator(".row", has=tab.locator("#edit")).locator("button").bounding_box()
+        )
+        assert field["width"] >= 0.5 * PHONE["width"]
+        assert button["x"] + button["width"] <= PHONE["width"]
+
+
+async def test_phone_shows_that_a_table_goes_on_and_scrolls_only_the_table(year: OpenPage) -> None:
+    async with open_chromium(viewport=PHONE) as context:
+        tab = await context.new_page()
+        await log_in(tab, year)
+        await tab.goto(year.server.address + "/use")
+        for summary in await tab.locator("main summary").all():
+            await summary.click()
+        table = tab.locator(".wide", has=tab.locator("th:nth-child(5)")).first
+        assert await table.evaluate("box => box.scrollWidth > box.clientWidth")
+        # The covers of the two shadows scroll along, and the shadows don't.
+        attachments = await table.evaluate("box => getComputedStyle(box).backgroundAttachment")
+        assert attachments.split(", ") == ["local", "local", "scroll", "scroll"]
+        await table.evaluate("box => box.scrollTo(box.scrollWidth, 0)")
+        assert await table.evaluate("box => box.scrollLeft > 0")
+        assert await tab.evaluate("scrollX") == 0
+
+
+async def test_phone_keeps_the_field_of_the_chat_below_the_last_message(year: OpenPage) -> None:
+    listed = await year.browser.open("/conversations")
+    number = listed.body.partition('class="title" href="')[2].partition('"')[0].rpartition("/")[2]
+    # Without motion, the page is at once where it scrolls to.
+    async with open_chromium(viewport=PHONE, reduced_motion="reduce") as context:
+        tab = await context.new_page()
+        await log_in(tab, year)
+        await tab.goto(f"{year.server.address}/chat?session={number}")
+        assert await tab.evaluate("scrollY") > 0, "the page is longer than the screen"
+        last = await tab.locator("#talk .message").last.bounding_box()
+        field = await tab.locator("#text").bounding_box()
+        assert last["y"] + last["height"] <= field["y"]
+        for place in ("document.body.scrollHeight", "0"):
+            await tab.evaluate(f"scrollTo(0, {place})")
+            field = await tab.locator("#text").bounding_box()
+            assert field["y"] >= 0
+            assert field["y"] + field["height"] <= PHONE["height"]

@@ -98,9 +98,12 @@ def _in_lineage(query: SearchQuery, hit: str, table: str) -> SqlCondition:
 
 
 def _in_sessions(query: SearchQuery, table: str, hit: str) -> SqlCondition:
-    """Return the condition that a hit is in a session that passes the filters on sessions."""
+    """Return the condition that a hit is in a session that passes the filters on sessions.
+
+    If no session passes, the first part is false for all hits, so none of them is looked up.
+    """
     conditions, values = session_filters(query)
-    sql = f"""AND EXISTS (
+    sql = f"""AND EXISTS ({_SESSIONS} {conditions}) AND EXISTS (
         SELECT 1 FROM {table} AS narrowed
         WHERE narrowed.id = {hit} AND narrowed.session_id IN ({_SESSIONS} {conditions})
     )"""

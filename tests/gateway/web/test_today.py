@@ -19,6 +19,7 @@ from gateway.services import LOCK_FILE
 from gateway.texts.catalog import load_texts
 from gateway.web.rendering import render_commands
 from tests.end_to_end.test_mcp import server_options
+from tests.fixtures.gateway_harness import KeptReply
 from tests.fixtures.page_browser import OpenPage, open_page
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
@@ -215,6 +216,19 @@ async def test_next_reminders_and_latest_changes_stand_on_the_page(home: Path) -
         assert "every day at 08:00" in today.text
         await page.browser.send(today.form("/do/change-undo"))
         assert await list_notes(page) == []
+
+
+async def test_own_messages_that_are_being_answered_are_listed_and_others_only_counted(
+    home: Path,
+) -> None:
+    async with open_page(home) as page:
+        harness = page.harness
+        for text, who in (("Where is the <ferry>?", "42"), ("Where is my ring?", "7")):
+            assert await harness.admission.admit(harness.inbound(text, who), KeptReply())
+        today = await page.browser.open("/today")
+        assert WORDS["RUNNING"].format(count=2) in today.text
+        assert "Where is the &lt;ferry&gt;?" in today.body
+        assert "ring" not in today.text
 
 
 async def test_health_and_checks_are_for_the_owner(home: Path) -> None:
