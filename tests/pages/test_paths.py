@@ -237,6 +237,8 @@ async def test_phone_keeps_the_field_of_the_chat_below_the_last_message(year: Op
         tab = await context.new_page()
         await log_in(tab, year)
         await tab.goto(f"{year.server.address}/chat?session={number}")
+        # The conversation has a picture, which is loaded late.
+        await tab.wait_for_load_state("networkidle")
         assert await tab.evaluate("scrollY") > 0, "the page is longer than the screen"
         last = await tab.locator("#talk .message").last.bounding_box()
         field = await tab.locator("#text").bounding_box()

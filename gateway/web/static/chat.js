@@ -6,8 +6,15 @@ if (chat) {
   const state = document.getElementById("state");
   const field = document.getElementById("text");
 
-  // The last messages are in sight, unless the answer to an action is above them.
-  if (!document.querySelector(".answer")) window.scrollTo(0, document.body.scrollHeight);
+  // The last messages are in sight, unless the answer to an action is above them. Pictures that are
+  // loaded later push them down, so the page scrolls again until the person does something.
+  let isUntouched = !document.querySelector(".answer");
+  const showEnd = () => isUntouched && window.scrollTo(0, document.body.scrollHeight);
+  for (const kind of ["wheel", "touchmove", "pointerdown", "keydown"]) {
+    window.addEventListener(kind, () => (isUntouched = false), { once: true, passive: true });
+  }
+  for (const picture of talk.querySelectorAll("img")) picture.addEventListener("load", showEnd);
+  showEnd();
 
   function addMessage(role, name) {
     const article = document.createElement("article");
