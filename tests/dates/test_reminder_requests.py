@@ -632,14 +632,44 @@ def test_time_before_or_between_clock_times_is_asked_for(text: str) -> None:
         ("밤 12시 30분에 전화하라고 알려줘", "2026-03-05 00:30"),
         ("낮 12시 30분에 전화하라고 알려줘", "2026-03-04 12:30"),
         ("gece yarımda sunucuyu kontrol etmeyi hatırlat", "2026-03-05 00:30"),
+        ("rappelle-moi demain à une heure du matin de vérifier", "2026-03-05 01:00"),
     ],
 )
-def test_reminder_half_an_hour_or_less_after_noon_or_midnight_is_read(
-    text: str, moment: str
-) -> None:
+def test_reminder_within_an_hour_after_noon_or_midnight_is_read(text: str, moment: str) -> None:
     assert moments_of(read(text)) == [moment]
 
 
 def test_reminder_at_noon_and_at_midnight_of_one_day_is_due_twice() -> None:
     reading = read("remind me tomorrow at noon and at midnight to take the pills")
     assert moments_of(reading) == ["2026-03-05 12:00", "2026-03-06 00:00"]
+
+
+@pytest.mark.parametrize(
+    ("text", "moment", "task"),
+    [
+        ("remind me at seven-thirty tonight to pay", "2026-03-04 19:30", "pay"),
+        ("remind me at 7 30 tonight to pay", "2026-03-04 19:30", "pay"),
+        ("rappelle-moi à 7h et quart du soir de payer", "2026-03-04 19:15", "payer"),
+        ("me lembra às 7 e quinze da noite de pagar", "2026-03-04 19:15", "pagar"),
+        ("akşam 19:45 gibi kirayı hatırlat", "2026-03-04 19:45", "kirayı"),
+    ],
+)
+def test_minutes_of_an_oddly_written_clock_time_are_read(text: str, moment: str, task: str) -> None:
+    reading = read(text)
+    assert moments_of(reading) == [moment]
+    assert reading.task == task
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "du brauchst mich morgen um 9 nicht zu erinnern",
+        "j'ai dit à Siri de me rappeler à 7h et rien",
+        "falei pra Alexa me lembrar às 7 e nada",
+        "я сказал Алисе напомнить мне в 7, а она нет",
+    ],
+)
+def test_story_about_another_assistant_or_a_reminder_that_is_not_needed_sets_nothing(
+    text: str,
+) -> None:
+    assert read(text).intent is Intent.STORY

@@ -78,6 +78,7 @@ def _named_clock_and_minutes(match: Match, context: Context) -> TimeParts | None
     return clock_parts(hour, minute, is_bare=False)
 
 
+MINUTE_DIGITS = 2
 MIN_SPOKEN_MINUTES = 10
 """A smaller number after "noon and" is more likely another hour."""
 
@@ -110,13 +111,22 @@ def _hour(match: Match, context: Context) -> TimeParts | None:
     f"{_MUST_AT} (?P<hour> {_HOUR_} ) (?P<sign> hour )? and?"
     "(?P<minute> number ) (?P<unit> minute )?"
     "(?P<ampm> ampm )?",
+    f"{_MUST_AT} (?P<hour> number ) (?P<dash> to ) (?P<minute> number )",
+    f"{_MUST_AT} (?P<hour> number ) and? (?P<minute> number ) (?P<ampm> ampm )?"
+    f"(?= (?P<day> {_DAY_TOKEN} ) )",
 )
 def _hour_and_minute(match: Match, context: Context) -> TimeParts | None:
-    """Read "at nine thirty", Japanese "8時15分", and "18h 30"."""
+    """Read "at nine thirty", "at 7 30 tonight", "18h 30", Portuguese "às 7 e quinze da noite"."""
     hour, minute = match.get("hour"), match.get("minute")
     assert hour is not None
     assert minute is not None
+    dash = match.get("dash")
+    if dash is not None and (dash.start > hour.end or minute.start > dash.end):
+        return None  # "From seven - thirty" isn't "at seven-thirty".
     is_spoken = not hour.is_digits and not minute.is_digits
+    has_two_digits = minute.is_digits and minute.end - minute.start == MINUTE_DIGITS
+    has_minutes = has_two_digits or (not minute.is_digits and minute.number >= MIN_SPOKEN_MINUTES)
+    is_spoken |= match.get("day") is not None and has_minutes
     is_marked = match.get("unit") is not None and match.get("sign") is not None
     is_written = match.get("sign") is not None and minute.number >= 10
     is_listed = bool(match.kinds(Kind.AND)) and minute.is_digits
@@ -158,7 +168,7 @@ def _hour_and_half(match: Match, context: Context) -> TimeParts | None:
     f"{_AT} (?P<hour> number | one | clock ) {_SIGN}? (?P<direction> minus ) (?: the | one )?"
     "(?: (?P<quarter> quarter ) | (?P<minutes> number ) minute? )",
     f"{_AT} (?P<hour> number | one ) {_SIGN}? and (?: one )? (?P<quarter> quarter )",
-    f"{_AT} (?P<hour> number | one ) (?P<sign> oclock | hour ) (?P<quarter> quarter )",
+    f"{_AT} (?P<hour> number | one ) (?P<sign> oclock | hour | hour_sign ) (?P<quarter> quarter )",
     f"{_MUST_AT} (?P<hour> number | one ) (?P<quarter> quarter )",
     f"{_AT} (?P<direction> without ) (?: (?P<quarter> quarter ) | (?P<minutes> number ) minute? )"
     f"(?P<hour> number | one | clock ) {_SIGN}?",
@@ -226,7 +236,7 @@ def _hour_of_part(match: Match, context: Context) -> TimeParts | None:
     "(?P<part> part ) (?P<hour> number ) oclock"
     "(?: (?P<half> and_half ) | (?P<quarter> quarter )"
     " | (?P<minute> number ) (?! minute? before ) minute? )?",
-    "(?P<part> part ) (?P<clock> clock )",
+    "(?P<part> part ) (?P<clock> clock ) oclock?",
 )
 def _part_and_hour(match: Match, context: Context) -> TimeParts | None:
     """Read Chinese 早上8点, in which the part of the day comes first."""
