@@ -583,6 +583,31 @@ def test_last_day_of_every_month_is_read_in_spanish_and_portuguese(text: str) ->
     assert moments_of(read(text), 2) == ["2026-03-31 18:00", "2026-04-30 18:00"]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "rappelle-moi le 15 et le 30 de chaque mois à 9h de payer",
+        "recuérdame el 15 y el 30 de cada mes a las 9 pagar",
+    ],
+)
+def test_two_days_of_every_month_with_an_article_each_are_both_read(text: str) -> None:
+    assert moments_of(read(text), 2) == ["2026-03-15 09:00", "2026-03-30 09:00"]
+
+
+def test_german_day_number_with_a_point_after_every_is_a_day_of_the_month() -> None:
+    reading = read("erinnere mich jeden 15. um 9 an die Miete")
+    assert moments_of(reading, 2) == ["2026-03-15 09:00", "2026-04-15 09:00"]
+
+
+def test_weekday_of_this_month_that_has_passed_means_next_year() -> None:
+    reading = read("remind me on the first Monday of March at noon to cook")
+    assert moments_of(reading) == ["2027-03-01 12:00"]
+
+
+def test_eve_of_an_unknown_day_is_asked_about() -> None:
+    assert not read("remind me on the eve of my exam at 9 to sleep").is_complete
+
+
 def test_french_number_of_next_days_is_a_duration_and_no_date() -> None:
     reading = read("les 2 prochains jours à 21h rappelle-moi l'antibiotique")
     assert moments_of(reading) == ["2026-03-04 21:00", "2026-03-05 21:00"]

@@ -78,7 +78,6 @@ def _named_clock_and_minutes(match: Match, context: Context) -> TimeParts | None
     return clock_parts(hour, minute, is_bare=False)
 
 
-MINUTE_DIGITS = 2
 MIN_SPOKEN_MINUTES = 10
 """A smaller number after "noon and" is more likely another hour."""
 
@@ -111,28 +110,46 @@ def _hour(match: Match, context: Context) -> TimeParts | None:
     f"{_MUST_AT} (?P<hour> {_HOUR_} ) (?P<sign> hour )? and?"
     "(?P<minute> number ) (?P<unit> minute )?"
     "(?P<ampm> ampm )?",
-    f"{_MUST_AT} (?P<hour> number ) (?P<dash> to ) (?P<minute> number )",
-    f"{_MUST_AT} (?P<hour> number ) and? (?P<minute> number ) (?P<ampm> ampm )?"
-    f"(?= (?P<day> {_DAY_TOKEN} ) )",
 )
 def _hour_and_minute(match: Match, context: Context) -> TimeParts | None:
-    """Read "at nine thirty", "at 7 30 tonight", "18h 30", Portuguese "às 7 e quinze da noite"."""
+    """Read "at nine thirty", Japanese "8時15分", and "18h 30"."""
     hour, minute = match.get("hour"), match.get("minute")
     assert hour is not None
     assert minute is not None
-    dash = match.get("dash")
-    if dash is not None and (dash.start > hour.end or minute.start > dash.end):
-        return None  # "From seven - thirty" isn't "at seven-thirty".
     is_spoken = not hour.is_digits and not minute.is_digits
-    has_two_digits = minute.is_digits and minute.end - minute.start == MINUTE_DIGITS
-    has_minutes = has_two_digits or (not minute.is_digits and minute.number >= MIN_SPOKEN_MINUTES)
-    is_spoken |= match.get("day") is not None and has_minutes
     is_marked = match.get("unit") is not None and match.get("sign") is not None
     is_written = match.get("sign") is not None and minute.number >= 10
     is_listed = bool(match.kinds(Kind.AND)) and minute.is_digits
     if is_listed or minute.number % 1 or not (is_spoken or is_marked or is_written):
         return None
     return _half_of_day(match, match.number("hour"), int(minute.number))
+
+
+@RULES.add(
+    f"{_MUST_AT} (?P<hour> number ) and? (?P<minute> number ) (?P<ampm> ampm )?(?= {_DAY_TOKEN} )",
+)
+def _hour_and_minute_before_day(match: Match, context: Context) -> TimeParts | None:
+    """Read "at 7 30 tonight" and Portuguese "às 7 e quinze da noite"."""
+    minute = match.all("minute")[0]
+    is_written = minute.is_digits and minute.end - minute.start == MINUTE_DIGITS
+    is_spoken = not minute.is_digits and minute.number >= MIN_SPOKEN_MINUTES
+    is_list = bool(match.kinds(Kind.AND)) and minute.is_digits
+    if is_list or not (is_written or is_spoken):
+        return None
+    return _half_of_day(match, match.number("hour"), int(minute.number))
+
+
+MINUTE_DIGITS = 2
+
+
+@RULES.add(f"{_MUST_AT} (?P<hour> number ) (?P<dash> to ) (?P<minute> number )")
+def _hour_dash_minute(match: Match, context: Context) -> TimeParts | None:
+    """Read "at seven-thirty", but not "at seven - thirty"."""
+    hour, dash, minute = (match.all(name)[0] for name in ("hour", "dash", "minute"))
+    is_word = hour.end == dash.start and dash.end == minute.start
+    if not is_word or hour.is_digits or minute.is_digits:
+        return None
+    return clock_parts(hour.number, int(minute.number), is_bare=True)
 
 
 @RULES.add(

@@ -22,6 +22,7 @@ from core.dates.requests.grammar import (
     read_span,
 )
 from core.dates.requests.parts import Assumption, Problem, Repeat, Span, TimeParts
+from core.dates.schedule import add_months, nth_weekday
 from core.dates.tokens import Kind, Token, Unit
 
 RULES = Rules()
@@ -214,7 +215,7 @@ _OF_EVERY = (
 )
 _DAY_LIST = (
     "(?: ordinal | month_day | number (?: day_sign | point )? | day_prefix number )"
-    "(?: (?: comma | and | the | on )+"
+    "(?: (?: comma | and | the | on | day_prefix )+"
     "(?: ordinal | month_day | number (?: day_sign | point )? ) )*"
 )
 
@@ -234,6 +235,7 @@ _DAY_LIST = (
     f"{WHEN} (?P<days> month_edge ) {_OF_EVERY}",
     f"{ON} every {ON} (?P<days> number ) point? (?: of | from | the | on | in )+ (?P<unit> unit )",
     f"{ON} every {ON} (?P<days> month_edge )",
+    f"{ON} every (?P<days> number ) point (?= at | comma | clock | request | mention | $ )",
     f"{ON} every (?P<unit> unit ) (?: on | the | at | of | comma )*(?P<days> month_edge )",
     f"{_OF_EVERY} (?: on | the | of )* (?P<days> {_DAY_LIST} ) (?P<day> unit | day_prefix )?",
 )
@@ -298,6 +300,13 @@ def _nth_weekday_of_relative_month(match: Match, context: Context) -> TimeParts 
     return TimeParts(nth=match.number("nth"), weekdays=weekdays, month_offset=int(month.number))
 
 
+def _has_passed(form: forms.NthWeekday, offset: int, context: Context) -> bool:
+    """Return whether a weekday of the month in `offset` months is before today."""
+    first = add_months(context.today.replace(day=1), offset)
+    day = nth_weekday(first, form.nth, form.weekdays)
+    return day is not None and day < context.today
+
+
 @RULES.add(f"{WHEN} {forms.NTH_WEEKDAY}")
 def _nth_weekday_of_month(match: Match, context: Context) -> TimeParts | None:
     """Read "the first Monday in January" and "the first Monday of January 2028"."""
@@ -309,6 +318,7 @@ def _nth_weekday_of_month(match: Match, context: Context) -> TimeParts | None:
         offset += (form.year - context.today.year) * 12
     else:
         offset %= 12
+        offset += 12 if _has_passed(form, offset, context) else 0
     if offset < 0:
         return TimeParts(problem=Problem.PAST)
     return TimeParts(nth=form.nth, weekdays=form.weekdays, month_offset=offset)
