@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -12,6 +13,7 @@ import html5lib
 import pytest
 
 from core.store.archive import TransferConversation, TransferRecord
+from core.store.notes import TOOL_CALL, Author, Operation
 from core.types import Address, Scope
 from gateway.web.memory import FACT_ACTIONS
 from gateway.web.pages import ACTIONS, PAGES
@@ -100,7 +102,9 @@ WITHOUT_TEXT = frozenset(
         "forget-conversation",
         "instructions-clear",
         "note-pin",
+        "note-right",
         "note-unpin",
+        "note-wrong",
         "pause-reminder",
         "raise-line",
         "reject-change",
@@ -216,6 +220,30 @@ async def test_hostile_texts_in_every_field_of_a_form(home: Path) -> None:
         check_document(await page.browser.open("/conversations"), "/conversations")
         check_document(await page.browser.open("/memory"), "/memory")
         check_document(await page.browser.open("/memory/facts"), "/memory/facts")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+async def test_hostile_texts_that_wait_are_shown_and_edited_as_text(home: Path) -> None:
+    async with open_page(home) as page:
+        services = page.harness.services
+        for number, text in enumerate(TEXTS):
+            content = json.dumps({f"argument {text}": text, "number": number})
+            call = Operation(action="call", path="no_such_tool", content=content)
+            note = Operation(action="add", content=f"{number} {text}")
+            for target, operation in ((TOOL_CALL, call), ("memory", note)):
+                await services.notebook.review.put_aside(
+                    OWNER, target, [operation], Author(), "a test"
+                )
+            today = await page.browser.open("/today")
+            check_document(today, f"waiting {text[:60]}")
+            forms = [form for form in today.forms if form.action == "/do/approve-edited"]
+            assert len(forms) == 2, text[:60]
+            for form in forms:
+                edited = await page.browser.send(form, text0=f"edited {number} {text}")
+                check_document(edited, f"edited {text[:60]}")
+            for pending in await services.notebook.review.list_pending(frozenset({OWNER})):
+                await services.notes.drop(pending.id)
 
 
 @pytest.mark.parametrize("text", TEXTS)

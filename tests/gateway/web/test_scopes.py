@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from core.store.notes import FACT, Author, Operation
 from core.types import Account, Address, Scope
 from gateway.texts.catalog import load_texts
 from gateway.web.logins import Visitor
@@ -52,6 +53,14 @@ FORMS = (
     "fact-correct",
     "change-undo",
     "note-pin",
+    "note-right",
+    "note-wrong",
+    "skill-right",
+    "skill-wrong",
+    "skill-edit",
+    "approve-change",
+    "approve-edited",
+    "reject-change",
 )
 SECRET = "Nero"
 HINT = load_texts("en").table("page_logins")["HINT"]
@@ -81,6 +90,9 @@ async def test_web_requests_for_another_persons_data_are_answered_like_missing_d
             assert row is not None
             ids[name] = str(row["id"])
         (job,) = await services.jobs.list_visible(frozenset({OWNER}))
+        review = services.notebook.review
+        waiting = [Operation(action="add", content=f"{SECRET} likes fish")]
+        await review.put_aside(OWNER, FACT, waiting, Author(), "a test")
         ids["job"] = str(job.id)
 
         taking_ids = {v.path for p in PAGES for v in p.views if "{" in v.path}
@@ -105,7 +117,13 @@ async def test_web_requests_for_another_persons_data_are_answered_like_missing_d
         for action in FORMS:
             answers = []
             for values in (ids, dict.fromkeys(ids, "987654")):
-                fields = {**values, "number": values["fact"], "text": "x", "title": "x"}
+                fields = {
+                    **values,
+                    "number": values["fact"],
+                    "text": "x",
+                    "text0": "x",
+                    "title": "x",
+                }
                 form = Form(f"/do/{action}", {**fields, "token": token, "back": "/logins"})
                 shown = await ana.send(form)
                 answers.append(shown.text.partition(HINT)[2].partition("Another program")[0])
@@ -115,3 +133,6 @@ async def test_web_requests_for_another_persons_data_are_answered_like_missing_d
             assert SECRET not in owns, action
             assert owns[:80].split("N")[0] == missing_one[:80].split("N")[0], action
         assert await services.facts.list_page(frozenset({OWNER})) == facts
+        assert await services.notebook.load_verdicts(frozenset({OWNER}), "memory") == {}
+        (pending,) = await review.list_pending(frozenset({OWNER}))
+        assert (str(pending.id), list(pending.operations)) == (ids["fact"], waiting)
