@@ -26,6 +26,7 @@ from core.store.ownership.people import AccountAccess, EpochGuard, Pairing, View
 from core.store.ownership.removal import REMOVED_KEY
 from core.store.preferences import ChatSettings, server_key
 from core.types import Account, Address, BillingScope, Command, Inbound, Scope
+from gateway.chats.admins import ChatAdmins
 from gateway.services import Services
 from gateway.texts.catalog import load_texts
 
@@ -76,9 +77,11 @@ class Judgement:
 class Access:
     """Decides who is served, based on the settings and the owner's approvals."""
 
-    def __init__(self, services: Services, epoch_guard: EpochGuard) -> None:
+    def __init__(self, services: Services, epoch_guard: EpochGuard, admins: ChatAdmins) -> None:
         settings = services.settings
         self.people = services.people
+        # Asks the platforms who manages a group.
+        self.admins = admins
         self._languages = services.languages
         self.chat_rules = services.chat_rules
         self._clock = services.clock
@@ -273,14 +276,16 @@ class Access:
         await self.people.record_name(account, name)
         self._recorded_names[account] = name
 
-    async def write_introduction(self, inbound: Inbound, judgement: Judgement) -> str:
-        """Return the introduction for a new group or server, or "" if none is needed.
+    async def find_introduction(
+        self, inbound: Inbound, judgement: Judgement
+    ) -> tuple[str, str] | None:
+        """Return the key of a new group or server, and the introduction for it.
 
-        The introduction says what is stored and who can read it. It's returned once, for the first
-        message. A group that only the owner uses gets none.
+        The introduction says what is stored and who can read it. It's "" for a group that only the
+        owner uses. Returns None if the group or server has had its introduction.
         """
         if inbound.address.platform == CRON:
-            return ""
+            return None
         rules = self.chat_rules
         await rules.load()
         key = replace(inbound.address, thread_id=None).key
@@ -289,14 +294,17 @@ class Access:
             await rules.save(key, server=server)
         place = server or key
         if rules.get(place).introduced_at is not None:
-            return ""
-        await rules.save(place, introduced_at=self._clock.now())
+            return None
         view = await self.load_view(judgement.scope, inbound.account)
         if view.scopes != {judgement.scope}:
-            return ""
+            return place, ""
         texts = load_texts(inbound.language)
         stores_all = self._stores_all(rules.find(inbound))
-        return texts.INTRODUCTION_ALL if stores_all else texts.INTRODUCTION
+        return place, texts.INTRODUCTION_ALL if stores_all else texts.INTRODUCTION
+
+    async def record_introduction(self, place: str) -> None:
+        """Record that a group or server has had its introduction. `place` is its key."""
+        await self.chat_rules.save(place, introduced_at=self._clock.now())
 
     def _stores_all(self, settings: ChatSettings) -> bool:
         """Return whether messages that aren't addressed to Mneme are stored in a group."""

@@ -12,7 +12,7 @@ from core.ports import Adapter, Clock, Reply
 from core.store.mailbox import InboxEntry, OutboxItem
 from core.store.ownership.people import Pairing
 from core.text.normalize import to_single_line
-from core.types import Address, Answer, Command, Inbound, Scope, Session
+from core.types import Account, Address, Answer, Command, Inbound, Scope, Sender, Session
 from gateway.access_and_rates import Access, Judgement, RateLimiter, Verdict
 from gateway.commands.registry import (
     CommandContext,
@@ -78,6 +78,8 @@ class Admission:
         handled at once, so they usually return None, too.
         """
         access_version = self._turns.access_version
+        if inbound.kind == "action" and not inbound.is_direct:
+            inbound = await self._press_for_group(inbound)
         inbound = await self._access.apply_chat_rules(inbound)
         is_cancel = False
         if not inbound.is_addressed and await self._answers_question(inbound):
@@ -118,6 +120,19 @@ class Admission:
             # The sender may have lost access since `judge`.
             await self._turns.revoke_unserved([event])
         return event.entry.id
+
+    async def _press_for_group(self, press: Inbound) -> Inbound:
+        """Return an admin's press on a button for an anonymous admin, in the name of the group.
+
+        Telegram shows the account of whoever presses, but not the account of an anonymous admin
+        who asked. So every admin of the group may answer such a question.
+        """
+        group = Account(platform=press.address.platform, user_id=press.address.chat_id)
+        owner = await self._commands.actions.find_account(press.text, press.address)
+        if owner != group or not await self._access.admins.is_admin(press):
+            return press
+        sender = Sender(id=group.user_id, name=press.sender.name, is_anonymous=True)
+        return replace(press, sender=sender)
 
     async def _answers_question(self, inbound: Inbound) -> bool:
         """Return whether a message is only "yes" or "no", and answers a question to its sender."""
@@ -382,29 +397,40 @@ class Admission:
 
         The answer to a slash command is visible to one person only, so each of them gets it.
         """
-        if not inbound.is_interaction:
-            rules = self._access.chat_rules
-            await rules.load()
-            key = replace(inbound.address, thread_id=None).key
-            if rules.get(key).refused_at is not None:
-                return
+        text = load_texts(inbound.language).STRANGER_IN_GROUP
+        if inbound.is_interaction:
+            await self._tell(inbound, reply, text)
+            return
+        rules = self._access.chat_rules
+        await rules.load()
+        key = replace(inbound.address, thread_id=None).key
+        if rules.get(key).refused_at is None:
+            await self._tell(inbound, reply, text)
+            # A crash before this line repeats the sentence. In the other order, it would be lost.
             await rules.save(key, refused_at=self._clock.now())
-        await self._tell(inbound, reply, load_texts(inbound.language).STRANGER_IN_GROUP)
 
     async def _introduce(self, inbound: Inbound, judgement: Judgement) -> None:
         """Send the introduction for a new group or server: what is stored and who can read it.
 
-        A thread that begins with this message may not exist yet, so the channel gets the text.
+        A thread that begins with this message may not exist yet, so the channel gets the text. The
+        outbox stores the text before it's recorded, so a crash in between loses nothing. Its key
+        prevents a second introduction.
         """
-        text = await self._access.write_introduction(inbound, judgement)
-        if not text:
+        introduction = await self._access.find_introduction(inbound, judgement)
+        if introduction is None:
             return
+        place, text = introduction
+        if text:
+            await self._send_introduction(inbound, place, text)
+        await self._access.record_introduction(place)
+
+    async def _send_introduction(self, inbound: Inbound, place: str, text: str) -> None:
         now = self._clock.now()
         address = inbound.address
         if address.thread_id == inbound.message_id:
             address = replace(address, thread_id=None)
         notice = OutboxItem(
-            key=f"introduction:{address.key}:{now.isoformat()}",
+            key=f"introduction:{place}",
             kind="notice",
             address=address,
             answer=Answer(text=text),

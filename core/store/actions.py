@@ -110,6 +110,9 @@ WHERE id = :id AND expires_at > :now AND taker IS NULL AND account IS NOT NULL
         )
     )
 """
+_SELECT_ACCOUNT = """
+SELECT account FROM actions WHERE id = :id AND address = :address AND expires_at > :now
+"""
 _DELETE_EARLIER = """
 DELETE FROM actions
 WHERE address = :address AND account = :account AND origin = :origin AND taker IS NULL
@@ -171,6 +174,12 @@ class Actions:
             "now": self._clock.now(),
         }
         return await self._database.fetch_one(_IS_OF_OTHERS, values) is not None
+
+    async def find_account(self, question_id: str, address: Address) -> Account | None:
+        """Return the account that a question at this address waits for, or None."""
+        values = {"id": question_id, "address": address, "now": self._clock.now()}
+        row = await self._database.fetch_one(_SELECT_ACCOUNT, values)
+        return None if row is None else rows.parse_account(row["account"])
 
     async def has_question(self, address: Address, account: Account) -> bool:
         """Return whether an open question waits for this account at this address."""

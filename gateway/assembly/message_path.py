@@ -23,6 +23,7 @@ from gateway.assembly.memory import Memory, build_memory
 from gateway.assembly.models import Models, wrap_models
 from gateway.assembly.tools import build_reviewers, build_tool_runner, build_tools
 from gateway.assembly.turns import build_delivery, build_turns, create_scheduler
+from gateway.chats.admins import ChatAdmins
 from gateway.process import MessagePath
 from gateway.services import Services
 
@@ -45,7 +46,7 @@ async def build_message_path(
     models = await wrap_models(services, model, helper, media)
     delivery_wakeup = asyncio.Event()
     memory = build_memory(services, models.helper, delivery_wakeup.set)
-    access = _build_access(services, memory, models)
+    access = _build_access(services, memory, models, ChatAdmins(platforms))
 
     parts = build_prompt_parts(services, models)
     reviewers = build_reviewers(services, memory, models.helper)
@@ -74,11 +75,11 @@ async def build_message_path(
     )
 
 
-def _build_access(services: Services, memory: Memory, models: Models) -> Access:
+def _build_access(services: Services, memory: Memory, models: Models, admins: ChatAdmins) -> Access:
     """Build the check of who is served. After an erasure it empties the caches."""
     caches = (memory.manager, services.conversations, memory.recall, models.media)
     epoch_guard = EpochGuard(services.database, [cache.invalidate for cache in caches])
-    return Access(services, epoch_guard)
+    return Access(services, epoch_guard, admins)
 
 
 def _build_delegation(

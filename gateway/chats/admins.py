@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from core.errors import DeliveryError, Refused
 from core.ports import AdminSource, RoleSource
+from core.types import Inbound
 from gateway.commands.registry import CommandContext
 
 
@@ -38,6 +39,16 @@ class ChatAdmins:
         except DeliveryError as error:
             platform = context.inbound.address.platform.title()
             raise Refused(context.texts.ADMIN_UNKNOWN.format(platform=platform)) from error
+
+    async def is_admin(self, inbound: Inbound) -> bool:
+        """Return whether the sender manages the group, or False if the platform can't be asked."""
+        source = self._sources.get(inbound.address.platform)
+        if not isinstance(source, AdminSource):
+            return False
+        try:
+            return await source.is_admin(inbound)
+        except DeliveryError:
+            return False
 
     async def load_role_names(self, context: CommandContext) -> Mapping[str, str]:
         """Return the names of the server's roles, by id, or none if the platform can't be asked."""

@@ -15,7 +15,6 @@ from core.types import Address, Answer, Command, Scope
 from gateway.chats.admins import ChatAdmins
 from gateway.commands.language import find_language
 from gateway.commands.registry import (
-    YES_COMMAND,
     CommandContext,
     load_specs,
     make_button,
@@ -193,9 +192,7 @@ class SetupCommands:
         """Erase all messages of the group or the whole server, after a confirmation."""
         texts = context.texts
         is_server = ":server:" in key
-        # Only a question that was answered with yes confirms. The same words can be typed.
-        is_typed = context.inbound.command not in (None, YES_COMMAND)
-        if is_typed or value != _CONFIRMED:
+        if context.is_typed_command or value != _CONFIRMED:
             arguments = f"erase {_CONFIRMED} for:all" if is_server else f"erase {_CONFIRMED}"
             question = texts.SETUP_ERASE_ALL_ASKED if is_server else texts.SETUP_ERASE_ASKED
             command = Command(name="setup", arguments=arguments)

@@ -80,6 +80,11 @@ class CommandContext:
         return load_texts(self.inbound.language)
 
     @property
+    def is_typed_command(self) -> bool:
+        """Return whether the person typed the command in a chat. Typed words confirm nothing."""
+        return not self.is_shell and self.inbound.command not in (None, YES_COMMAND)
+
+    @property
     def is_answer_public(self) -> bool:
         """Return whether others can see the answer: in a group, unless the platform hides it."""
         return not self.inbound.is_direct and not self.inbound.is_interaction
@@ -102,9 +107,8 @@ class CommandContext:
     @property
     def idempotency_key(self) -> str:
         """Return a key for creating things once. It's the same if this command runs again."""
-        event_id = self.inbound.message_id
-        if self.inbound.kind == "action":
-            event_id = self.inbound.text
+        is_press = self.inbound.kind == "action"
+        event_id = self.inbound.text if is_press else self.inbound.message_id
         return f"{self.inbound.address.key}#{event_id}"
 
     @property
@@ -218,7 +222,7 @@ PLATFORMS_WITH_FORMS = frozenset({"discord"})
 _MAX_YES_CHARS = 40
 # Commands whose arguments are never stored.
 _COMMANDS_WITH_SECRETS = frozenset({"approve", "forget", "link"})
-# Commands that change something, but don't store anything of an incognito conversation.
+# Commands that store nothing of an incognito conversation, even if they change something.
 _INCOGNITO_COMMANDS = frozenset(
     {"incognito", "new", "stop", "undo", "retry", "compress", "model", "link", "unlink"}
 )
@@ -406,8 +410,7 @@ class CommandRegistry:
     ) -> Mapping[str, str]:
         """Return completions for an option of the command `name`. See `AutocompletingGroup`.
 
-        If `source` is empty, `typed` is the whole command line, and the completions are whole
-        lines.
+        If `source` is empty, `typed` and the completions are whole command lines.
         """
 
         async def load(source: str, value: str) -> Mapping[str, str]:
@@ -476,9 +479,9 @@ class CommandRegistry:
             return Answer(text=texts.NOTHING_WAITS_FOR_YES, is_private=True)
         if command == AMBIGUOUS_YES:
             raise Refused(texts.SEVERAL_QUESTIONS)
+        platform = context.inbound.address.platform
         group = self._groups.get(command.name)
         if group is None:
-            platform = context.inbound.address.platform
             return Answer(text=self._render_unknown_command(texts, command.name, platform))
         if context.session.is_incognito:
             is_allowed = command.name in _INCOGNITO_COMMANDS or self.is_read_only(command)
@@ -642,7 +645,6 @@ def split_action(arguments: str) -> tuple[str, str]:
 
 
 def is_command(name: str) -> bool:
-    """Return whether a command has this name."""
     return name in ("start", "yes") or name in list_all_specs()
 
 

@@ -172,7 +172,8 @@ class SkillCommands:
         texts = context.texts
         name, _, confirmation = text.partition(" ")
         skill = await self._skills.find(name, context.scopes)
-        if skill.is_own and confirmation.strip() != _CONFIRMED:
+        is_confirmed = confirmation.strip() == _CONFIRMED and not context.is_typed_command
+        if skill.is_own and not is_confirmed:
             files = texts.format_count(len(render_files(skill)), "file")
             return Answer(
                 text=texts.REMOVE_SKILL.format(name=skill.name, files=files),

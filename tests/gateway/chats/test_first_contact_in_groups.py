@@ -39,6 +39,27 @@ async def test_group_gets_one_introduction_on_what_is_stored_and_who_can_read_it
         assert await notices(harness) == []
 
 
+@pytest.mark.parametrize("step", ["put", "save"])
+async def test_introduction_that_a_crash_interrupts_is_sent_once_by_the_next_process(
+    home: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    async with gateway(home) as harness:
+        rules, outbox = harness.access.chat_rules, harness.delivery.outbox
+        await rules.load()
+
+        async def crash(*_: object, **__: object) -> None:
+            raise RuntimeError("the process was killed")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(*((outbox, "put", crash) if step == "put" else (rules, "save", crash)))
+            with pytest.raises(RuntimeError):
+                await say(harness, "hello", MEMBER)
+    async with gateway(home, "one") as harness:
+        await say(harness, "hello again", MEMBER, message_id="71")
+        [(_, introduction)] = await notices(harness)
+        assert introduction.text == texts.INTRODUCTION
+
+
 async def test_group_whose_messages_are_all_stored_is_told_before_anyone_addresses_the_bot(
     home: Path,
 ) -> None:

@@ -318,6 +318,25 @@ async def test_yes_button_pressed_by_another_person_says_whom_it_is_for(home: Pa
         assert await say(harness, button_id, MEMBER, **press) == texts.BUTTON_EXPIRED
 
 
+async def test_anonymous_admins_question_is_answered_by_the_button_of_any_admin(
+    home: Path,
+) -> None:
+    anonymous = {**GROUP, "sender": Sender(id="-5", name="The group", is_anonymous=True)}
+    async with gateway(home, "Nice.") as harness:
+        await say(harness, "I moved to Zanzibar", MEMBER)
+        harness.platforms["telegram"].admins = {"-5", ADMIN}
+        reply = await harness.say("/setup erase", "-5", **anonymous)
+        assert reply.answer is not None
+        button_id = reply.answer.buttons[0].id
+        press = {**GROUP, "kind": "action"}
+        refused = await harness.say(button_id, MEMBER, **press, message_id="p1")
+        assert refused.text == texts.NOT_YOUR_BUTTON
+        pressed = await harness.say(button_id, ADMIN, **press, message_id="p2")
+        assert pressed.text.startswith("Erased: ")
+        recalled = await say(harness, "/recall Zanzibar", MEMBER)
+        assert "moved" not in recalled
+
+
 async def test_language_is_that_of_the_group_or_the_server(home: Path) -> None:
     async with gateway(home) as harness:
         answer = await say(harness, "/setup language Deutsch", ADMIN)

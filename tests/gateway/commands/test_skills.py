@@ -66,7 +66,7 @@ async def test_a_skill_is_listed_shown_switched_off_removed_and_brought_back(hom
         assert "switched off" in (await harness.say("/skills disable tidy-inbox")).text
         assert "switched off" in (await harness.say("/skills list tidy")).text
         assert "switched on" in (await harness.say("/skills enable tidy-inbox")).text
-        asked = await harness.say("/skills remove tidy-inbox")
+        asked = await harness.say("/skills remove tidy-inbox --confirmed")
         assert "Remove the skill **tidy-inbox** and its 0 files?" in asked.text
         assert "is removed" in (await harness.say("yes")).text
         assert "There is no skill" in (await harness.say("/skills show tidy-inbox")).text
