@@ -292,8 +292,8 @@ class AdminSource(Protocol):
 class RoleSource(Protocol):
     """Knows the names of a server's roles. An `Adapter` may also implement this protocol."""
 
-    async def load_role_names(self, inbound: Inbound) -> Mapping[str, str]:
-        """Return the names of the roles of an event's server, by id.
+    async def load_role_names(self, server_id: str) -> Mapping[str, str]:
+        """Return the names of a server's roles, by id.
 
         Raises DeliveryError if the platform can't be reached.
         """

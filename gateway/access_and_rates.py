@@ -203,7 +203,9 @@ class Access:
             return Verdict.ROLELESS
         if inbound.is_addressed or inbound.kind == "edit":
             return Verdict.SERVED
-        return Verdict.OVERHEARD if self._stores_all(settings) else Verdict.IGNORED
+        has_content = bool(inbound.text or inbound.attachments)
+        is_stored = has_content and self._stores_all(settings)
+        return Verdict.OVERHEARD if is_stored else Verdict.IGNORED
 
     def _is_served(self, account: Account, access: AccountAccess, chat: Scope) -> bool:
         """Return whether an account is served in a chat. A removed account is served nowhere.

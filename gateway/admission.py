@@ -78,9 +78,7 @@ class Admission:
         handled at once, so they usually return None, too.
         """
         access_version = self._turns.access_version
-        if inbound.kind == "action" and not inbound.is_direct:
-            inbound = await self._press_for_group(inbound)
-        inbound = await self._access.apply_chat_rules(inbound)
+        inbound = await self._access.apply_chat_rules(await self._press_for_group(inbound))
         is_cancel = False
         if not inbound.is_addressed and await self._answers_question(inbound):
             inbound = replace(inbound, is_addressed=True)
@@ -95,6 +93,7 @@ class Admission:
         if inbound.kind not in ("message", "action"):
             return await self._apply(inbound, reply, judgement)
 
+        inbound = _explain_bare_mention(inbound)
         named_inbound = inbound
         inbound = _clean_sender_name(await self._access.set_language(inbound, judgement))
         if can_confirm(inbound) and await self._inbox.is_known(inbound):
@@ -125,8 +124,11 @@ class Admission:
         """Return an admin's press on a button for an anonymous admin, in the name of the group.
 
         Telegram shows the account of whoever presses, but not the account of an anonymous admin
-        who asked. So every admin of the group may answer such a question.
+        who asked. So every admin of the group may answer such a question. Other events are
+        returned unchanged.
         """
+        if press.kind != "action" or press.is_direct:
+            return press
         group = Account(platform=press.address.platform, user_id=press.address.chat_id)
         owner = await self._commands.actions.find_account(press.text, press.address)
         if owner != group or not await self._access.admins.is_admin(press):
@@ -468,9 +470,10 @@ class Admission:
     ) -> Mapping[str, str]:
         """Suggest values for an option of a command. See `core.ports.Autocompleter`."""
         judgement = await self._access.judge(inbound)
-        if inbound.command is None or judgement.verdict is not Verdict.SERVED:
+        name = "" if inbound.command is None else inbound.command.name
+        may_type = judgement.may_set_up and name == "setup"
+        if not (name and (may_type or judgement.verdict is Verdict.SERVED)):
             return {}
-        name = inbound.command.name
         return await self._commands.autocomplete(name, typed, source, judgement.scope)
 
     async def resume(
@@ -591,6 +594,17 @@ def _build_welcome(pairing: Pairing, inbound: Inbound, text: str, now: datetime)
         answer=Answer(text=text),
         next_at=now,
     )
+
+
+def _explain_bare_mention(inbound: Inbound) -> Inbound:
+    """Return a message that only mentions the bot as an ``/ask`` without a question.
+
+    The model couldn't know what is asked. ``/ask`` says how to ask.
+    """
+    has_content = inbound.text or inbound.attachments or inbound.quote is not None
+    if inbound.kind != "message" or has_content or not inbound.is_mention:
+        return inbound
+    return replace(inbound, command=Command(name="ask"))
 
 
 def _limit_inbound(inbound: Inbound) -> Inbound:

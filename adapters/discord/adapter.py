@@ -173,20 +173,20 @@ class Discord:
         if not inbound.server_id:
             return False
         with translate_errors():
-            guild = await self._load_guild(inbound)
+            guild = await self._load_guild(inbound.server_id)
             member = await guild.fetch_member(int(inbound.sender.id))
         return member.guild_permissions.manage_guild
 
-    async def load_role_names(self, inbound: Inbound) -> dict[str, str]:
+    async def load_role_names(self, server_id: str) -> dict[str, str]:
         """Return the names of a server's roles, by id: see `core.ports.RoleSource`."""
         with translate_errors():
-            guild = await self._load_guild(inbound)
+            guild = await self._load_guild(server_id)
         return {str(role.id): role.name for role in guild.roles}
 
-    async def _load_guild(self, inbound: Inbound) -> discord.Guild:
-        """Return the server of an event, from the client's copy if it has it."""
+    async def _load_guild(self, server_id: str) -> discord.Guild:
+        """Return a server, from the client's copy if it has it."""
         client = await self._get_client()
-        guild_id = int(inbound.server_id)
+        guild_id = int(server_id)
         return client.get_guild(guild_id) or await client.fetch_guild(guild_id)
 
     async def close(self) -> None:

@@ -74,12 +74,13 @@ def _describe_options(options: Sequence[Option]) -> list[Payload]:
     `join_options` restores the original order.
     """
     payloads = []
-    for option in sorted(options, key=lambda option: not option.is_required):
+    for option in sorted(options, key=lambda option: option.is_long or not option.is_required):
         payload: Payload = {
             "type": BOOLEAN_TYPE if option.is_switch else _TYPES_BY_KIND[option.kind],
             "name": option.name,
             "description": option.description,
-            "required": option.is_required,
+            # A form asks for a long option that is left out.
+            "required": option.is_required and not option.is_long,
             **_localize("name", option.name_translations),
             **_localize("description", option.translations),
         }
@@ -149,19 +150,42 @@ def join_values(values: Mapping[str, str], options: Sequence[Option], joiner: st
 
 
 def find_focused_option(data: Mapping[str, Any], spec: CommandSpec) -> tuple[Option, str] | None:
-    """Return the option that is being typed and its text so far, or None."""
+    """Return the option that is being typed and its text so far, or None.
+
+    If the suggestions depend on another option, its value precedes the text: "listen al".
+    """
     raw_options = _list_raw_options(data.get("options"))
     action_name = ""
     if raw_options and raw_options[0].get("type") == SUB_COMMAND_TYPE:
         action_name = str(raw_options[0]["name"])
         raw_options = _list_raw_options(raw_options[0].get("options"))
-    for raw_option in raw_options:
-        if not raw_option.get("focused"):
-            continue
-        for option in spec.list_options(action_name):
-            if option.name == raw_option["name"]:
-                return option, str(raw_option["value"])
+    values = {str(raw_option["name"]): str(raw_option["value"]) for raw_option in raw_options}
+    focused_names = [raw["name"] for raw in raw_options if raw.get("focused")]
+    for option in spec.list_options(action_name):
+        if option.name in focused_names:
+            typed = values[option.name]
+            if option.suggests_after:
+                typed = f"{values.get(option.suggests_after, '')} {typed}"
+            return option, typed
     return None
+
+
+def read_given_options(data: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
+    """Return the action of a slash command, or "", and the values of its options by name."""
+    action_name = ""
+    raw_options = _list_raw_options(data.get("options"))
+    if raw_options and raw_options[0].get("type") == SUB_COMMAND_TYPE:
+        action_name = str(raw_options[0]["name"])
+        raw_options = _list_raw_options(raw_options[0].get("options"))
+    return action_name, {str(raw["name"]): _read_value(raw) for raw in raw_options}
+
+
+def join_form(spec: CommandSpec, action_name: str, values: Mapping[str, str]) -> str:
+    """Return the line for the values of a command's form, as `join_options` does."""
+    action = spec.find_action(action_name)
+    joiner = spec.joiner if action is None else action.joiner
+    line = join_values(values, spec.list_options(action_name), joiner)
+    return f"{action_name} {line}".strip()
 
 
 def list_file_ids(data: Mapping[str, Any]) -> list[str]:

@@ -477,7 +477,7 @@ class DiscordEvents:
         except EVENT_ERRORS as error:
             log.warning("A form can't be opened on Discord: %s", error)
             return
-        form = self._forms.read(interaction)
+        form = self._forms.read(interaction, self._specs)
         messages = DiscordInteraction(
             interaction,
             is_private=is_personal(interaction) or self._is_private(interaction),
@@ -507,9 +507,11 @@ class DiscordEvents:
         or of its action decides.
         """
         data: dict[str, Any] = dict(interaction.data or {})
-        form = self._forms.read(interaction)
+        form = self._forms.read(interaction, self._specs)
         if form is not None and form.choice is not None:
             return form.choice.spec.is_private
+        if form is not None and form.spec is not None:
+            return form.spec.is_private or form.spec.is_private_action(form.action_name)
         spec = find_menu_command(data, self._specs) or self._specs.get(str(data.get("name")))
         if spec is None:
             return True
@@ -561,8 +563,7 @@ class DiscordEvents:
         inbound = read_inbound(channel)
         if inbound is None:
             return None
-        bot = (await self._channels.get_client()).user
-        if bot is None or inbound.text != f"@{bot.display_name}":
+        if inbound.text or inbound.attachments or inbound.kind != "message":
             # A mention without a text is answered in the channel.
             inbound = self._move_to_thread(inbound, channel)
         return await sink.admit(inbound, self._reply_to_message(inbound))

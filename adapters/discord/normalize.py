@@ -16,6 +16,7 @@ import discord
 
 from adapters.discord.commands import (
     find_menu_command,
+    join_form,
     join_options,
     join_values,
     keep_words,
@@ -132,7 +133,7 @@ def from_message(
 ) -> Inbound | None:
     """Convert a message. Returns None if the bot may not read its content."""
     inbound = _convert_message(message, channel, bot)
-    if not inbound.text and not inbound.attachments:
+    if not (inbound.text or inbound.attachments or inbound.is_mention):
         return None
     # Discord's client doesn't recognize a pasted command, so it arrives as a plain message.
     name, _, arguments = inbound.text.partition(" ")
@@ -221,6 +222,8 @@ def from_interaction(
     data: dict[str, Any] = dict(interaction.data or {})
     if form is not None and form.choice is not None:
         return _from_menu(interaction, channel, form.choice, form.values)
+    if form is not None and form.spec is not None:
+        return _from_line(interaction, channel, form.spec.name, form.line)
     if interaction.type is not discord.InteractionType.application_command and (
         interaction.type is not discord.InteractionType.autocomplete
     ):
@@ -246,10 +249,22 @@ def from_interaction(
         if file_id in files
     ]
     return replace(
+        _from_line(interaction, channel, name, arguments),
+        attachments=tuple(map(_convert_attachment, attachments)),
+    )
+
+
+def _from_line(
+    interaction: discord.Interaction[discord.Client],
+    channel: DiscordChannel,
+    name: str,
+    arguments: str,
+) -> Inbound:
+    """Convert a command with the arguments that a person would have typed."""
+    return replace(
         _convert_interaction(interaction, channel),
         text=f"/{name} {arguments}".rstrip(),
         command=Command(name=name, arguments=arguments),
-        attachments=tuple(map(_convert_attachment, attachments)),
     )
 
 
@@ -288,8 +303,16 @@ class FilledForm:
     """The texts that a person typed into a form, by the names of its fields."""
 
     values: Mapping[str, str]
-    # The message with the menu that opened the form. None if a button opened it.
+    # The message with the menu that opened the form. None if a button or a command opened it.
     choice: MenuChoice | None = None
+    # The command that opened the form, and the action that was chosen, or "".
+    spec: CommandSpec | None = None
+    action_name: str = ""
+
+    @property
+    def line(self) -> str:
+        """The arguments of the command that opened the form."""
+        return "" if self.spec is None else join_form(self.spec, self.action_name, self.values)
 
 
 def read_menu_choice(
@@ -347,9 +370,7 @@ def _from_menu(
     arguments = join_values(filled, spec.options, spec.joiner)
     is_quote = spec.menu_use == "quote"
     return replace(
-        _convert_interaction(interaction, channel),
-        text=f"/{spec.name} {arguments}".rstrip(),
-        command=Command(name=spec.name, arguments=arguments),
+        _from_line(interaction, channel, spec.name, arguments),
         reply_to=choice.message_id,
         quote=choice.quote if is_quote else None,
         attachments=choice.attachments if is_quote else (),
@@ -382,18 +403,23 @@ def _convert_message(
     reference = message.reference
     if reference is not None and reference.type is discord.MessageReferenceType.reply:
         reply_to = str(reference.message_id) if reference.message_id else None
+    # A reply that notifies the bot mentions it, too, but not in the text.
+    is_mention = re.search(rf"<@!?{bot.id}>", message.content) is not None
+    text = _text_of(message, bot)
+    if is_mention and text == f"@{bot.display_name}":
+        # A mention without a question has no text. In a quote, it's the mention itself.
+        text = ""
     return _make_inbound(
         channel,
         kind="message",
         sender=_sender_of(message),
-        text=_text_of(message, bot),
+        text=text,
         message_id=str(message.id),
         sent_at=message.created_at,
         is_addressed=(
             channel.is_direct or channel.owner_id == bot.id or _is_addressed(message, bot)
         ),
-        # A reply that notifies the bot mentions it, too, but not in the text.
-        is_mention=re.search(rf"<@!?{bot.id}>", message.content) is not None,
+        is_mention=is_mention,
         reply_to=reply_to,
         quote=_quote_of(message, bot),
         attachments=_attachments_of(message) or _list_replied_files(message, channel, bot),

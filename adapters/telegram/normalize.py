@@ -139,8 +139,7 @@ def _convert_content(
         is_in_general=_is_in_general(message),
         scope=_scope_of(message.chat, sender),
         sender=sender,
-        # A message that consists only of a mention of the bot keeps the mention as its text.
-        text=_render_text(text, entities, start) or _replace_surrogates(text),
+        text=_render_text(text, entities, start),
         message_id=str(message.message_id),
         # The time of an edit distinguishes it from other edits of the same message.
         sent_at=message.edit_date or message.date,

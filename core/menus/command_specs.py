@@ -6,7 +6,7 @@ descriptions for people. An adapter builds its menus from this data without know
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -34,7 +34,10 @@ class Option:
     prefix: str = ""
     # What values are suggested while the person types, such as "facts". Empty for no suggestions.
     suggests: str = ""
-    # In a form, the value has a large field.
+    # What values are suggested depends on this other option, whose value then precedes the text.
+    suggests_after: str = ""
+    # The value may have several lines. If the person leaves it out, a form with a large field asks
+    # for it on platforms with forms.
     is_long: bool = False
     # The description and the name in other languages, by codes such as "de" and "pt-BR".
     translations: Mapping[str, str] = field(default_factory=dict)
@@ -118,6 +121,19 @@ class CommandSpec:
         """Return the options of an action, or the options of a command without actions."""
         action = self.find_action(action_name)
         return self.options if action is None else action.options
+
+    def find_asked_options(self, action_name: str, given: Collection[str]) -> Sequence[Option]:
+        """Return the options that a form asks for, or none if the person has given enough.
+
+        A form is needed if a long option isn't among the `given` names. It asks for the other
+        options, too. A file needs no words.
+        """
+        options = self.list_options(action_name)
+        missing = [option for option in options if option.is_long and option.name not in given]
+        has_file = any(option.kind == "file" and option.name in given for option in options)
+        if not missing or has_file:
+            return ()
+        return [option for option in options if option.kind != "file" and not option.is_switch]
 
     async def complete(self, typed: str, load: ValueLoader) -> dict[str, str]:
         """Return the completions of a partly typed line, with their labels.

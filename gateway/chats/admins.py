@@ -50,13 +50,13 @@ class ChatAdmins:
         except DeliveryError:
             return False
 
-    async def load_role_names(self, context: CommandContext) -> Mapping[str, str]:
-        """Return the names of the server's roles, by id, or none if the platform can't be asked."""
-        source = self._sources.get(context.inbound.address.platform)
+    async def load_role_names(self, platform: str, server_id: str) -> Mapping[str, str]:
+        """Return the names of a server's roles, by id, or none if the platform can't be asked."""
+        source = self._sources.get(platform)
         if not isinstance(source, RoleSource):
             return {}
         try:
-            return await source.load_role_names(context.inbound)
+            return await source.load_role_names(server_id)
         except DeliveryError:
             return {}
 

@@ -6,14 +6,16 @@ Everyone in the group may see these settings. Only its admins and the owner may 
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 
+from core.dates.schedule import DAY_S
 from core.errors import Refused
 from core.store.preferences import LISTENING, ChatSettings, chat_keys
 from core.types import Address, Answer, Command, Scope
 from gateway.chats.admins import ChatAdmins
 from gateway.commands.language import find_language
+from gateway.commands.menus.suggestions import filter_labels
 from gateway.commands.registry import (
     CommandContext,
     load_specs,
@@ -33,12 +35,16 @@ _OFF = frozenset({"off", "none", "no", "default", "0"})
 _WHOLE_PLACE = re.compile(r"(?:^|\s)for:\s*\"?(all|here)\"?(?=\s|$)", re.IGNORECASE)
 _ROLE = re.compile(r"<@&(\d{15,20})>|\b(\d{15,20})\b")
 _CONFIRMED = "--confirmed"
+# What people most often choose.
+_SUGGESTED_DAYS = (7, 30, 90, 365)
+_SUGGESTED_PREFIXES = ("!", "?", ">", "mneme")
 
 Change = Callable[[str, str, CommandContext], Awaitable[Answer]]
 
 
 class SetupCommands:
     specs = load_specs("setup")
+    suggests = ("setup",)
 
     def __init__(self, services: Services, admins: ChatAdmins) -> None:
         self._services = services
@@ -73,6 +79,44 @@ class SetupCommands:
         await self._admins.require(context)
         keys = chat_keys(context.inbound)
         return await change(keys[-1] if is_whole else keys[0], value.strip(), context)
+
+    async def autocomplete(self, source: str, typed: str, scope: Scope) -> Mapping[str, str]:
+        """Return the labels of a setting's values. `typed` begins with the setting's name."""
+        texts = self._services.languages.of_scope(scope)
+        name, _, value = typed.partition(" ")
+        labels: dict[str, str] = {}
+        match name:
+            case "listen":
+                labels = {
+                    key: f"{key}: {text}" for key, text in texts.table("SETUP_LISTENS").items()
+                }
+            case "store":
+                labels = {
+                    key: f"{key}: {text}" for key, text in texts.table("SETUP_STORES").items()
+                }
+            case "language":
+                labels = {language: language for language in load_names().values()}
+            case "retention":
+                labels = {
+                    str(days): texts.format_duration(days * DAY_S) for days in _SUGGESTED_DAYS
+                }
+            case "prefix":
+                labels = {prefix: prefix for prefix in _SUGGESTED_PREFIXES}
+            case "roles":
+                labels = await self._suggest_roles(scope)
+        if name in ("prefix", "roles", "language", "retention"):
+            labels["off"] = "off"
+        return filter_labels(labels, value)
+
+    async def _suggest_roles(self, scope: Scope) -> dict[str, str]:
+        """Return the names of the server's roles, by the words that name them in the command."""
+        await self._rules.load()
+        chat_key = scope.key.removeprefix("room:").partition("#")[0]
+        platform, _, server_id = (self._rules.get(chat_key).server or "").partition(":server:")
+        if not server_id:
+            return {}
+        names = await self._admins.load_role_names(platform, server_id)
+        return {f"<@&{role}>": name for role, name in names.items() if role != server_id}
 
     async def _show(self, context: CommandContext) -> Answer:
         """Show the settings of this group, with buttons for the most common changes."""
@@ -117,7 +161,8 @@ class SetupCommands:
 
     async def _list_roles(self, roles: tuple[str, ...], context: CommandContext) -> str:
         """Return the names of roles, or the ids of those that no longer exist."""
-        names = await self._admins.load_role_names(context)
+        inbound = context.inbound
+        names = await self._admins.load_role_names(inbound.address.platform, inbound.server_id)
         texts = context.texts
         return texts.join_list([texts.quote(names.get(role, role)) for role in roles])
 
@@ -228,6 +273,11 @@ class SetupCommands:
         return replace(
             overview, text=f"{texts.SETUP_CHANGED} {place}\n\n{overview.text}", buttons=()
         )
+
+
+def _label_choices(meanings: Mapping[str, str]) -> dict[str, str]:
+    """Return each choice with a label that also says what it means."""
+    return {choice: f"{choice}: {meaning}" for choice, meaning in meanings.items()}
 
 
 def _split_place(arguments: str) -> tuple[str, bool]:

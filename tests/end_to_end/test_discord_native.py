@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from core.types import Scope
+from gateway.texts.catalog import ENGLISH as texts
 from tests.fixtures.discord_scene import open_scene
 from tests.fixtures.live_system import LiveSystem
 from tests.fixtures.media_samples import make_pdf
@@ -151,6 +152,55 @@ async def test_message_menu_recalls_similar_messages(home: Path) -> None:
         (answer,) = await scene.read(call)
         assert "ferry" in str(answer)
         assert answer["flags"] & EPHEMERAL
+
+
+async def test_command_without_its_long_text_opens_a_form_for_several_lines(home: Path) -> None:
+    model = ScriptedModel(says("At nine."))
+    async with open_scene(home, model) as scene:
+        api, direct, ana = scene.api, scene.direct, scene.ana
+        call = await api.slash(direct, ana, "ask")
+        form = await scene.read_form(call)
+        (field,) = [label["component"] for label in form["components"]]
+        assert (field["custom_id"], field["style"], field["required"]) == ("question", 2, True)
+        answer = await api.fill(call, ana, question="When does the ferry leave?\nOn Sunday.")
+        assert await scene.read_text(answer) == "At nine."
+        assert "On Sunday." in str(model.requests[0].messages[-1]["content"])
+
+        call = await api.slash(direct, ana, "memory", action="add")
+        await scene.read_form(call)
+        await scene.read(await api.fill(call, ana, text="The boiler is a Vaillant"))
+        call = await api.slash(
+            direct, ana, "memory", action="replace", note="The boiler is a Vaillant"
+        )
+        form = await scene.read_form(call)
+        note, text = [label["component"] for label in form["components"]]
+        assert note["value"] == "The boiler is a Vaillant"
+        assert "value" not in text
+        answer = await api.fill(call, ana, text="The boiler is a Bosch")
+        assert "The boiler is a Bosch" in await scene.read_text(answer)
+
+        call = await api.slash(direct, ana, "instructions", action="set")
+        await scene.read_form(call)
+        answer = await api.fill(call, ana, text="Be brief.\nUse metric units.")
+        assert "Use metric units." in await scene.read_text(answer)
+
+
+async def test_values_of_setup_are_suggested_for_the_setting(home: Path) -> None:
+    async with open_scene(home) as scene:
+        api, channel, ana = scene.api, scene.channel, scene.ana
+        await scene.read(await api.slash(channel, ana, "setup"))
+
+        async def suggest(what: str, typed: str) -> list[str]:
+            options = {"what": what, "value": typed}
+            call = await api.types_after(channel, ana, "setup", options)
+            return list(await scene.read_choices(call))
+
+        assert await suggest("listen", "al") == ["always"]
+        assert await suggest("store", "") == ["all", "addressed"]
+        assert await suggest("language", "deu") == ["Deutsch"]
+        assert await suggest("retention", "30") == ["30"]
+        assert (await suggest("roles", ""))[-1] == "off"
+        assert await suggest("erase", "") == []
 
 
 async def test_form_that_is_unknown_after_a_restart_says_that_it_has_expired(home: Path) -> None:
@@ -453,10 +503,10 @@ async def test_mention_begins_a_thread_in_which_mneme_answers_without_a_mention(
         assert len(api.sent("POST", "/threads")) == 1
 
 
-async def test_mention_without_text_begins_no_thread(home: Path) -> None:
-    async with open_scene(home, ScriptedModel(says("Hello.")), opens_threads=True) as scene:
+async def test_mention_without_text_begins_no_thread_and_says_how_to_ask(home: Path) -> None:
+    async with open_scene(home, ScriptedModel(), opens_threads=True) as scene:
         await scene.api.user_says(scene.channel, scene.api.mention(), scene.bo)
-        assert await scene.said(scene.channel, "Hello.")
+        assert await scene.said(scene.channel, texts.ASK_USAGE)
         assert scene.api.sent("POST", "/threads") == []
 
 

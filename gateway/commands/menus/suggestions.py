@@ -58,7 +58,7 @@ class Suggestions:
                 labels = self._list_languages(scope)
             case _:
                 labels = self._list_commands(scope)
-        return _filter(labels, "" if source == "zones" else typed)
+        return filter_labels(labels, "" if source == "zones" else typed)
 
     async def _list_facts(self, scopes: Scopes) -> dict[str, str]:
         facts = await self._services.facts.list_page(scopes, _MAX_FACTS)
@@ -109,7 +109,7 @@ async def _list_zones(typed: str) -> dict[str, str]:
     return labels or await asyncio.to_thread(search_native_zones, typed)
 
 
-def _filter(labels: Mapping[str, str], typed: str) -> dict[str, str]:
+def filter_labels(labels: Mapping[str, str], typed: str) -> dict[str, str]:
     """Return the entries whose value or label contains all typed words."""
     words = _to_plain(typed).split()
     matches = {}

@@ -74,7 +74,7 @@ async def test_telegram_group_message_without_a_mention_is_in_the_group_scope_an
         ("@mneme_bot what is up?", "what is up?"),
         ("@Mneme_Bot, what is up?", "what is up?"),
         ("👋 hi @mneme_bot what is up?", "👋 hi @mneme_bot what is up?"),
-        ("@mneme_bot", "@mneme_bot"),
+        ("@mneme_bot", ""),
     ],
 )
 async def test_telegram_mention_addresses_the_bot_and_is_removed_from_the_start(

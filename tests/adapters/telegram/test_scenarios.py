@@ -186,7 +186,7 @@ INCOMING: Mapping[str, tuple[Json, list[str]]] = {
     ),
     "only a mention": (
         said("@mneme_bot", GROUP),
-        ["sendMessage -200 to 700 'message: @mneme_bot' italic 0+7 [Again]"],
+        ["sendMessage -200 to 700 'message:' italic 0+7 [Again]"],
     ),
     "mention without a name": (
         said(

@@ -337,6 +337,18 @@ async def test_anonymous_admins_question_is_answered_by_the_button_of_any_admin(
         assert "moved" not in recalled
 
 
+async def test_mention_without_a_question_is_told_how_to_ask_and_a_reply_is_answered(
+    home: Path,
+) -> None:
+    async with gateway(home, "It leaves at nine.") as harness:
+        assert await say(harness, "", MEMBER, **MENTION) == texts.ASK_USAGE
+        quote = Quote(kind="reply", text="When does the boat leave?", name="Bo", user_id="10")
+        assert await say(harness, "", MEMBER, **MENTION, quote=quote) == "It leaves at nine."
+        await say(harness, "/setup listen reply", ADMIN)
+        mention = {**MENTION, "is_addressed": True}
+        assert await say(harness, "", MEMBER, **mention) == ""
+
+
 async def test_language_is_that_of_the_group_or_the_server(home: Path) -> None:
     async with gateway(home) as harness:
         answer = await say(harness, "/setup language Deutsch", ADMIN)
