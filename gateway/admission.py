@@ -281,7 +281,7 @@ class Admission:
         if not (is_new and is_question and inbound.text) or inbound.attachments:
             return None
         inbound = _clean_sender_name(await self._access.set_language(inbound, judgement))
-        key = f"{EDIT_KEY}{inbound.message_id}:{inbound.sent_at.timestamp():.0f}"
+        key = f"{EDIT_KEY}{inbound.message_id}:{inbound.sent_at.timestamp():.3f}"
         return await self._run_command(inbound, reply, judgement, Command(name="retry"), key)
 
     async def _run_command(

@@ -189,12 +189,11 @@ class TurnDispatcher:
         if event is not None:
             is_last = event.is_running and not self._queues.has_waiting(inbound.address)
             return event.inbound.text if is_last else None
-        conversations = self._sessions.conversations
-        question = await conversations.load_latest_question(inbound.address, inbound.message_id)
-        if question is None:
+        load = self._sessions.conversations.load_latest_question
+        question = await load(inbound.address, inbound.message_id)
+        if question is None or not self._runner.are_read_only(question.tool_names):
             return None
-        text, tool_names = question
-        return text if self._runner.are_read_only(tool_names) else None
+        return question.text
 
     async def recheck_access(self) -> None:
         """Withdraw the events of senders who lost access, in this or in another process."""
@@ -410,18 +409,19 @@ class TurnRunner:
         return answer
 
     async def _may_answer_again(self, event: PendingEvent) -> bool:
-        """Return whether an edited question may get a new answer after its first answer is
-        complete.
+        """Return whether an edited question may get a new answer in place of its first answer.
 
         It may not if a tool of its answer may have changed something, or if messages followed it.
         """
         if event.outbox_item.id:
-            # An earlier process has begun the new answer.
-            return True
+            return True  # An earlier process has begun the new answer.
         question_id = event.inbound.message_id.removeprefix(EDIT_KEY).rpartition(":")[0]
         conversations = self._agent.sessions.conversations
         question = await conversations.load_latest_question(event.inbound.address, question_id)
-        return question is not None and self.are_read_only(question[1])
+        if question is None or not self.are_read_only(question.tool_names):
+            return False
+        event.outbox_item = replace(event.outbox_item, posted=question.answer_ids)
+        return True
 
     def are_read_only(self, tool_names: Sequence[str]) -> bool:
         """Return whether none of the tools with these names changes anything."""

@@ -7,7 +7,8 @@ for a message that the previous run may have sent. It only sends menus that have
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 from core.store.engine import Database
 from core.store.rows import address_values, get_meta, set_meta
@@ -88,7 +89,13 @@ _SELECT_LATEST_QUESTION = """
 SELECT question.text, (
     SELECT json_group_array(tool_name) FROM messages
     WHERE session_id = question.session_id AND id > question.id AND role = 'tool'
-) AS tool_names FROM messages AS question
+) AS tool_names, (
+    SELECT posted FROM outbox
+    WHERE done_at IS NOT NULL AND key NOT LIKE 'voice:%' AND message_id IN (
+        SELECT id FROM messages WHERE session_id = question.session_id AND id > question.id
+    )
+    ORDER BY outbox.id DESC LIMIT 1
+) AS posted FROM messages AS question
 JOIN addresses ON addresses.id = question.address_id
 JOIN sessions ON sessions.id = question.session_id
 WHERE platform = :platform AND chat_id = :chat_id AND thread_id = :thread_id
@@ -96,26 +103,47 @@ WHERE platform = :platform AND chat_id = :chat_id AND thread_id = :thread_id
     AND sessions.ended_at IS NULL
     AND NOT EXISTS (
         SELECT 1 FROM messages WHERE session_id = question.session_id AND id > question.id
-            AND (role = 'user' OR kind IN ('command', 'notice', 'undone'))
+            AND (role = 'user' OR kind IN ('command', 'notice'))
     )
     AND EXISTS (
         SELECT 1 FROM messages WHERE session_id = question.session_id AND id > question.id
-            AND role = 'assistant'
+            AND role = 'assistant' AND kind <> 'undone'
     )
 """
-"""Selects a question after which only its answer follows, with the tools of the answer."""
+"""Selects a question after which only its answer follows, with the tools and the platform messages
+of the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class LatestQuestion:
+    """The latest question of a conversation, which has been answered."""
+
+    text: str
+    # The tools that ran for the answer.
+    tool_names: Sequence[str]
+    # The platform messages that show the answer. Empty if one of them isn't known.
+    answer_ids: tuple[str, ...]
 
 
 async def load_latest_question(
     database: Database, address: Address, external_id: str
-) -> tuple[str, list[str]] | None:
-    """Return a message's text and the names of the tools that ran for its answer.
+) -> LatestQuestion | None:
+    """Return the question with a message id, and what is known of its answer.
 
     Return None unless the message is the latest question of an open conversation, and is answered.
     """
     values = {**address_values(address), "external": external_id}
     row = await database.fetch_one(_SELECT_LATEST_QUESTION, values)
-    return None if row is None else (row["text"], json.loads(row["tool_names"]))
+    if row is None:
+        return None
+    answer_ids: list[str] = json.loads(row["posted"] or "[]")
+    # An entry with the `INTENT_MARK` of the outbox stands for a message whose id isn't known.
+    are_known = not any(answer_id.startswith("?") for answer_id in answer_ids)
+    return LatestQuestion(
+        text=row["text"],
+        tool_names=json.loads(row["tool_names"]),
+        answer_ids=tuple(answer_ids) if are_known else (),
+    )
 
 
 async def load_last_message_ids(database: Database, platform: str) -> dict[Address, str]:

@@ -20,7 +20,7 @@ from core.store.engine import Connection, Database, in_list
 from core.store.incognito import IncognitoConversation, IncognitoRegistry
 from core.store.lineage import UndoRequest
 from core.store.mailbox import OutboxItem, close_entries, store_outbox_item
-from core.store.message_ids import load_latest_question
+from core.store.message_ids import LatestQuestion, load_latest_question
 from core.store.messages import append_message, set_sent_blocks
 from core.store.rows import MESSAGE_COLUMNS, address_values, read_message, request_checkpoint
 from core.store.tool_calls import CallOutcome, forget_calls, read_call_outcomes
@@ -470,8 +470,8 @@ class Conversations:
 
     async def load_latest_question(
         self, address: Address, external_id: str
-    ) -> tuple[str, list[str]] | None:
-        """Load a message's text and its answer's tools; see `message_ids.load_latest_question`."""
+    ) -> LatestQuestion | None:
+        """Load a question and what is known of its answer; see `core.store.message_ids`."""
         return await load_latest_question(self._database, address, external_id)
 
     async def resolve_quote(self, inbound: Inbound, scopes: frozenset[Scope]) -> Quote | None:

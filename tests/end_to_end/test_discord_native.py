@@ -510,6 +510,23 @@ async def test_mention_without_text_begins_no_thread_and_says_how_to_ask(home: P
         assert scene.api.sent("POST", "/threads") == []
 
 
+async def test_answer_to_an_edited_question_replaces_the_first_answer_on_the_screen(
+    home: Path,
+) -> None:
+    model = ScriptedModel(says("At nine."), says("At ten."), says("At eleven."))
+    async with open_scene(home, model) as scene:
+        api, channel = scene.api, scene.channel
+        asked = await api.user_says(channel, f"{api.mention()} boat to Capri?", scene.bo)
+        await scene.said(channel, "At nine.")
+        await api.edit(channel, asked, f"{api.mention()} boat to Ischia?")
+        await scene.said(channel, "At ten.")
+        await api.edit(channel, asked, f"{api.mention()} boat to Procida?")
+        await scene.said(channel, "At eleven.")
+        answers = [post["content"] for post in api.messages(channel) if "At" in post["content"]]
+        assert answers == ["At eleven."]
+        assert api.sent("DELETE", "/messages/") == []
+
+
 async def test_thread_that_cannot_be_created_leaves_the_answer_in_the_channel(home: Path) -> None:
     async with open_scene(home, ScriptedModel(says("At nine.")), opens_threads=True) as scene:
         api = scene.api

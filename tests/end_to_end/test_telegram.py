@@ -85,6 +85,26 @@ async def test_an_update_without_a_chat_makes_it_neither_deaf_nor_unable_to_star
         ]
 
 
+async def test_answer_to_an_edited_question_replaces_the_first_answer_on_the_screen(
+    home: Path,
+) -> None:
+    def answer(body: dict[str, Any]) -> ModelReply:
+        is_chat = bool(body.get("tools"))
+        return ModelReply.say(
+            "At ten." if "Ischia" in str(body) else "At nine." if is_chat else "A"
+        )
+
+    async with LiveSystem.open(home, MessagesApi(answer, key=KEY)) as live:
+        telegram = live.telegram
+        await live.start()
+        update = telegram.user_says(PERSON, "boat to Capri?")
+        await live.until(lambda: telegram.texts(PERSON) == ["At nine."])
+        telegram.user_edits(PERSON, update["message"]["message_id"], "boat to Ischia?")
+        await live.until(lambda: telegram.texts(PERSON) == ["At ten."])
+        assert len(telegram.called("sendMessage")) == 1
+        assert telegram.called("deleteMessage") == []
+
+
 async def test_general_and_a_group_with_a_new_id_have_the_rules_that_were_set(home: Path) -> None:
     forum, moved = -1001234567890, -100555
     rooms = f'[access]\nrooms = ["telegram:{GROUP}", "telegram:{forum}"]\n'
