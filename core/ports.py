@@ -300,6 +300,17 @@ class RoleSource(Protocol):
 
 
 @runtime_checkable
+class PlaceSource(Protocol):
+    """Knows the names of groups. An `Adapter` may also implement this protocol."""
+
+    async def load_place_name(self, address: Address) -> str:
+        """Return the name of a group or channel, with that of its topic or thread.
+
+        Raises DeliveryError if the platform can't be reached, or doesn't name the group.
+        """
+
+
+@runtime_checkable
 class ChannelSource(Protocol):
     """Reads earlier messages of a channel. An `Adapter` may also implement this protocol."""
 

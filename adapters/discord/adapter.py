@@ -45,6 +45,8 @@ STABLE_AFTER_S = 60.0
 CANCEL_INTERVAL_S = 0.2
 # The close code of the gateway if the token is invalid.
 INVALID_TOKEN = 4004
+# Stands between the names of a channel and a thread.
+SEPARATOR = " / "
 
 log = logging.getLogger(__name__)
 
@@ -182,6 +184,18 @@ class Discord:
         with translate_errors():
             guild = await self._load_guild(server_id)
         return {str(role.id): role.name for role in guild.roles}
+
+    async def load_place_name(self, address: Address) -> str:
+        """Return the name of a channel and thread: see `core.ports.PlaceSource`."""
+        client = await self._get_client()
+        names = []
+        for channel_id in filter(None, (address.chat_id, address.thread_id)):
+            channel = client.get_channel(int(channel_id))
+            if channel is None:
+                with translate_errors():
+                    channel = await client.fetch_channel(int(channel_id))
+            names.append(str(getattr(channel, "name", "") or channel_id))
+        return f"#{SEPARATOR.join(names)}"
 
     async def _load_guild(self, server_id: str) -> discord.Guild:
         """Return a server, from the client's copy if it has it."""

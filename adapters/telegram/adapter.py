@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 from telegram import (
     Bot,
+    Message,
     Update,
     User,
 )
@@ -33,6 +34,7 @@ from adapters.telegram.messages import (
     TelegramRequest,
 )
 from adapters.telegram.normalize import PLATFORM, group_migration, normalize
+from adapters.telegram.place_names import PlaceNames
 from config.open_files import bound_connections
 from config.settings import TelegramOptions
 from core.errors import (
@@ -152,6 +154,7 @@ class Telegram:
         )
         self._me: User | None = None
         self._history = ChatHistory()
+        self._place_names = PlaceNames()
         self._polls = OpenPolls()
         self._tasks: set[asyncio.Future[Any]] = set()
         # The number of failed attempts, by update id.
@@ -340,6 +343,10 @@ class Telegram:
             raise DeliveryError(describe_error(error)) from error
         return member.status in ADMIN_STATES
 
+    async def load_place_name(self, address: Address) -> str:
+        """Return the name of a group and topic: see `core.ports.PlaceSource`."""
+        return await self._place_names.load(self._bot, address)
+
     async def close(self) -> None:
         """Cancel answers in progress and close all connections."""
         tasks = list(self._tasks)
@@ -439,6 +446,8 @@ class Telegram:
         if update.effective_message is not None:
             message = update.effective_message
             self._history.note_seen(message.chat.id, message.message_id)
+            if isinstance(message, Message):
+                self._place_names.note(message)
         migration = group_migration(update)
         if migration is not None:
             await sink.migrate_group(PLATFORM, *migration)

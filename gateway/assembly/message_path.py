@@ -46,7 +46,8 @@ async def build_message_path(
     models = await wrap_models(services, model, helper, media)
     delivery_wakeup = asyncio.Event()
     memory = build_memory(services, models.helper, delivery_wakeup.set)
-    access = _build_access(services, memory, models, ChatAdmins(platforms))
+    admins = ChatAdmins(platforms)
+    access = _build_access(services, memory, models, admins)
 
     parts = build_prompt_parts(services, models)
     reviewers = build_reviewers(services, memory, models.helper)
@@ -56,7 +57,7 @@ async def build_message_path(
     tool_runner = build_tool_runner(services, tools, reviewers.gate, platforms)
     agent = build_agent(services, models, prompt, memory.manager, tool_runner, intake)
 
-    delivery = build_delivery(services, memory.manager, delivery_wakeup)
+    delivery = build_delivery(services, memory.manager, admins, delivery_wakeup)
     commands = build_commands(services, memory, agent, parts, delivery, platforms, tasks)
     scheduler = create_scheduler(services, access, delivery, platforms, has_model=models.has_model)
     adapters = {**platforms, scheduler.platform: scheduler}

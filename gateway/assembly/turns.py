@@ -12,6 +12,7 @@ from core.store.sync import PLATFORM as MEMORY
 from gateway.access_and_rates import Access, RateLimiter
 from gateway.admission import Admission
 from gateway.briefs import BriefWriter
+from gateway.chats.admins import ChatAdmins
 from gateway.chats.undelivered import UndeliveredNotices
 from gateway.commands.registry import CommandRegistry
 from gateway.delivery import Delivery, DeliveryWords, ReplyFactory, create_memory_reply
@@ -22,7 +23,9 @@ from gateway.services import Services
 from gateway.turns import BatchRunner, TurnDispatcher, TurnRunner
 
 
-def build_delivery(services: Services, memory: MemoryManager, wakeup: asyncio.Event) -> Delivery:
+def build_delivery(
+    services: Services, memory: MemoryManager, admins: ChatAdmins, wakeup: asyncio.Event
+) -> Delivery:
     """Build the `Delivery` that sends answers to platforms and turns to memory services."""
     replies: dict[str, ReplyFactory] = {}
     if memory.externals:
@@ -34,7 +37,7 @@ def build_delivery(services: Services, memory: MemoryManager, wakeup: asyncio.Ev
         services.clock,
         replies,
         wakeup=wakeup,
-        on_undelivered=UndeliveredNotices(services, memory.report_abandoned_task).tell,
+        on_undelivered=UndeliveredNotices(services, admins, memory.report_abandoned_task).tell,
         words=DeliveryWords(
             find_texts=services.languages.of_address,
             late_after_s=services.settings.cron.late_after_s,

@@ -1,4 +1,6 @@
-"""Decides who may set up a group or server: the owner and its admins.
+"""Asks the platforms about a group: who may set it up, the names of its roles, and its own name.
+
+The owner and the group's admins may set it up.
 
 On Telegram, these are the admins of the group. On Discord, it's everyone who may manage the server.
 The platform is asked each time. The right applies to this group only and makes no one an owner.
@@ -9,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from core.errors import DeliveryError, Refused
-from core.ports import AdminSource, RoleSource
-from core.types import Inbound
+from core.ports import AdminSource, PlaceSource, RoleSource
+from core.types import Address, Inbound
 from gateway.commands.registry import CommandContext
 
 
 class ChatAdmins:
-    """Asks the platforms who manages a chat.
+    """Asks the platforms who manages a chat, and for names in it.
 
     `sources` maps the name of a platform to its adapter.
     """
@@ -59,6 +61,16 @@ class ChatAdmins:
             return await source.load_role_names(server_id)
         except DeliveryError:
             return {}
+
+    async def load_place_name(self, address: Address) -> str:
+        """Return the name of a group and its topic, or "" if the platform doesn't say it."""
+        source = self._sources.get(address.platform)
+        if not isinstance(source, PlaceSource):
+            return ""
+        try:
+            return await source.load_place_name(address)
+        except DeliveryError:
+            return ""
 
     async def require(self, context: CommandContext) -> None:
         """Raise Refused if the person may not set up the chat.

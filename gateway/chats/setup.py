@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from core.dates.schedule import DAY_S
 from core.errors import Refused
+from core.markup.markdown import escape
 from core.store.preferences import LISTENING, ChatSettings, chat_keys
 from core.types import Address, Answer, Command, Scope
 from gateway.chats.admins import ChatAdmins
@@ -125,8 +126,9 @@ class SetupCommands:
         keys = chat_keys(context.inbound)
         days = self._rules.find_retention(_find_retention_key(context))
         stores_all = settings.stores == "all" if settings.stores else self._stores_all
+        name = await self._admins.load_place_name(context.inbound.address)
         lines = [
-            texts.SETUP_SHOWN,
+            f"{texts.SETUP_SHOWN} · {escape(name)}" if name else texts.SETUP_SHOWN,
             f"- {_describe_listening(texts, settings)}",
             f"- {texts.table('SETUP_STORES')['all' if stores_all else 'addressed']}",
         ]

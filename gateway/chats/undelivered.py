@@ -8,12 +8,14 @@ asked, or to the owner if the person has none.
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 from core.errors import ChatRefused, MnemeError
+from core.markup.markdown import escape
 from core.store.mailbox import OutboxItem
 from core.store.message_ids import load_author
 from core.types import Answer, Scope
+from gateway.chats.admins import ChatAdmins
 from gateway.services import Services
 from gateway.texts.catalog import Texts
 
@@ -30,9 +32,13 @@ class UndeliveredNotices:
     """
 
     def __init__(
-        self, services: Services, report_abandoned_task: Callable[[str], Awaitable[None]]
+        self,
+        services: Services,
+        admins: ChatAdmins,
+        report_abandoned_task: Callable[[str], Awaitable[None]],
     ) -> None:
         self._services = services
+        self._admins = admins
         self._report_abandoned_task = report_abandoned_task
 
     async def tell(self, item: OutboxItem, error: MnemeError) -> None:
@@ -56,11 +62,12 @@ class UndeliveredNotices:
         if chat is None or chat[0] == item.address:
             return
         texts = self._services.languages.of_scope(chat[1])
+        values = await self._list_values(texts, item, error)
         notice = OutboxItem(
             key=f"undelivered:{item.key}",
             kind="notice",
             address=chat[0],
-            answer=Answer(text=_render_notice(texts, item, error, is_own=is_own)),
+            answer=Answer(text=_render_notice(texts, item, values, is_own=is_own)),
             next_at=self._services.clock.now(),
         )
         # The notice is erased with the message that it repeats.
@@ -71,9 +78,22 @@ class UndeliveredNotices:
         """Tell the owner that a group isn't reached, at most once a day for each group or topic."""
         owner_notices = self._services.owner_notices
         texts = await owner_notices.load_texts()
-        text = texts.UNDELIVERED_FOR_OWNER.format(**_list_values(texts, item, error))
+        values = await self._list_values(texts, item, error)
+        text = texts.UNDELIVERED_FOR_OWNER.format(**values)
         key = f"undelivered:{item.address.key}:{self._services.clock.now():%Y-%m-%d}"
         await owner_notices.notify(key, text)
+
+    async def _list_values(
+        self, texts: Texts, item: OutboxItem, error: MnemeError
+    ) -> dict[str, str]:
+        """Return the values for the text of a notice: the chat, the platform and what to do."""
+        cause = error.cause if isinstance(error, ChatRefused) else "other"
+        name = await self._admins.load_place_name(item.address)
+        return {
+            "place": texts.quote(escape(name)) if name else f"`{item.address.key}`",
+            "platform": item.address.platform.title(),
+            "advice": texts.table("UNDELIVERED_CAUSES")[cause],
+        }
 
     async def _find_person(self, item: OutboxItem) -> Scope | None:
         """Return the scope of the recipient's direct chat, or None if it isn't known."""
@@ -94,22 +114,13 @@ class UndeliveredNotices:
         return any(address == item.address for address, _ in chats)
 
 
-def _render_notice(texts: Texts, item: OutboxItem, error: MnemeError, *, is_own: bool) -> str:
+def _render_notice(
+    texts: Texts, item: OutboxItem, values: Mapping[str, str], *, is_own: bool
+) -> str:
     """Return a notice that says what wasn't delivered, where, and what to do.
 
     If `is_own`, the notice repeats the undelivered text.
     """
-    values = _list_values(texts, item, error)
     if not is_own or item.answer is None:
         return texts.UNDELIVERED_IN_GROUP.format(**values)
     return f"{texts.UNDELIVERED_TO_YOU.format(**values)}\n\n{item.answer.text}"
-
-
-def _list_values(texts: Texts, item: OutboxItem, error: MnemeError) -> dict[str, str]:
-    """Return the values for the text of a notice: the chat, the platform and what to do."""
-    cause = error.cause if isinstance(error, ChatRefused) else "other"
-    return {
-        "address": item.address.key,
-        "platform": item.address.platform.title(),
-        "advice": texts.table("UNDELIVERED_CAUSES")[cause],
-    }

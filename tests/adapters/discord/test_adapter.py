@@ -357,6 +357,7 @@ async def test_people_with_manage_server_are_admins_of_its_channels(
         assert await adapter.is_admin(by_ana)
         assert not await adapter.is_admin(by_bo)
         assert "@everyone" in (await adapter.load_role_names(by_bo.server_id)).values()
+        assert await adapter.load_place_name(by_bo.address) == "#general"
         stranger = replace(by_bo, sender=replace(by_bo.sender, id="100000000000000001"))
         with pytest.raises(DeliveryError):
             await adapter.is_admin(stranger)

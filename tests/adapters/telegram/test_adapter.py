@@ -612,6 +612,23 @@ async def test_revoked_telegram_token_stops_listening_with_an_error(
     await adapter.close()
 
 
+async def test_groups_and_topics_have_the_names_that_their_messages_show(
+    api: BotApi, house: House
+) -> None:
+    topic = api.topic(FORUM, "Travel")
+    forum = Address(platform="telegram", chat_id=str(FORUM))
+    async with house.running() as adapter:
+        await house.confirmed()
+        in_topic = Address(platform="telegram", chat_id=str(FORUM), thread_id=str(topic))
+        assert await adapter.load_place_name(in_topic) == "Flat / Travel"
+        # After a start, Telegram knows the group, but not its topics.
+    async with house.running() as adapter:
+        assert await adapter.load_place_name(forum) == "Flat"
+        assert await adapter.load_place_name(in_topic) == f"Flat / {topic}"
+        with pytest.raises(DeliveryError):
+            await adapter.load_place_name(Address(platform="telegram", chat_id="-99"))
+
+
 async def test_refused_telegram_command_menu_does_not_prevent_answering(
     api: BotApi, house: House
 ) -> None:

@@ -59,11 +59,12 @@ async def test_answer_refused_in_a_group_is_told_in_the_direct_chat_without_its_
     model = ScriptedModel(says("hello to you"), says("The ferry leaves at nine."))
     async with open_gateway(home, model) as harness:
         await harness.say("hello", "7")
+        harness.platforms["telegram"].place_names["telegram:-5"] = "The Flat"
         await say_refused(harness, "@mneme when?", "7", KICKED, **GROUP)
         [(_, introduction), (address, notice)] = await notices(harness)
         assert introduction.text == texts.INTRODUCTION
         assert address == Address(platform="telegram", chat_id="7")
-        assert "`telegram:-5` on Telegram" in notice.text
+        assert "in “The Flat” on Telegram" in notice.text
         assert "Add me to it again." in notice.text
         assert "ferry" not in notice.text
 
