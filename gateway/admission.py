@@ -11,7 +11,7 @@ from core.errors import DeliveryError, StoreError
 from core.ports import Adapter, Clock, Reply
 from core.store.mailbox import InboxEntry, OutboxItem
 from core.store.ownership.people import Pairing
-from core.text.normalize import to_single_line
+from core.text.normalize import language_data, to_single_line
 from core.types import Account, Address, Answer, Command, Inbound, Scope, Sender, Session
 from gateway.access_and_rates import Access, Judgement, RateLimiter, Verdict
 from gateway.commands.registry import (
@@ -19,6 +19,7 @@ from gateway.commands.registry import (
     CommandRegistry,
     ResolvedInbound,
     can_confirm,
+    is_command,
     is_yes,
 )
 from gateway.delivery import Delivery
@@ -26,6 +27,7 @@ from gateway.failures import Failures
 from gateway.queues import EDIT_KEY, Batch, EventKind, PendingEvent
 from gateway.supervisor import contain_adapter_errors
 from gateway.texts.catalog import load_texts
+from gateway.texts.command_names import find_alias
 from gateway.turns import TurnDispatcher
 
 MAX_NAME_CHARS = 100
@@ -96,6 +98,7 @@ class Admission:
         inbound = _explain_bare_mention(inbound)
         named_inbound = inbound
         inbound = _clean_sender_name(await self._access.set_language(inbound, judgement))
+        inbound = _read_remember_this(inbound)
         if can_confirm(inbound) and await self._inbox.is_known(inbound):
             # The platform delivered an old event again. It mustn't confirm a newer question.
             return None
@@ -605,6 +608,32 @@ def _explain_bare_mention(inbound: Inbound) -> Inbound:
     if inbound.kind != "message" or has_content or not inbound.is_mention:
         return inbound
     return replace(inbound, command=Command(name="ask"))
+
+
+def _read_remember_this(inbound: Inbound) -> Inbound:
+    """Return ``/remember this`` as a command or message that says what "this" is.
+
+    Below a file, it becomes a message, because the model can look at the file. Otherwise, the
+    command points to the message that it replies to. Other events are returned unchanged.
+    """
+    command = inbound.command
+    if command is None or not _points_only(command.arguments):
+        return inbound
+    name = command.name
+    if not is_command(name):
+        name = find_alias(name, inbound.language) or name
+    if name != "remember":
+        return inbound
+    if inbound.attachments and not inbound.is_interaction:
+        return replace(inbound, command=None, text=inbound.text.removeprefix("/"))
+    return replace(inbound, command=replace(command, arguments=""))
+
+
+def _points_only(arguments: str) -> bool:
+    """Return whether the arguments only point to something, such as "this" or "das"."""
+    words = arguments.casefold().strip(" .!。！").split()
+    pointing_words = language_data("confirmations", "gateway.commands")["pointing"].split()
+    return len(words) <= 1 and set(words) <= set(pointing_words)
 
 
 def _limit_inbound(inbound: Inbound) -> Inbound:

@@ -446,7 +446,7 @@ class Telegram:
         if update.effective_message is not None:
             message = update.effective_message
             self._history.note_seen(message.chat.id, message.message_id)
-            if isinstance(message, Message):
+            if message.chat.title and isinstance(message, Message):
                 self._place_names.note(message)
         migration = group_migration(update)
         if migration is not None:

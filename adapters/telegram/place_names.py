@@ -28,10 +28,9 @@ class PlaceNames:
         self._names: OrderedDict[tuple[int, int], str] = OrderedDict()
 
     def note(self, message: Message) -> None:
-        """Remember the names that a message contains."""
+        """Remember the names that a message in a group contains."""
         chat = message.chat
-        if chat.title:
-            self._put(chat.id, 0, chat.title)
+        self._put(chat.id, 0, chat.title or "")
         topic_id = message.message_thread_id
         if topic_id is None or not message.is_topic_message:
             return

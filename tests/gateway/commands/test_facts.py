@@ -11,6 +11,7 @@ import pytest
 from core.types import Address, Scope
 from tests.fixtures.forgetting import left_of
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
+from tests.fixtures.scripted_model import ScriptedModel, says
 
 pytestmark = pytest.mark.slow
 
@@ -229,6 +230,21 @@ async def test_remember_command_on_a_picture_stores_its_caption(home: Path) -> N
         assert "shed.jpg" not in (await harness.say("/remember", reply_to="m1")).text
         await harness.say("[attached photo: shed.jpg]", message_id="m2")
         assert "Say what to remember" in (await harness.say("/remember", reply_to="m2")).text
+
+
+async def test_remember_this_takes_the_message_it_replies_to_or_shows_the_model_the_picture(
+    home: Path,
+) -> None:
+    model = ScriptedModel(says("The boiler is a Vaillant."))
+    async with open_gateway(home, model) as harness:
+        await harness.say("/remember The ladder is behind the shed", message_id="m1")
+        await harness.say("/remember this", reply_to="m1")
+        reply = await harness.send(b"no picture", "boiler.jpg", "photo", "/remember this")
+        assert reply.text.startswith("The boiler is a Vaillant.")
+        assert "remember this" in str(model.requests[0].messages[-1]["content"])
+        shown = (await harness.say("/memory")).text
+        assert "ladder is behind the shed" in shown
+        assert "** this" not in shown.lower()
 
 
 async def test_fact_remembered_later_is_dated_from_when_it_was_said(home: Path) -> None:
