@@ -73,6 +73,11 @@ class Judgement:
     # The sender isn't answered, but may run /setup as someone who manages the group.
     may_set_up: bool = False
 
+    @property
+    def may_cancel(self) -> bool:
+        """Return whether the sender may cancel a question that waits for them."""
+        return self.may_set_up or self.verdict is Verdict.SERVED
+
 
 class Access:
     """Decides who is served, based on the settings and the owner's approvals."""

@@ -15,6 +15,7 @@ from core.text.normalize import language_data, to_single_line
 from core.types import Account, Address, Answer, Command, Inbound, Scope, Sender, Session
 from gateway.access_and_rates import Access, Judgement, RateLimiter, Verdict
 from gateway.commands.registry import (
+    AMBIGUOUS_YES,
     CommandContext,
     CommandRegistry,
     ResolvedInbound,
@@ -86,7 +87,7 @@ class Admission:
             inbound = replace(inbound, is_addressed=True)
             is_cancel = not can_confirm(inbound)
         judgement = await self._access.judge(inbound)
-        if is_cancel and judgement.verdict is Verdict.SERVED:
+        if is_cancel and judgement.may_cancel:
             await self._cancel_question(inbound, reply, judgement)
             return None
         if not judgement.verdict.is_accepted:
@@ -184,7 +185,7 @@ class Admission:
             return False
         resolved_inbound = await self._commands.resolve(inbound, judgement.scope)
         command = resolved_inbound.command
-        if command is None or command.name != "setup":
+        if command is None or (command.name != "setup" and command != AMBIGUOUS_YES):
             return False
         if not self._rates.acquire_command(inbound, command):
             return True

@@ -329,6 +329,12 @@ async def test_anonymous_admins_question_is_answered_by_the_button_of_any_admin(
         assert reply.answer is not None
         button_id = reply.answer.buttons[0].id
         press = {**GROUP, "kind": "action"}
+        overheard = {**anonymous, "is_addressed": False}
+        cancelled = await harness.say("no", "-5", **overheard)
+        assert cancelled.text == texts.QUESTION_CANCELLED
+        reply = await harness.say("/setup erase", "-5", **anonymous)
+        assert reply.answer is not None
+        button_id = reply.answer.buttons[0].id
         refused = await harness.say(button_id, MEMBER, **press, message_id="p1")
         assert refused.text == texts.NOT_YOUR_BUTTON
         pressed = await harness.say(button_id, ADMIN, **press, message_id="p2")
