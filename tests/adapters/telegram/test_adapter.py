@@ -22,8 +22,9 @@ from adapters.telegram.menus import send_menus
 from core.errors import ConfigError, DeliveryError, StoreError
 from core.menus.command_specs import CommandSpec
 from core.ports import Reply
-from core.store.incognito import IncognitoConversation, IncognitoRegistry
+from core.store.engine import Connection
 from core.store.mailbox import Inbox
+from core.store.rows import ensure_address
 from core.store.sqlite.database import Database
 from core.types import Address, Answer, Inbound
 from tests.adapters.telegram.test_normalize import POLL
@@ -437,15 +438,19 @@ async def test_update_that_fails_three_times_becomes_a_dead_letter(
 async def test_failed_telegram_update_of_an_incognito_chat_is_stored_without_its_content(
     api: BotApi, house: House, database: Database
 ) -> None:
-    registry = IncognitoRegistry()
-    registry.conversations[Address(platform="telegram", chat_id="42", thread_id="7")] = (
-        IncognitoConversation()
-    )
+    address = Address(platform="telegram", chat_id="42", thread_id="7")
+
+    def begin_incognito(connection: Connection) -> None:
+        values = {"address": ensure_address(connection, address)}
+        statement = "INSERT INTO incognito_addresses (address_id, at) VALUES (:address, 0)"
+        connection.execute(statement, values)
+
+    await database.write(begin_incognito)
     failing = house.desk = Failing(house.inbox, house.clock)
     failing.error = ValueError("odd")
     api.user_says(42, "bad")
     api.user_says(42, "good")
-    async with house.running(Inbox(database, house.clock, registry)):
+    async with house.running():
         await api.wait_for(lambda: api.messages(42))
         await house.confirmed()
     (row,) = await database.fetch_all("SELECT raw FROM raw_updates", {})
