@@ -65,7 +65,7 @@ pages:
 screenshots:
 	@$(PAGES_SETUP) && python -m tests.pages.screenshots
 
-# make soak PART=kills runs only the files of tests/soak whose names contain "kills": 1,100 kills. If no file there has the name,
+# make soak PART=kills runs only the files of tests/soak whose names contain "kills": 1,400 kills. If no file there has the name,
 # as with PART=full_disk, it runs the other tests with it.
 # Without PART, the tests of outages (one minute, 40 minutes, three days), locks, full disks and lost files run, too.
 # SEED=7 repeats the choices of a run that printed this number.

@@ -23,7 +23,7 @@ from tests.fixtures.kill_storm import (
 from tests.fixtures.model_reply import ModelReply
 
 KILLS = 250
-"""Together with the other files test_kills_*.py: 1,100."""
+"""Together with the other files test_kills_*.py: 1,400."""
 KILLS_PER_HOME = 50
 SENTENCES = 60
 """A long answer has so many for each message, more than Discord shows in one of its messages."""

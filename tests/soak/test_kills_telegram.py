@@ -11,7 +11,7 @@ import pytest
 from tests.fixtures.kill_storm import KillStorm, choose_seed, open_system, telegram_place
 
 KILLS = 300
-"""Together with the other files test_kills_*.py: 1,100."""
+"""Together with the other files test_kills_*.py: 1,400."""
 KILLS_PER_HOME = 50
 GROUP = -1001234
 
