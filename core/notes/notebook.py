@@ -365,12 +365,12 @@ class Notebook:
         self._on_change()
         return target, entry
 
-    async def load_verdicts(self, scopes: Scopes, target: str) -> dict[str, str]:
-        """Return people's verdicts on the notes of a target: "right" or "wrong", by their texts."""
+    async def load_verdicts(self, scopes: Scopes) -> dict[tuple[str, str], str]:
+        """Return people's verdicts on notes: "right" or "wrong", by their targets and texts."""
         return {
-            change.after: change.action
+            (change.target, change.after): change.action
             for change in await self._notes.list_verdicts(scopes)
-            if change.target == target and change.after is not None
+            if change.after is not None
         }
 
     async def history(

@@ -98,12 +98,12 @@ class NotesProvider(MemoryProvider):
         with contextlib.suppress(Refused):
             await self.notebook.log_hand_edits(context.scopes)
         await self.notebook.review.announce_pending(context.scopes)
+        verdicts = await self.notebook.load_verdicts(context.scopes)
         blocks = []
         for target, title in _TITLES.items():
             entries = await self.notebook.entries(context.scopes, target)
-            verdicts = await self.notebook.load_verdicts(context.scopes, target)
-            lines = [_format_entry(each) for each in entries if verdicts.get(each) != "wrong"]
-            text = "\n".join(lines) or "(nothing noted yet)"
+            trusted = [each for each in entries if verdicts.get((target, each)) != "wrong"]
+            text = "\n".join(map(_format_entry, trusted)) or "(nothing noted yet)"
             blocks.append(f"## {title}: {self.notebook.heading(target, entries)}\n{text}")
         for problem in await self.notebook.list_problems(context.scopes):
             blocks.append(f"({problem})")

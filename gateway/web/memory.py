@@ -106,10 +106,11 @@ async def _load_file(request: PageRequest, target: str) -> NoteFileView:
     versions = {
         version.after: version for version in await notebook.versions(request.scopes, target)
     }
-    verdicts = await notebook.load_verdicts(request.scopes, target)
+    verdicts = await notebook.load_verdicts(request.scopes)
     usage = notebook.heading(target, entries)
     views = [
-        NoteView(target, entry, versions.get(entry), verdicts.get(entry, "")) for entry in entries
+        NoteView(target, entry, versions.get(entry), verdicts.get((target, entry), ""))
+        for entry in entries
     ]
     return NoteFileView(target, usage, views)
 

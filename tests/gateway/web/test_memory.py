@@ -56,15 +56,15 @@ async def test_verdict_on_a_note_ends_with_its_correction_or_its_undo(home: Path
         notebook = page.harness.services.notebook
         await page.harness.say(f"/memory add {NOTE}")
         wrong = await page.browser.send((await page.browser.open("/memory")).form("/do/note-wrong"))
-        assert await notebook.load_verdicts(OWNER_SCOPES, "memory") == {NOTE: "wrong"}
+        assert await notebook.load_verdicts(OWNER_SCOPES) == {("memory", NOTE): "wrong"}
         history = await page.browser.open("/memory/history")
         assert DONE["wrong"] in history.text
         await page.browser.send(history.form("/do/change-undo"))
-        assert await notebook.load_verdicts(OWNER_SCOPES, "memory") == {}
+        assert await notebook.load_verdicts(OWNER_SCOPES) == {}
         assert await notebook.entries(OWNER_SCOPES, "memory") == [NOTE]
         wrong = await page.browser.send(wrong.form("/do/note-wrong"))
         await page.browser.send(wrong.form("/do/note-replace"), text="The gate code is 4471.")
-        assert await notebook.load_verdicts(OWNER_SCOPES, "memory") == {}
+        assert await notebook.load_verdicts(OWNER_SCOPES) == {}
 
 
 async def test_skill_is_judged_corrected_and_undone_where_its_history_is(home: Path) -> None:

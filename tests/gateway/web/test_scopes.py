@@ -133,6 +133,6 @@ async def test_web_requests_for_another_persons_data_are_answered_like_missing_d
             assert SECRET not in owns, action
             assert owns[:80].split("N")[0] == missing_one[:80].split("N")[0], action
         assert await services.facts.list_page(frozenset({OWNER})) == facts
-        assert await services.notebook.load_verdicts(frozenset({OWNER}), "memory") == {}
+        assert await services.notebook.load_verdicts(frozenset({OWNER})) == {}
         (pending,) = await review.list_pending(frozenset({OWNER}))
         assert (str(pending.id), list(pending.operations)) == (ids["fact"], waiting)
