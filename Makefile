@@ -11,7 +11,7 @@ TEST_SETUP = venv=$$(./setup.sh test) && PATH="$$venv/bin:$$PATH" && export PATH
 
 help:
 	@echo "make run       start Mneme on every platform that has a token, otherwise in this terminal"
-	@echo "make test      run all linters and most tests, minutes on 2 cores"
+	@echo "make test      run all linters and tests but the sweeps, minutes on 2 cores"
 	@echo "make sweep     run the tests with more kill points and rows than make test"
 	@echo "make check     run linters and quick tests, under 40 seconds"
 	@echo "make services  test the memory services with the real programs, up to 25 minutes"
@@ -29,9 +29,9 @@ help:
 run:
 	@$(SETUP) && exec python -m gateway.cli.main run
 
-# Lists the slowest tests, so that what takes too long is seen. The tests of the store on PostgreSQL are left to make postgres.
+# Lists the slowest tests, so that what takes too long is seen.
 test:
-	@$(TEST_SETUP) && python -m ruff check . && python -m ruff format --check . && lint-imports --no-logo >&2 && python -m mypy && python -m pytest -q -n 4 --dist worksteal --durations 20 --durations-min 5 --ignore tests/store/postgres -m "not sweep and not services and not pages"
+	@$(TEST_SETUP) && python -m ruff check . && python -m ruff format --check . && lint-imports --no-logo >&2 && python -m mypy && python -m pytest -q -n 4 --dist worksteal --durations 20 --durations-min 5 -m "not sweep and not services and not pages"
 
 check:
 	@$(TEST_SETUP) && python -m ruff check . && python -m ruff format --check . && lint-imports --no-logo >&2 && python -m pytest -q -n auto --maxprocesses 8 --dist worksteal -m "not slow and not sweep and not services and not pages"

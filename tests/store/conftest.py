@@ -1,4 +1,4 @@
-"""The store's tests run on SQLite, and with `make postgres` on a real PostgreSQL server."""
+"""The store's tests run on each engine: on SQLite, and on a real PostgreSQL server."""
 
 from __future__ import annotations
 
@@ -18,16 +18,19 @@ from tests.fixtures.stores import IS_POSTGRES_RUN
 OpenStore = Callable[[], AbstractAsyncContextManager[Database]]
 
 
-@pytest.fixture
+POSTGRES = pytest.param("postgres", marks=pytest.mark.slow)
+
+
+@pytest.fixture(params=[POSTGRES] if IS_POSTGRES_RUN else ["sqlite", POSTGRES])
 def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> OpenStore:
     """Opens the store of the test, once more with each call, as another process would."""
-    if IS_POSTGRES_RUN:
+    if request.param == "postgres":
         return partial(postgres.Database.open, request.getfixturevalue("postgres_url"))
     return partial(sqlite.Database.open, place(tmp_path / "state.db"))
 
 
 @pytest.fixture
 async def database(open_store: OpenStore) -> AsyncIterator[Database]:
-    """An open store without any message."""
+    """An open store without any message, on each engine."""
     async with open_store() as opened:
         yield opened
