@@ -184,6 +184,11 @@ async def test_command_without_its_long_text_opens_a_form_for_several_lines(home
         answer = await api.fill(call, ana, text="Be brief.\nUse metric units.")
         assert "Use metric units." in await scene.read_text(answer)
 
+        call = await api.slash(direct, ana, "remind", when="tomorrow at 9")
+        await scene.read_form(call)
+        answer = await api.fill(call, ana, text="Water the plants\nand the herbs")
+        assert "Water the plants" in await scene.read_text(answer)
+
 
 async def test_values_of_setup_are_suggested_for_the_setting(home: Path) -> None:
     async with open_scene(home) as scene:
