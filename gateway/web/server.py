@@ -28,7 +28,6 @@ from core.errors import ConfigError, MnemeError, Refused, StoreError
 from core.markup.markdown import escape
 from core.store.ownership.people import TERMINAL, EpochGuard
 from core.store.reviews import count_pending
-from core.text.normalize import shorten
 from core.types import LOCAL_SCOPE, Address, Answer, File, Inbound, Sender, Session
 from gateway.commands.facts import is_own_account
 from gateway.commands.registry import CommandContext, CommandRegistry
@@ -331,7 +330,7 @@ class PageServer:
             answer = Answer(text=page_request.texts.word(refusal))
         if answer is not None and answer.asks_again is not None:
             # In a chat, the model answers the result of an approved look-up. Here it is shown.
-            answer = Answer(text=escape(shorten(answer.asks_again.text, MAX_RESULT_CHARS)))
+            answer = Answer(text=escape(answer.asks_again.text[:MAX_RESULT_CHARS]))
         page_request.login.notice = answer
         back = form.get("back", "/")
         is_local = (
