@@ -184,12 +184,21 @@ async def test_person_is_told_which_attachment_was_too_large_or_unavailable_to_s
         assert kept_files(home) != []
 
 
-async def test_quota_of_a_person_refuses_a_file_with_a_sentence(home: Path) -> None:
+@pytest.mark.parametrize(
+    ("option", "sentence"),
+    [
+        ("person_mb", "no space left for your files, so I haven't kept b.txt"),
+        ("total_mb", "no space left for files, so I haven't kept b.txt"),
+    ],
+)
+async def test_quota_of_a_person_or_of_all_refuses_a_file_with_a_sentence(
+    home: Path, option: str, sentence: str
+) -> None:
     model = ScriptedModel(says("One."), says("Two."))
-    async with open_gateway(home, model, "[media]\nperson_mb = 0.02\n") as harness:
+    async with open_gateway(home, model, f"[media]\n{option} = 0.02\n") as harness:
         await harness.send(b"a" * 15_000, "a.txt")
         reply = await harness.send(b"b" * 15_000, "b.txt")
-        assert "no space left for your files, so I haven't kept b.txt" in reply.text
+        assert sentence in reply.text
 
 
 async def test_slow_download_is_not_waited_for_and_is_there_later(home: Path) -> None:

@@ -57,6 +57,8 @@ TEXTS: dict[str, tuple[Content, str, str, str]] = {
     ),
     "py": (b"print('hi')\n" * 500, "text/plain", "line 334", "print('hi')"),
     "txt": ("Kesselprüfung".encode("cp1252"), "text/plain", "line 1", "Kesselprüfung"),
+    "md": ("Im Café.".encode("cp1252"), "text/markdown", "line 1", "Im Café."),
+    "log": (("a" * 4095 + "ü").encode(), "text/plain", "line 1", "aü"),
 }
 
 

@@ -29,6 +29,7 @@ def home(tmp_path: Path) -> Path:
         connection.execute("INSERT INTO state_meta VALUES ('erasures', '3')")
     for name, text in {
         "memories/MEMORY.md": "The ferry leaves at nine.",
+        "media/ab/abcd": "a file",
         "skills/boats/run.sh": "#!/bin/sh\n",
         "plugins/boats/__init__.py": "BOATS = 1\n",
         "secrets.env": "KEY=hunter2",
@@ -73,6 +74,7 @@ def test_backup_has_everything_but_secrets_links_logs_and_locks(home: Path, tmp_
     file, manifest = back_up(home)
     assert sorted(manifest.files) == [
         "erasures",
+        "home/media/ab/abcd",
         "home/memories/MEMORY.md",
         "home/plugins/boats/__init__.py",
         "home/skills/boats/run.sh",

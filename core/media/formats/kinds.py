@@ -130,8 +130,8 @@ def decode_text(content: bytes) -> str | None:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        # The end of the head may be in the middle of a character.
-        if error.start >= len(content) - 3:
+        # The end of the head may be in the middle of a character. A shorter text isn't cut.
+        if error.reason == "unexpected end of data" and len(content) >= HEAD_BYTES:
             return content[: error.start].decode("utf-8-sig")
     controls = sum(1 for byte in content if byte < 32 and byte not in b"\t\n\r\f\x1b")
     if controls:
