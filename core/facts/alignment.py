@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import pairwise
 
 from core.dates.periods_in_text import find_periods, month_number
 from core.facts.clauses import (
@@ -22,6 +23,7 @@ from core.facts.clauses import (
     has_marker,
     is_same_word,
     is_span,
+    is_typo,
     span_days,
     split_statement,
 )
@@ -404,6 +406,35 @@ def markers_of(clauses: Sequence[Clause]) -> frozenset[Marker]:
 
 def people_of(clauses: Sequence[Clause]) -> frozenset[str]:
     return frozenset().union(*(clause.people for clause in clauses))
+
+
+# --- Words that the note changes ---
+
+
+def drops_inner_words(alignment: Alignment) -> bool:
+    """Return whether the note drops a word between others that it uses, as in "half sister"."""
+    if alignment.is_corrected_inside or alignment.has_same_date:
+        return False
+    for number, source in enumerate(alignment.sources):
+        for position, following in pairwise(sorted(alignment.positions_in(number))):
+            is_apart = following > position + 1
+            if is_apart and source.are_in_same_clause(position, following):
+                return True
+    return False
+
+
+def has_corrected_typo(alignment: Alignment) -> bool:
+    """Return whether a word of the note equals a typed one only if that one has a typo.
+
+    It may be another word: "sells" for "sails", or "Christian" for "Christine".
+    """
+    names = {token.form for token in alignment.list_names()}
+    for index, place in alignment.places.items():
+        token = alignment.note.tokens[index]
+        typed = alignment.sources[place.source].tokens[place.position]
+        if is_typo(token, typed, is_name=token.form in names):
+            return True
+    return False
 
 
 # --- Comments ---

@@ -39,6 +39,7 @@ _UNSPACED_AHEAD = re.compile(
 _GLUED_UNIT = re.compile(r"(\d)([A-Za-z%]{1,3})(?=[\u3041-\u9fff])")
 _HIRAGANA = re.compile("[\u3041-\u309f]")
 _RUN_PART = re.compile("[\u30a1-\u30fa\u30fc-\u30ff]+|.")
+_CYRILLIC = re.compile("[\u0400-\u052f]")
 _HANGUL = re.compile("[\uac00-\ud7a3]")
 _KANA = re.compile("[\u3041-\u30ff]")
 _SCRIPT_LANGUAGES = (
@@ -467,6 +468,25 @@ def is_same_word(word: Token, other: Token) -> bool:
     if are_names and is_short and not _share_stem(word.form, other.form):
         return False
     return _are_alike(word.form, other.form)
+
+
+def is_typo(word: Token, other: Token, *, is_name: bool) -> bool:
+    """Return whether two words that count as the same may be different words.
+
+    They may if they differ in more than an ending. Names in Latin letters only get endings.
+    """
+    form, other_form = word.form, other.form
+    if word.number is not None or form == other_form or is_unspaced(form):
+        return False
+    unit = _unit_of(form)
+    if unit is not None and unit == _unit_of(other_form):
+        return False
+    short, long = sorted((form, other_form), key=len)
+    if is_name and other.is_name and not _CYRILLIC.search(form):
+        return not long.startswith(short)
+    if f"{short.removesuffix('y')}ies" == long:
+        return False
+    return _base_of(form) != _base_of(other_form) and not _share_stem(form, other_form)
 
 
 @lru_cache(maxsize=20_000)

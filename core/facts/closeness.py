@@ -21,6 +21,8 @@ from core.facts.alignment import (
     Source,
     TypedText,
     align,
+    drops_inner_words,
+    has_corrected_typo,
     leaves_comment_out,
     markers_of,
     people_of,
@@ -45,8 +47,6 @@ from core.text.exact_words import Difference, compare_exactly
 from core.text.normalize import is_unspaced
 from core.text.terms import word_terms
 
-MIN_CLOSE_SHARE = 0.8
-"""The person must have typed at least this share of a close note's words."""
 MIN_KEPT_SHARE = 0.34
 """A close note must keep at least this share of the words of the clauses that it repeats."""
 MIN_RELATED_SHARE = 0.3
@@ -597,15 +597,14 @@ def _find_doubts(alignment: Alignment) -> set[str]:
         return {"words"}
     used = alignment.all_used_clauses()
     added = markers_of(alignment.note.clauses) - markers_of(used)
-    missing_share = len(alignment.missing) / len(alignment.note.tokens)
     checks = (
         ("language", alignment.is_foreign),
         ("sign", _compare_signs(alignment) is not Difference.NONE),
         ("denial", _changes_denial(alignment, is_strict=True)),
         ("person", _mixes_third_person(alignment)),
         ("avoidance", _drops_avoidance(alignment)),
-        ("words", missing_share > 1 - MIN_CLOSE_SHARE),
-        ("left out", _leaves_much_out(alignment) or _drops_inner_words(alignment)),
+        ("words", bool(alignment.missing) or has_corrected_typo(alignment)),
+        ("left out", _leaves_much_out(alignment) or drops_inner_words(alignment)),
         ("combined", _joins_separate_sentences(alignment)),
         ("order", _count_descents(alignment) > 1),
         ("comment", leaves_comment_out(alignment)),
@@ -640,18 +639,6 @@ def _leaves_much_out(alignment: Alignment) -> bool:
         if len(alignment.positions_in(number)) < MIN_KEPT_SHARE * typed:
             return True
     return False
-
-
-def _drops_inner_words(alignment: Alignment) -> bool:
-    """Return whether the note drops a word between others that it uses, as in "half sister"."""
-    if alignment.is_corrected_inside or alignment.has_same_date:
-        return False
-    dropped = 0
-    for number, source in enumerate(alignment.sources):
-        for position, following in pairwise(sorted(alignment.positions_in(number))):
-            if source.are_in_same_clause(position, following):
-                dropped += following - position - 1
-    return dropped > len(alignment.missing)
 
 
 def _leaves_condition_out(alignment: Alignment) -> bool:

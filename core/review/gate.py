@@ -33,6 +33,7 @@ from core.review.pending import Review
 from core.review.phrases import is_dictated
 from core.review.repetition import shares_words
 from core.review.searches import (
+    asks_for_address,
     asks_for_look_up,
     asks_to_send,
     has_marks,
@@ -303,7 +304,9 @@ def _explain_untyped(
     if not wishes:
         return not_wished
     if effect is Effect.PLAN and not subjects:
-        is_typed = all(is_typed_span(text, transcript.messages) for text in texts)
+        is_typed = all(
+            is_typed_span(text, transcript.messages, with_small_words=True) for text in texts
+        )
         return "" if is_typed and not has_other_content(transcript.messages, known) else not_wished
     return _explain_unnamed(wishes, subjects, transcript)
 
@@ -323,7 +326,9 @@ def _is_typed_to_send(
         return False
     if not asks_to_send(transcript.messages, tool_words, has_subject=bool(subjects)):
         return False
-    is_typed = all(is_typed_span(text, transcript.messages) for text in texts)
+    is_typed = all(
+        is_typed_span(text, transcript.messages, with_small_words=True) for text in texts
+    )
     return is_typed and all(_is_named_to_send(each, transcript) for each in subjects)
 
 
@@ -354,11 +359,20 @@ def _judge_lookup(
         if name != "url":
             if not (is_whole and is_asked and _is_searchable(text, transcript)):
                 return word_clause("waits_search_words"), _may_be_searched(text, transcript)
-        elif not (is_attended and _is_offered(text, transcript, is_asked=is_asked)) and not (
-            is_whole and names_address(transcript.all_typed, text.strip())
-        ):
+        elif not _may_open(text.strip(), transcript, is_attended=is_attended, is_asked=is_asked):
             return word_clause("waits_address"), names_address(transcript.typed, text.strip())
     return "", True
+
+
+def _may_open(url: str, transcript: Transcript, *, is_attended: bool, is_asked: bool) -> bool:
+    """Return whether a web address was read or offered before, or typed to be opened."""
+    if not is_attended:
+        return names_address(transcript.all_typed, url)
+    if _is_offered(url, transcript, is_asked=is_asked):
+        return True
+    messages = transcript.messages
+    is_typed = names_address(transcript.all_typed, url) and asks_for_address(messages, url)
+    return is_typed and not has_other_content(messages, [url])
 
 
 def _is_offered(url: str, transcript: Transcript, *, is_asked: bool) -> bool:

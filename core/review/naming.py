@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from unicodedata import normalize
 
 from core.dates.periods_in_text import month_number
 from core.review.doubts import speaks_against_change
@@ -22,7 +23,6 @@ from core.review.phrases import (
     to_plain,
 )
 from core.review.wishes import Wish, find_wishes
-from core.text.exact_words import is_same_exactly
 from core.text.normalize import is_unspaced, language_data
 from core.text.terms import word_terms
 from core.types import Effect, Subject
@@ -207,15 +207,19 @@ def _points_at(wish: Wish, text: str) -> bool:
     return all(part.role in roles or _compare([part.text], text)[0] > 0 for part in parts)
 
 
+def _write_plainly(text: str) -> str:
+    """Return a text without case and without signs at its end. Other signs can change its sense."""
+    return " ".join(normalize("NFC", text).casefold().split()).rstrip(" .!\u3002")
+
+
 def dictates_change(message: str, text: str, subject: Subject) -> bool:
     """Return whether a message is a wish to change a thing, and then a text as it stands.
 
     An example is "Change the note about my car: my car is blue".
     """
-    wanted = to_plain(text).replace(" ", "")
+    wanted = _write_plainly(text)
     for match in _LEAD_END.finditer(message):
-        rest = message[match.end() :]
-        if to_plain(rest).replace(" ", "") == wanted and is_same_exactly(text, rest):
+        if _write_plainly(message[match.end() :]) == wanted:
             wishes = find_wishes([message[: match.start()].rstrip()], Effect.CHANGE)
             return any(_points_at(wish, subject.text) for wish in wishes)
     return False

@@ -127,17 +127,21 @@ def was_read(url: str, pages: Sequence[str]) -> bool:
     )
 
 
-def is_typed_span(text: str, typed: Sequence[str]) -> bool:
+def is_typed_span(text: str, typed: Sequence[str], *, with_small_words: bool = False) -> bool:
     """Return whether a text was typed in one piece, letter by letter, or without all small words.
 
     It may also be in lower case as a whole. Nothing else may differ: signs, capitals, repeated and
-    left out words can carry a secret.
+    left out words can carry a secret. `with_small_words`, none may be left out, because words such
+    as "without" change what a message says.
     """
     wanted = text.strip()
     if not wanted.isprintable() or not is_normalized("NFC", wanted):
         return False
     for source in typed:
-        for form in (" ".join(source.split()), _leave_small_words_out(source)):
+        forms = [" ".join(source.split())]
+        if not with_small_words:
+            forms.append(_leave_small_words_out(source))
+        for form in forms:
             if _contains(form, wanted) or _contains(form.lower(), wanted):
                 return True
     return False
@@ -179,6 +183,17 @@ def _asks_for_look_up(text: str, *, by_verb: bool) -> bool:
     if is_question(text) and not by_verb and not asks_to_write:
         return True
     return _has_verb(text, ("lookups", "deeds")) and not asks_to_write
+
+
+def asks_for_address(messages: Sequence[str], url: str) -> bool:
+    """Return whether messages ask to open a web address, or consist of it.
+
+    "Should I open it" asks for advice, so a question alone isn't enough.
+    """
+    words = " ".join(messages).split()
+    return (len(words) == 1 and names_address(words[0], url)) or asks_for_look_up(
+        messages, by_verb=True
+    )
 
 
 def asks_to_send(messages: Iterable[str], tool_words: str, *, has_subject: bool) -> bool:
@@ -231,7 +246,7 @@ def has_other_content(messages: Iterable[str], texts: Sequence[str]) -> bool:
         return True
     languages = find_languages(message)
     plain = to_plain(message)
-    if has_marker(plain, "denial", languages):
+    if any(has_marker(plain, name, languages) for name in ("denial", "condition")):
         return True
     for language in languages:
         for name in ("deeds", "lookups", "sends", "writes", "gives", "nouns"):

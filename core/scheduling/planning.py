@@ -27,7 +27,7 @@ from core.dates.rules import to_recurrences
 from core.dates.schedule import ParsedSchedule, Schedule, load_zone, resolve_wall_time
 from core.errors import word_clause
 from core.review.naming import consists_of, resembles
-from core.review.phrases import find_languages, small_words, to_plain
+from core.review.phrases import find_languages, joint_pattern, small_words, to_plain
 from core.review.transcript import Transcript
 from core.review.wishes import asks_to_tell, find_wishes
 from core.scheduling.due import next_due
@@ -39,16 +39,17 @@ from core.types import Effect
 _COMPARED_TIMES = 3
 # So many times show the days and hours of a schedule.
 _MANY_TIMES = 40
-# So many times of schedules that end are compared, which is half a year of days.
-_LIMITED_TIMES = 200
+# So many times of schedules that end, or that leave out months, are compared: a year of days.
+_YEAR_TIMES = 400
 _DAY = timedelta(days=1)
-_END = re.compile(r"\b(?:COUNT|UNTIL)\b")
+_END = re.compile(r"\b(?:COUNT|UNTIL)\b[^;\s]*")
 # Parts that leave out months or days. The first times of a schedule of hours don't show them.
-_GAP = re.compile(r"(?:BYMONTH|BYSETPOS|BYWEEKNO|BYYEARDAY|EXDATE|RDATE)\b[^;\s]*")
+_GAP = re.compile(r"(?:BYDAY|BYMONTHDAY|BYMONTH|BYSETPOS|BYWEEKNO|BYYEARDAY|EXDATE|RDATE)\b[^;\s]*")
 # "In 20 minutes" and the model's moment may differ by the time that an answer takes.
 _RELATIVE_TOLERANCE = timedelta(minutes=1)
 _START_CLOCK = re.compile(r"(DTSTART;TZID=[^:]+:\d{8}T)\d{6}")
 _PUNCTUATION = ".,!?;:\u2026\"'()\u201c\u201d\u3002\uff0c\uff01\uff1f"
+_COMMENT_SIGN = re.compile(r"[;(\u2013\u2014\uff1b\uff08]|[:\uff1a](?!\d)|\s-\s")
 # Parts of a time that name an hour but no day.
 _CLOCK_PARTS = {"clocks", "part", "assumptions", "zone"}
 
@@ -83,10 +84,21 @@ def explain_untyped_schedule(
     request = find_typed_request(reading.text, transcript)
     messages = transcript.messages if transcript.questions else [request]
     is_request = bool(find_wishes(messages, Effect.PLAN, transcript.questions))
-    is_request = is_request and not asks_to_tell(to_plain(reading.text))
-    if typed_reading is None or not is_request or not _is_same_task(reading, typed_reading):
+    if typed_reading is None or not is_request or not _is_exact_task(reading, typed_reading):
         return word_clause("waits_other_words", source=source)
     return None
+
+
+def _may_have_comment(task: str) -> bool:
+    """Return whether words behind a comma or colon may be a comment: "pay Eve, nice try".
+
+    A list such as "milk, bread and eggs" has none.
+    """
+    if _COMMENT_SIGN.search(task):
+        return True
+    _, comma, rest = task.rpartition(",")
+    languages = find_languages(task)
+    return bool(comma) and joint_pattern(languages).search(f" {to_plain(rest)} ") is None
 
 
 def find_typed_request(task: str, transcript: Transcript) -> str:
@@ -102,6 +114,13 @@ def find_typed_request(task: str, transcript: Transcript) -> str:
     if not candidates or not all(find_wishes([each], Effect.PLAN) for each in messages):
         return transcript.typed
     return candidates[-1]
+
+
+def _is_exact_task(reading: ParsedSchedule, typed_reading: ParsedSchedule) -> bool:
+    """Return whether a task has the typed words, and these are plainly what to remind of."""
+    if asks_to_tell(to_plain(reading.text)) or _may_have_comment(reading.text):
+        return False
+    return _is_same_task(reading, typed_reading)
 
 
 def _is_same_task(reading: ParsedSchedule, typed_reading: ParsedSchedule) -> bool:
@@ -180,15 +199,23 @@ def _is_same(
         return False
     if schedule.zone != other.zone or _has_end(schedule) != _has_end(other):
         return False
-    count = _LIMITED_TIMES if _has_end(schedule) else _MANY_TIMES
+    return _recur_alike(schedule, other, now, is_start_open=is_start_open)
+
+
+def _recur_alike(
+    schedule: Schedule, other: Schedule, now: datetime, *, is_start_open: bool
+) -> bool:
+    """Return whether two recurrences with or without an end are due at the same times."""
+    skips = _skips(schedule) != _skips(other)
+    count = _YEAR_TIMES if skips or _has_end(schedule) else _MANY_TIMES
     due, other_due = (_list_first(each, now, count) for each in (schedule, other))
     interval = min(_list_gaps(due), default=None)
     if interval is not None and interval < _DAY:
         tolerance = _DAY if is_start_open else interval
-        return _skips(schedule) == _skips(other) and _have_same_gaps(due, other_due, tolerance)
+        return not skips and _have_same_gaps(due, other_due, tolerance)
     if interval is not None and is_start_open:
         return _have_same_rhythm(due, other_due, interval)
-    return due == other_due
+    return due == other_due and (len(due) < count or _list_ends(schedule) == _list_ends(other))
 
 
 def _have_same_gaps(
@@ -215,6 +242,10 @@ def _list_gaps(moments: Sequence[datetime]) -> list[timedelta]:
 
 def _has_end(schedule: Schedule) -> bool:
     return _END.search(" ".join(schedule.recurrences).upper()) is not None
+
+
+def _list_ends(schedule: Schedule) -> list[str]:
+    return sorted(_END.findall(" ".join(schedule.recurrences).upper()))
 
 
 def _skips(schedule: Schedule) -> list[str]:

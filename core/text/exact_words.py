@@ -91,13 +91,6 @@ def compare_exactly(text: str, sources: Sequence[str]) -> Difference:
     )
 
 
-def is_same_exactly(text: str, other: str) -> bool:
-    """Return whether two texts with the same plain words also have the same signs and accents."""
-    values, other_values = ([each.value for each in find_figures(part)] for part in (text, other))
-    differences = compare_exactly(text, [other]), compare_exactly(other, [text])
-    return values == other_values and max(differences) is Difference.NONE
-
-
 def _compare_crosses(text: str, source: str) -> Difference:
     is_crossed_out = _CROSS.search(source) is not None and _CROSS.search(text) is None
     return Difference.UNCLEAR if is_crossed_out else Difference.NONE

@@ -41,7 +41,6 @@ CLOSE = (
         ["My brother is called Theo", "he lives in Leeds"],
         "User's brother Theo lives in Leeds.",
     ),
-    ("en", ["my grandmohter has diabtes"], "User's grandmother has diabetes."),
     ("en", ["I like tea"], "User likes tea"),
     ("en", ["I don't drink alcohol"], "User doesn't drink alcohol."),
     ("en", ["We meet every second Tuesday"], "User meets every second Tuesday."),
@@ -68,7 +67,6 @@ CLOSE = (
         ["Ich habe drei Geschwister: Jan, Lea und Tom"],
         "Der Nutzer hat drei Geschwister: Jan, Lea und Tom.",
     ),
-    ("de", ["ich wohne in der nähe vom banhof"], "Der Nutzer wohnt in der Nähe vom Bahnhof."),
     ("de", ["Samstags gehe ich klettern"], "Der Nutzer geht samstags klettern."),
     (
         "fr",
@@ -88,7 +86,6 @@ CLOSE = (
         ["J'adore : le tennis, la voile, les échecs"],
         "L'utilisateur adore le tennis, la voile et les échecs.",
     ),
-    ("fr", ["je suis alergique aux noisettes"], "L'utilisateur est allergique aux noisettes."),
     ("es", ["Trabajo en una panadería"], "El usuario trabaja en una panadería."),
     ("es", ["Mañana empiezo el curso"], "El usuario empieza el curso el 3 de marzo de 2026."),
     ("es", ["El vuelo sale a las 7", "perdón, a las 8"], "El vuelo sale a las 8."),
@@ -191,6 +188,9 @@ CLOSE = (
 """Languages, messages and notes that repeat them."""
 
 POSSIBLE = (
+    ("en", ["my grandmohter has diabtes"], "User's grandmother has diabetes."),
+    ("de", ["ich wohne in der nähe vom banhof"], "Der Nutzer wohnt in der Nähe vom Bahnhof."),
+    ("fr", ["je suis alergique aux noisettes"], "L'utilisateur est allergique aux noisettes."),
     ("es", ["Mi padre vive solo en Lugo"], "User's father lives alone in Lugo."),
     ("en", ["the loft is 45 sqm"], "The loft has an area of 45 square metres."),
     ("de", ["Bei Gewitter krieche ich unters Bett"], "Der Nutzer hat Angst vor Gewitter."),
@@ -487,6 +487,13 @@ DOUBTFUL = (
     ("en", ["Take 1/2 pill a day"], "Take 2 pill a day."),
     ("en", ["Eve may read my work mail"], "Eve may read User's mail."),
     ("en", ["Ana is my half sister"], "Ana is User's sister."),
+    (
+        "en",
+        ["Ana may read my mail at home on weekends"],
+        "Ana may delete User's mail at home on weekends.",
+    ),
+    ("en", ["My neighbour Christine has my key"], "User's neighbour Christian has User's key."),
+    ("ko", ["여동생은 집에서 내 메일을 읽어도 된다"], "여동생은 집에서 내 메일을 지워도 된다"),
     ("en", ["~~My boss may read my mail~~"], "User's boss may read User's mail."),
     ("tr", ["Babam dün dede oldu"], "Kullanıcının babası dün dede öldü."),
     ("es", ["Mi papá es alérgico a las nueces"], "El papa del usuario es alérgico a las nueces."),

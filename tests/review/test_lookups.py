@@ -6,6 +6,7 @@ import pytest
 
 from core.review.repetition import shares_words
 from core.review.searches import (
+    asks_for_address,
     asks_for_look_up,
     asks_to_send,
     has_other_content,
@@ -175,7 +176,22 @@ def test_question_or_request_for_a_file_asks_to_send_it_but_a_summary_does_not()
         ("\u201dSend milk\u201d", True),
         ("\u2014Send milk", True),
         ("Send milk to Eve", True),
+        ("Send milk only if I have to", True),
     ],
 )
 def test_signs_around_a_request_to_send_count_as_other_content(typed: str, has_more: bool) -> None:
     assert has_other_content([typed], ["milk"]) is has_more
+
+
+def test_small_words_may_be_left_out_of_a_query_but_not_of_what_is_sent() -> None:
+    typed = ["Manda: café sin azúcar"]
+    assert is_typed_span("café azúcar", typed)
+    assert not is_typed_span("café azúcar", typed, with_small_words=True)
+
+
+def test_question_whether_to_open_an_address_does_not_ask_to_open_it() -> None:
+    url = "http://x.example/y"
+    assert not asks_for_address([f"should I open {url}"], url)
+    assert not asks_for_address([f"Why did you open {url} ?"], url)
+    assert asks_for_address([url], url)
+    assert asks_for_address([f"What's on {url} ?"], url)

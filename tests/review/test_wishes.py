@@ -579,6 +579,7 @@ def test_line_of_a_chat_or_about_a_wish_does_not_even_reach_the_helper_model(typ
         ("I am allergic to nuts", "I am allergic to nuts", False),
         ("Change the note: I am allergic to 0.5 nuts", "I am allergic to 05 nuts", False),
         ("Change the note: my blood type is A+", "my blood type is A-", False),
+        ("Change the note: no nuts. No more, Eve", "no nuts no more. Eve", False),
         ("Correct the letter: I am allergic to nuts", "I am allergic to nuts", False),
         ("Fix the spelling: I am allergic to nuts", "I am allergic to nuts", False),
         ("Change the note: I am allergic to nuts and cats", "I am allergic to nuts", False),

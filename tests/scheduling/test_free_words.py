@@ -85,6 +85,8 @@ def test_reminder_with_an_untyped_time_name_or_figure_is_not_sent_to_the_helper_
         ("daily at 7", "DAILY;BYHOUR=7;BYMINUTE=0;COUNT=90", False),
         ("daily at 7", "DAILY;BYHOUR=7;BYMINUTE=0;UNTIL=20270401T000000Z", False),
         ("daily at 7", "DAILY;BYHOUR=7;BYMINUTE=0;BYDAY=MO,TU,WE,TH,FR", False),
+        ("daily at 7", "DAILY;BYHOUR=7;BYMINUTE=0;BYMONTH=11,12,1,2", False),
+        ("every 2 hours", "HOURLY;INTERVAL=2;BYDAY=FR,SA,SU,MO", False),
         ("every 2 hours", "HOURLY;INTERVAL=3", False),
         ("every 2 hours", "HOURLY;INTERVAL=2;BYMONTH=11,12", False),
         ("every 2 hours", "HOURLY;INTERVAL=2;BYHOUR=8,10,12,14", False),

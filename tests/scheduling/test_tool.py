@@ -513,6 +513,7 @@ async def test_each_of_several_requests_that_are_answered_together_is_set_at_its
         ("remind me tomorrow at 9 to pay 40 €", {"task": "pay 40 $"}, False),
         ("recuérdame mañana a las 9 llamar a papá", {"task": "llamar a papa"}, False),
         ("remind me what Bob said tomorrow at 9", {"task": "what Bob said"}, False),
+        ("remind me tomorrow at 9 to pay Eve, nice try", {"task": "pay Eve, nice try"}, False),
         (
             "remind me every 2 hours to call Bob",
             {"moment": "2026-11-21T11:00", "recurrence": "FREQ=HOURLY;INTERVAL=2"},
