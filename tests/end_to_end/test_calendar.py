@@ -36,6 +36,8 @@ DTEND:{end:%Y%m%dT%H%M%SZ}
 END:VEVENT
 """
 BERLIN = ZoneInfo("Europe/Berlin")
+# The zone of the home.
+LISBON = ZoneInfo("Europe/Lisbon")
 HOUR = timedelta(hours=1)
 
 
@@ -53,13 +55,15 @@ def write_feed(now: datetime, day: date) -> str:
 
 
 @asynccontextmanager
-async def open_calendar(home: Path, model: Model) -> AsyncIterator[tuple[GatewayHarness, str]]:
-    """Run a gateway whose owner has events tomorrow in Berlin. Yields this day in ISO format."""
+async def open_calendar(
+    home: Path, model: Model, zone: ZoneInfo = BERLIN
+) -> AsyncIterator[tuple[GatewayHarness, str]]:
+    """Run a gateway whose owner has events tomorrow in `zone`. Yields this day in ISO format."""
     async with serve_pages() as pages:
         options = f'[calendar.home]\nurl = "http://127.0.0.1:{pages.port}/feed.ics"\n'
         async with open_gateway(home, model, options) as harness:
             now = harness.services.clock.now()
-            day = now.astimezone(BERLIN).date() + timedelta(days=1)
+            day = now.astimezone(zone).date() + timedelta(days=1)
             pages.add("/feed.ics", write_feed(now, day), "text/calendar")
             yield harness, day.isoformat()
 
@@ -92,14 +96,13 @@ async def test_agenda_lists_the_events_of_a_day_in_the_persons_zone(home: Path) 
 
 
 async def test_plain_questions_are_answered_from_the_calendar_without_a_model(home: Path) -> None:
-    async with open_calendar(home, OfflineModel("Europe/Berlin")) as (harness, _):
-        await harness.say("/timezone Berlin")
+    async with open_calendar(home, OfflineModel(LISBON.key), LISBON) as (harness, _):
         await harness.say("The plumber comes on Friday")
         answer = (await harness.say("What do I have tomorrow?")).text
         assert answer.startswith("In your calendar:\n- ")
-        assert "11:00 to 12:00 Dentist" in answer
+        assert "10:00 to 11:00 Dentist" in answer
         dentist = (await harness.say("When is the dentist?")).text
-        assert "11:00 to 12:00 Dentist" in dentist
+        assert "10:00 to 11:00 Dentist" in dentist
         assert "Meeting" not in dentist
         assert "comes on Friday" in (await harness.say("When is the plumber?")).text
         assert "nothing in your calendar" in (await harness.say("What do I have on 3 March?")).text

@@ -153,7 +153,10 @@ async def test_recall_in_a_group_links_its_messages_and_its_buttons_work_for_the
             pressed = await press(
                 harness, reply, "Around 1", who, message_id=f"4{who}", **elsewhere
             )
-            assert pressed.answer is None or pressed.text == "This button has expired."
+            assert pressed.answer is None or pressed.text in (
+                "This button has expired.",
+                "This button is for someone else, so I did nothing.",
+            )
 
 
 async def test_recall_button_for_a_message_erased_since_reports_that_it_was_erased(
