@@ -209,6 +209,9 @@ def read_transcript(
                 questions.append(_find_confirmed_question(part, row, rows[:index], asker))
             else:
                 previous = part
+    if not all(map(is_plain_yes, typed)):
+        # A message next to the "yes" may take it back: "wait, rather not".
+        questions = []
     return Transcript(
         messages=tuple(typed),
         questions=tuple(filter(None, questions)),
