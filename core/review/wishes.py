@@ -46,6 +46,8 @@ _SIGN = re.compile(
     rf"[^\w\s{_FRIENDLY}'\u2019.,!?:;#\u2116\"\u2018\u201a\u201c-\u201e\u00ab\u00bb\u2039\u203a\u00bf\u00a1\u3001\u3002"
     r"\u300a-\u300f\uff01\uff0c\uff1a\uff1b\uff1f-]|(?<!\w)-|-(?!\w)"
 )
+# A verb that reports what the person did: "Borré …", "Annulé …", "Excluí …".
+_PAST_VERB = re.compile(r"\W*[^\W\d_]+[\u00e9\u00ed](?!\w)")
 # Numbers that aren't the number of an item: "reminder 1.5", "1:30".
 _OTHER_NUMBER = re.compile(r"\d[.,:\uff1a-]\d")
 # The Unicode categories of brackets, quotation marks and dashes.
@@ -127,7 +129,7 @@ def _read_wish(text: str, tables: Sequence[str], *, is_offer: bool) -> list[Wish
 
 def _may_be_wish(text: str, plain: str, languages: frozenset[str], *, is_offer: bool) -> bool:
     """Return whether a text is a line without signs around it that ask, quote, offer or report."""
-    if not is_single_line(text) or is_marked(text):
+    if not is_single_line(text) or is_marked(text) or _PAST_VERB.match(text):
         return False
     return is_offer or not (is_bare_question(text) or _has_words_of("offered", plain, languages))
 

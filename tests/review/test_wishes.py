@@ -93,7 +93,8 @@ def test_wish_to_stop_pauses_and_a_statement_of_what_i_cancel_is_no_wish() -> No
     insulin = with_text("insulin")
     assert not wants("Stop the insulin reminder", Effect.REMOVE, insulin)
     assert wants("Stop the insulin reminder", Effect.WEAKEN, insulin)
-    assert not wants("Cancelo el recordatorio insulin", Effect.REMOVE, insulin)
+    for typed in ("Cancelo el recordatorio", "Borré el recordatorio", "Annulé le rappel"):
+        assert not wants(f"{typed} insulin", Effect.REMOVE, insulin)
 
 
 def test_wish_for_one_thing_ends_only_one_thing() -> None:
