@@ -43,6 +43,9 @@ MAX_QUERY_CHARS = 2000
 MAX_SMALL_CHARS = 80
 # A line of `prompt.with_attachments`: "[attached photo: boat.jpg (image/jpeg)]".
 _ATTACHMENT = re.compile(r"\[attached [^:\[\]\n]{1,40}: [^\n]*\]")
+# The line after the words of a voice message, which is stored with them. Without the words, a frame
+# describes the file.
+_HEARD_VOICE = re.compile(r"(?<=\S)\s*\[attached voice: [^\n]*\]")
 # A message of a kind that the adapter can't read, such as "[unsupported: …]".
 _UNREADABLE = re.compile(r"^Message: \{[^}]*, which can be read only in \w+(?:: [^}]*)?\}$")
 # The frame of a stored file: its name, type and size.
@@ -295,7 +298,7 @@ class _Answerer:
 
         The first reply of a conversation also explains how to use Mneme without a model.
         """
-        if _ATTACHMENT.search(text):
+        if _ATTACHMENT.search(_HEARD_VOICE.sub("", text)):
             key = "saved_without_attachment"
         elif _UNREADABLE.search(text):
             key = "saved_unreadable"

@@ -164,10 +164,17 @@ async def test_story_of_photo_and_voice_note_works_on_discord(home: Path, has_mo
             voice |= {"duration_secs": 47.0, "waveform": "AAAA"}
             heard = await say("", attachments=[voice], flags=8192)
             assert "The plumber says the boiler leaks." in heard
+            assert "not its attachment" not in heard
             await say("/recall boiler")
             found = str(api.messages(channel)[-1]["embeds"])
             assert "contract.pdf, page 7" in found
             assert "voice note, 0:42" in found
+            shown = api.messages(channel)[-1]
+            number = await api.press(channel, ana, shown["id"], "Send contract.pdf")
+            await api.wait_for(lambda: bool(api.answers(number)))
+            [sent] = api.answers(number)[0]["attachments"]
+            assert sent["filename"] == "contract.pdf"
+            assert sent["size"] == len(make_pdf())
             await say("/forget boiler")
             assert "Forgotten" in await say("yes")
             names = [name for name in kept_files(home) if not name.endswith(".view")]
