@@ -35,6 +35,7 @@ from core.transfer.backup import verify_backup
 from core.types import Answer, Scope
 from gateway.local.control import ask_gateway
 from gateway.services import is_running, load_providers
+from gateway.texts.catalog import Texts
 from gateway.texts.text_files import load_option_reasons
 from gateway.upkeep.backups import describe_backups, run_backup
 from gateway.upkeep.catalog import BackupCatalog, BackupRecord
@@ -51,10 +52,16 @@ from gateway.web.views import (
 _SECTION = re.compile(r"\[([\w.-]+)\]\s*\Z")
 _OPTION = re.compile(r"(\w+) = ")
 _LIMIT = re.compile(r"\d{1,15}(?:\.\d{1,6})?", re.ASCII)
+# Where the first sentence of a reason may end. A colon introduces the values of an option.
+_NAME_END = re.compile(r"(?<=\.)\s+|(?<=。)|(?<=\S)\s?[:：]\s+|：")
+# Shorter names are values, such as "auto".
+_MIN_NAME_CHARS = 7
+# Reasons explain the values of a yes/no option with these words and a colon.
+_STATE = re.compile(r"\b(true|false)(?=\s?[:：])")
 MAX_VALUE_CHARS = 2_000
 MAX_BACKUPS = 20
-# The limits that have a box for each resource.
-DAY_LIMITS = frozenset({"limits.owner_day", "limits.day", "limits.room_day"})
+# The limits that have a box for each resource. They come first, because they cost money.
+DAY_LIMITS = ("limits.owner_day", "limits.day", "limits.room_day")
 # The first box of a limit.
 _FIRST_RESOURCE = "money"
 # The sections of the settings in groups, each with the key of its text.
@@ -82,9 +89,13 @@ class ShownOption:
     """An option with its value in the notation of mneme.toml."""
 
     path: str
+    # The first sentence of the reason in default.toml, and the sentences after it.
+    name: str
     reason: str
     value: str
     default: str
+    # Whether it's either "true" or "false".
+    is_switch: bool
     # Whether mneme.toml sets it.
     is_own: bool
     # The limit of each resource, if it's a limit of a day.
@@ -100,8 +111,7 @@ async def load_settings(request: PageRequest) -> Values | None:
     words = request.parameter("q").strip().lower()
     options: Sequence[ShownOption] = ()
     if section or words:
-        language = request.texts.language
-        options = await asyncio.to_thread(_list_options, section, words, language)
+        options = await asyncio.to_thread(_list_options, section, words, request.texts)
         if section and not options:
             return None
     backup, problem = _describe_backups(request)
@@ -142,9 +152,12 @@ async def load_backup(request: PageRequest) -> Path | None:
     return None if record is None else record.path
 
 
-def _list_options(section: str, words: str, language: str) -> list[ShownOption]:
-    """Return the options of a section, or those that contain all words, with their reasons."""
-    reasons = load_option_reasons(language)
+def _list_options(section: str, words: str, texts: Texts) -> list[ShownOption]:
+    """Return the options of a section, or those that contain all words, with their reasons.
+
+    The daily limits come first.
+    """
+    reasons = load_option_reasons(texts.language)
     draft = SettingsDraft()
     options, _ = read_options(SETTINGS_FILE, draft.text)
     defaults = load_default_options()
@@ -154,17 +167,56 @@ def _list_options(section: str, words: str, language: str) -> list[ShownOption]:
         text = f"{option.path} {reason}".lower()
         is_chosen = all(word in text for word in words.split())
         if is_chosen and section in ("", option.path.partition(".")[0]):
-            matches.append(
-                ShownOption(
-                    path=option.path,
-                    reason=reason,
-                    value=_write_value(find_option(options, option.path)),
-                    default=_write_value(find_option(defaults, option.path)),
-                    is_own=find_option(draft.own_options, option.path) is not None,
-                    parts=_list_parts(option.path, options, defaults),
-                )
-            )
-    return matches
+            described = DescribedOption(option.path, reason)
+            matches.append(_show_option(described, options, defaults, draft, texts))
+    return sorted(matches, key=lambda option: _rank_option(option.path))
+
+
+def _rank_option(path: str) -> int:
+    return DAY_LIMITS.index(path) if path in DAY_LIMITS else len(DAY_LIMITS)
+
+
+def _show_option(
+    option: DescribedOption,
+    options: Mapping[str, Any],
+    defaults: Mapping[str, Any],
+    draft: SettingsDraft,
+    texts: Texts,
+) -> ShownOption:
+    """Return an option with its name, its values and the rest of its reason."""
+    default = find_option(defaults, option.path)
+    is_switch = isinstance(default, bool)
+    reason = option.reason
+    if is_switch:
+        words = texts.table("page")
+        states = {"true": words["YES"], "false": words["NO"]}
+        reason = _STATE.sub(lambda match: states[match[1]], reason)
+    name, rest = ("", reason) if option.path in DAY_LIMITS else split_reason(reason)
+    return ShownOption(
+        path=option.path,
+        name=name,
+        reason=rest,
+        value=_write_value(find_option(options, option.path)),
+        default=_write_value(default),
+        is_switch=is_switch,
+        is_own=find_option(draft.own_options, option.path) is not None,
+        parts=_list_parts(option.path, options, defaults),
+    )
+
+
+def split_reason(reason: str) -> tuple[str, str]:
+    """Split the reason of an option into its first sentence, which names it, and the rest.
+
+    A colon or a full stop within quotes, code or parentheses doesn't end the sentence.
+    """
+    for match in _NAME_END.finditer(reason):
+        name = reason[: match.start()]
+        is_whole = name.count('"') % 2 == 0 and name.count("`") % 2 == 0
+        is_whole = is_whole and name.count("(") == name.count(")")
+        is_long = len(name) >= _MIN_NAME_CHARS or name.endswith((".", "。"))
+        if is_whole and is_long and match.end() < len(reason):
+            return name.rstrip(".。"), reason[match.end() :]
+    return reason.rstrip(".。"), ""
 
 
 @cache

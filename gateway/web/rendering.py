@@ -60,6 +60,7 @@ def create_environment() -> Environment:
     )
     environment.filters["markdown"] = render_markdown
     environment.filters["fixed_markdown"] = render_fixed_markdown
+    environment.filters["fixed_line"] = render_fixed_line
     environment.filters["commands"] = render_commands
     environment.filters["snippet"] = render_snippet
     environment.filters["plain"] = strip_controls
@@ -109,6 +110,13 @@ def render_fixed_markdown(markdown: str) -> Markup:
     Don't pass people's texts, because they would stay in memory after they are erased.
     """
     return render_markdown(markdown)
+
+
+@lru_cache(maxsize=2_000)
+def render_fixed_line(markdown: str) -> Markup:
+    """Render a line of one of Mneme's own texts without an element around it, for a label."""
+    styled = render(markdown)
+    return _render_span(styled, 0, len(styled.text))
 
 
 def _render_span(styled: StyledText, start: int, end: int, first: int = 0) -> Markup:

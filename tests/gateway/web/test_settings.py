@@ -61,7 +61,7 @@ async def test_reason_of_an_option_is_in_the_language_of_the_reader(page_home: P
     async with open_page(page_home) as page:
         german = {"Accept-Language": "de"}
         settings = await page.browser.open("/settings/backup", **german)
-        assert "Wie viele unverschlüsselte Sicherungen bleiben." in settings.text
+        assert "Wie viele unverschlüsselte Sicherungen bleiben" in settings.text
         found = await page.browser.open("/settings?q=unverschlüsselte", **german)
         assert "backup.keep" in found.text
         assert "backup.every" not in found.text
@@ -98,6 +98,37 @@ async def test_limit_of_a_day_has_a_box_for_each_resource(page_home: Path, own: 
         refused = await page.browser.send(form, **{"limit-money": "seven"})
         assert SHARED["WRONG_FIELD"] in refused.text
         assert file.read_text() == before
+
+
+async def test_yes_no_option_is_chosen_from_a_list_below_its_plain_name(page_home: Path) -> None:
+    async with open_page(page_home) as page:
+        settings = await page.browser.open("/settings/limits")
+        assert "<b>Whether members of a listed group may schedule questions</b>" in settings.body
+        choice = settings.body.partition('<select id="o-limits.room_questions"')[2]
+        assert '<option value="false" selected>No</option>' in choice.partition("</select>")[0]
+        assert settings.body.index('id="limits.owner_day"') < settings.body.index(
+            'id="limits.jobs"'
+        )
+        answer = await set_option(page, "limits.room_questions", "true")
+        assert "limits.room_questions is saved" in answer
+        assert "room_questions = true" in (page_home / "mneme.toml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("reason", "name", "rest"),
+    [
+        ("The folder. Older ones go.", "The folder", "Older ones go."),
+        ("一个账号的数量。旧的删除。", "一个账号的数量", "旧的删除。"),
+        ('How often: "12h" or "1d".', "How often", '"12h" or "1d".'),
+        ('Such as "query: ". No other.', 'Such as "query: "', "No other."),
+        ("Yes: an example (e.g. this) helps.", "Yes: an example (e.g. this) helps", ""),
+        ('"auto": on with a token. Else off.', '"auto": on with a token', "Else off."),
+    ],
+)
+def test_reason_of_an_option_is_split_after_its_first_sentence(
+    reason: str, name: str, rest: str
+) -> None:
+    assert owner.split_reason(reason) == (name, rest)
 
 
 async def test_settings_page_finds_an_option_by_words_of_its_description(page_home: Path) -> None:
