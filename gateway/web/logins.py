@@ -7,11 +7,12 @@ this file, because restoring it would bring back logins that were ended.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import secrets
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -37,6 +38,7 @@ MAX_KEYS = 20
 MAX_LOGINS = 50
 MAX_QUESTIONS = 100
 MAX_FILES = 10
+MAX_ANSWERS = 20
 _BROWSER_CHARS = 120
 # The time of the last use is written at most once in this interval.
 SAVE_INTERVAL = timedelta(hours=1)
@@ -76,6 +78,8 @@ class Login:
     questions: dict[str, tuple[Command, datetime]] = field(default_factory=dict)
     # Files of answers, by the ids of their links.
     files: dict[str, File] = field(default_factory=dict)
+    # The answers to the latest forms, by the digests of their address and fields.
+    answers: dict[str, asyncio.Future[Answer | None]] = field(default_factory=dict)
 
 
 class Logins:
@@ -233,6 +237,24 @@ def keep_file(login: Login, file: File) -> str:
     file_id = secrets.token_urlsafe(12)
     login.files[file_id] = file
     return file_id
+
+
+def answer_once(
+    login: Login, path: str, form: Mapping[str, str], run: Callable[[], Awaitable[Answer | None]]
+) -> asyncio.Future[Answer | None]:
+    """Run the action of a form, or return its answer if the same form was sent before.
+
+    So a double click acts once. Each rendered form has an id of its own in the field ``form``. An
+    action that failed is run again.
+    """
+    fields = json.dumps([path, sorted(form.items())]).encode()
+    key = hashlib.sha256(fields).hexdigest()
+    earlier = login.answers.get(key) if form.get("form") else None
+    if earlier is not None and (not earlier.done() or earlier.exception() is None):
+        return earlier
+    _drop_oldest(login.answers, MAX_ANSWERS - 1)
+    login.answers[key] = asyncio.ensure_future(run())
+    return login.answers[key]
 
 
 def _derive_form_token(cookie: str) -> str:

@@ -39,7 +39,7 @@ from gateway.upkeep.spending import SpendingHistory
 from gateway.web.chat import PAGE as CHAT
 from gateway.web.chat import ChatEvent, send_message
 from gateway.web.conversations import FileLink
-from gateway.web.logins import Login, Visitor, keep_file
+from gateway.web.logins import Login, Visitor, answer_once, keep_file
 from gateway.web.pages import ACTIONS, PAGES, find_link
 from gateway.web.rendering import STATIC_FOLDER, Moments, create_environment, render_markdown
 from gateway.web.views import Page, PageRequest, Values, View, is_picture, load_words
@@ -51,6 +51,8 @@ MAX_RESULT_CHARS = 4_000
 COOKIE = "mneme_login"
 # A form with more bytes is refused.
 MAX_FORM_BYTES = 1_000_000
+# Random bytes of a form's id.
+FORM_ID_BYTES = 9
 SHUTDOWN_S = 1.0
 # Rendering pauses after this many seconds, so that the answers of chats aren't delayed.
 RENDER_STEP_S = 0.002
@@ -75,6 +77,7 @@ _TYPES: Mapping[str, str] = {".css": "text/css", ".js": "text/javascript", ".svg
 _log = structlog.get_logger("page")
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+RunAction = Callable[[], Awaitable[Answer | None]]
 
 
 class _Denied(Exception):
@@ -284,20 +287,24 @@ class PageServer:
         return serve_view
 
     async def _run_action(self, request: web.Request) -> web.Response:
-        """Run an action, and return to the page of its form with the answer."""
+        """Run an action once, and return to the page of its form with the answer."""
         page, action = ACTIONS.get(request.match_info["action"], (None, None))
         if page is None or action is None:
             raise _Denied(404, "NOT_FOUND")
         page_request, form = await self._read_form(request, page)
-        return await self._show_answer(page_request, form, action.run(page_request, form))
+        run = partial(action.run, page_request, form)
+        return await self._show_answer(page_request, form, run)
 
     async def _press_button(self, request: web.Request) -> web.Response:
         """Run the command of a button in an answer."""
         page_request, form = await self._read_form(request, PAGES[0])
-        command = self._logins.take(page_request.login, request.match_info["question"])
-        if command is None:
-            raise _Denied(410, "BUTTON_EXPIRED")
-        run = self._commands.run(command, page_request.context)
+
+        async def run() -> Answer:
+            command = self._logins.take(page_request.login, request.match_info["question"])
+            if command is None:
+                raise _Denied(410, "BUTTON_EXPIRED")
+            return await self._commands.run(command, page_request.context)
+
         return await self._show_answer(page_request, form, run)
 
     async def _chat(self, request: web.Request) -> web.StreamResponse:
@@ -308,7 +315,7 @@ class PageServer:
         page_request, form = await self._read_form(request, CHAT)
         events = send_message(page_request, form)
         if "application/x-ndjson" not in request.headers.get("Accept", ""):
-            return await self._show_answer(page_request, form, _wait_for_answer(events))
+            return await self._show_answer(page_request, form, partial(_wait_for_answer, events))
         response = web.StreamResponse(headers={**_HEADERS, "Content-Type": "application/x-ndjson"})
         await response.prepare(request)
         try:
@@ -321,17 +328,15 @@ class PageServer:
         return response
 
     async def _show_answer(
-        self, page_request: PageRequest, form: Mapping[str, str], run: Awaitable[Answer | None]
+        self, page_request: PageRequest, form: Mapping[str, str], run: RunAction
     ) -> web.Response:
-        """Store the answer of a command for the page that the browser loads next."""
-        try:
-            answer = await run
-        except Refused as refusal:
-            answer = Answer(text=page_request.texts.word(refusal))
-        if answer is not None and answer.asks_again is not None:
-            # In a chat, the model answers the result of an approved look-up. Here it is shown.
-            answer = Answer(text=escape(answer.asks_again.text[:MAX_RESULT_CHARS]))
-        page_request.login.notice = answer
+        """Store the answer of an action for the page that the browser loads next.
+
+        A form that is sent twice, such as by a double click, acts once and gets the same answer.
+        """
+        login = page_request.login
+        run_worded = partial(_word_refusal, run, page_request.texts)
+        login.notice = await asyncio.shield(answer_once(login, page_request.path, form, run_worded))
         back = form.get("back", "/")
         is_local = (
             back.startswith("/") and not back.startswith(("//", "/\\")) and back.isprintable()
@@ -447,6 +452,7 @@ class PageServer:
         notice, login.notice = login.notice, None
         return {
             "active": page_request.page,
+            "create_form_id": partial(secrets.token_urlsafe, FORM_ID_BYTES),
             "is_own": partial(is_own_account, page_request.context),
             "is_owner": page_request.context.is_owner,
             "login": login,
@@ -505,6 +511,18 @@ class PageServer:
                 await asyncio.sleep(0)
                 begun_s = time.perf_counter()
         return "".join(pieces)
+
+
+async def _word_refusal(run: RunAction, texts: Texts) -> Answer | None:
+    """Run an action. If it is refused, return the reason as its answer."""
+    try:
+        answer = await run()
+    except Refused as refusal:
+        return Answer(text=texts.word(refusal))
+    if answer is not None and answer.asks_again is not None:
+        # In a chat, the model answers the result of an approved look-up. Here it is shown.
+        return Answer(text=escape(answer.asks_again.text[:MAX_RESULT_CHARS]))
+    return answer
 
 
 def _link_files(login: Login, files: Sequence[File]) -> list[FileLink]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from datetime import timedelta
 from pathlib import Path
@@ -33,6 +34,22 @@ async def test_reminder_entered_on_the_web_page_is_set_for_the_owners_chat(home:
         (job,) = await page.harness.services.jobs.list_visible(OWNER)
         assert (job.text, job.target.key) == ("call Ana", "telegram:42")
         assert "call Ana" in (await page.harness.say("/cron")).text
+
+
+async def test_form_sent_twice_by_a_double_click_acts_once_and_shows_its_answer(
+    home: Path,
+) -> None:
+    async with open_page(home) as page:
+        await page.harness.say("/status")
+        form = (await page.browser.open("/reminders")).form("/do/add-reminder")
+        line = "in 2 hours call Ana"
+        first, second = await asyncio.gather(
+            page.browser.send(form, line=line, kind="reminder"),
+            page.browser.send(form, line=line, kind="reminder"),
+        )
+        assert len(await page.harness.services.jobs.list_visible(OWNER)) == 1
+        assert "call Ana" in first.text
+        assert "call Ana" in second.text
 
 
 async def test_web_reminder_without_a_time_gets_the_chats_refusal_and_is_not_set(
