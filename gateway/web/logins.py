@@ -57,6 +57,36 @@ class Visitor:
     language: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """The fields of a form whose action was refused, or asks before it does anything."""
+
+    action: str
+    fields: Mapping[str, str]
+
+    def is_of(self, action: str, **hidden: object) -> bool:
+        """Return whether this is a form of an action, with these hidden fields."""
+        return action == self.action and all(
+            _join_lines(self.fields.get(name, "")) == _join_lines(str(value))
+            for name, value in hidden.items()
+        )
+
+    def fill(self, action: str, name: str, value: str = "", **hidden: object) -> str:
+        """Return the value of a field: as the person typed it, if this is its form."""
+        return self.fields.get(name, value) if self.is_of(action, **hidden) else value
+
+
+NO_DRAFT = Draft("", {})
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The answer to an action, and whether the action was done: neither refused nor asked about."""
+
+    answer: Answer | None
+    is_done: bool
+
+
 @dataclass(slots=True, kw_only=True)
 class Login:
     """A browser that was logged in with a key."""
@@ -74,12 +104,16 @@ class Login:
     seen_from: str = ""
     # The answer to the last action, which the next page shows.
     notice: Answer | None = None
+    # The form of that action, if it wasn't accepted. Its page shows its fields again.
+    draft: Draft | None = None
+    # The page that shows a notice which waits for a click or has a draft. It survives a reload.
+    notice_path: str = ""
     # Commands that wait for a click, by the ids of their buttons, with the time when they expire.
     questions: dict[str, tuple[Command, datetime]] = field(default_factory=dict)
     # Files of answers, by the ids of their links.
     files: dict[str, File] = field(default_factory=dict)
-    # The answers to the latest forms, by the digests of their address and fields.
-    answers: dict[str, asyncio.Future[Answer | None]] = field(default_factory=dict)
+    # The outcomes of the latest forms, by the digests of their address and fields.
+    answers: dict[str, asyncio.Future[Outcome]] = field(default_factory=dict)
 
 
 class Logins:
@@ -240,9 +274,9 @@ def keep_file(login: Login, file: File) -> str:
 
 
 def answer_once(
-    login: Login, path: str, form: Mapping[str, str], run: Callable[[], Awaitable[Answer | None]]
-) -> asyncio.Future[Answer | None]:
-    """Run the action of a form, or return its answer if the same form was sent before.
+    login: Login, path: str, form: Mapping[str, str], run: Callable[[], Awaitable[Outcome]]
+) -> asyncio.Future[Outcome]:
+    """Run the action of a form, or return its outcome if the same form was sent before.
 
     So a double click acts once. Each rendered form has an id of its own in the field ``form``. An
     action that failed is run again.
@@ -255,6 +289,11 @@ def answer_once(
     _drop_oldest(login.answers, MAX_ANSWERS - 1)
     login.answers[key] = asyncio.ensure_future(run())
     return login.answers[key]
+
+
+def _join_lines(text: str) -> str:
+    """Return a text with the line ends that it has here. A browser sends others."""
+    return text.replace("\r\n", "\n")
 
 
 def _derive_form_token(cookie: str) -> str:

@@ -14,7 +14,7 @@ from core.notes.notebook import FILES
 from core.store.facts.history import (
     LAST_ID,
     LoggedFactChange,
-    find_changed_facts,
+    count_changes,
     list_first_facts,
     list_latest_changes,
     list_latest_facts,
@@ -95,7 +95,7 @@ async def load_memory(request: PageRequest) -> Values:
         "problems": await notebook.list_problems(request.scopes),
         "conflicts": conflicts,
         "groups": group_facts(request.texts, facts[:FACTS_PER_PAGE]),
-        "changed": await find_changed_facts(database, request.scopes, shown_facts),
+        "changes_of": await count_changes(database, request.scopes, shown_facts),
         "has_more": len(facts) > FACTS_PER_PAGE,
     }
 
@@ -124,7 +124,7 @@ async def load_facts(request: PageRequest) -> Values:
     facts = facts[:FACTS_PER_PAGE]
     return {
         "facts": facts,
-        "changed": await find_changed_facts(database, request.scopes, facts),
+        "changes_of": await count_changes(database, request.scopes, facts),
         "before": facts[-1].id if has_more else None,
         "is_first": before == LAST_ID,
     }
@@ -147,7 +147,7 @@ async def load_fact(request: PageRequest) -> Values | None:
             request.texts, fact, changes, request.context
         ),
         "messages": await _load_sources(request, fact, changes),
-        "changed": {fact.id} if len(changes) > 1 else set(),
+        "changes_of": {fact.id: len(changes)},
         "closing": closing,
         "correction": _find_silent_correction(fact, changes),
         "can_change": request.context.can_change(fact.account),
@@ -216,6 +216,8 @@ class HistoryEntry:
     done: str
     words: Sequence[ChangedWords]
     can_undo: bool = True
+    # How many changes a fact has. It can be undone only while it has no more.
+    fact_changes: int = 0
     # The name of a skill.
     title: str = ""
     # The file of a note.
@@ -306,6 +308,7 @@ def _describe_fact_change(
         done=request.texts.table("FACT_DONE").get(change.action, change.action),
         words=diff_words(change.before or "", change.after),
         can_undo=change.is_last,
+        fact_changes=change.total,
         account=account,
     )
     if source is None:
@@ -446,13 +449,17 @@ async def edit_skill(request: PageRequest, form: Mapping[str, str]) -> Answer:
 async def undo_fact(request: PageRequest, form: Mapping[str, str]) -> Answer:
     """Undo the last change of a fact, like `/memory undo`.
 
-    If the fact was only learned, that deletes it, so the person is asked first.
+    If the fact was only learned, that deletes it, so the person is asked first. Raises Refused if
+    the fact has changed since the page was shown.
     """
     number = read_field(request, form, "fact")
+    shown_changes = int(read_field(request, form, "changes"))
     command = Command(name="memory", arguments=f"undo f{number}")
     facts = request.services.facts
     fact = await facts.find(int(number), request.scopes)
     changes = await facts.list_changes(int(number), request.scopes)
+    if changes and len(changes) != shown_changes:
+        raise Refused(request.words["CHANGED_SINCE"])
     if fact is not None and len(changes) == 1 and request.context.can_change(fact.account):
         question = request.words["UNLEARN_ASK"].format(fact=escape(fact.content))
         return Answer(text=question, confirm_command=command)

@@ -39,7 +39,15 @@ from gateway.upkeep.spending import SpendingHistory
 from gateway.web.chat import PAGE as CHAT
 from gateway.web.chat import ChatEvent, send_message
 from gateway.web.conversations import FileLink
-from gateway.web.logins import Login, Visitor, answer_once, keep_file
+from gateway.web.logins import (
+    NO_DRAFT,
+    Draft,
+    Login,
+    Outcome,
+    Visitor,
+    answer_once,
+    keep_file,
+)
 from gateway.web.pages import ACTIONS, PAGES, find_link
 from gateway.web.rendering import STATIC_FOLDER, Moments, create_environment, render_markdown
 from gateway.web.views import Page, PageRequest, Values, View, is_picture, load_words
@@ -293,7 +301,7 @@ class PageServer:
             raise _Denied(404, "NOT_FOUND")
         page_request, form = await self._read_form(request, page)
         run = partial(action.run, page_request, form)
-        return await self._show_answer(page_request, form, run)
+        return await self._show_answer(page_request, form, run, Draft(action.name, form))
 
     async def _press_button(self, request: web.Request) -> web.Response:
         """Run the command of a button in an answer."""
@@ -315,7 +323,8 @@ class PageServer:
         page_request, form = await self._read_form(request, CHAT)
         events = send_message(page_request, form)
         if "application/x-ndjson" not in request.headers.get("Accept", ""):
-            return await self._show_answer(page_request, form, partial(_wait_for_answer, events))
+            run = partial(_wait_for_answer, events)
+            return await self._show_answer(page_request, form, run, Draft("send", form))
         response = web.StreamResponse(headers={**_HEADERS, "Content-Type": "application/x-ndjson"})
         await response.prepare(request)
         try:
@@ -328,15 +337,22 @@ class PageServer:
         return response
 
     async def _show_answer(
-        self, page_request: PageRequest, form: Mapping[str, str], run: RunAction
+        self,
+        page_request: PageRequest,
+        form: Mapping[str, str],
+        run: RunAction,
+        draft: Draft | None = None,
     ) -> web.Response:
         """Store the answer of an action for the page that the browser loads next.
 
-        A form that is sent twice, such as by a double click, acts once and gets the same answer.
+        A form that is sent twice, such as by a double click, acts once and gets the same answer. If
+        the action isn't done, the next page shows the `draft` in its form again.
         """
         login = page_request.login
         run_worded = partial(_word_refusal, run, page_request.texts)
-        login.notice = await asyncio.shield(answer_once(login, page_request.path, form, run_worded))
+        outcome = await asyncio.shield(answer_once(login, page_request.path, form, run_worded))
+        login.notice, login.notice_path = outcome.answer, ""
+        login.draft = None if outcome.is_done else draft
         back = form.get("back", "/")
         is_local = (
             back.startswith("/") and not back.startswith(("//", "/\\")) and back.isprintable()
@@ -449,13 +465,14 @@ class PageServer:
     async def _describe_layout(self, page_request: PageRequest) -> dict[str, object]:
         """Return the template values that all pages share, with the answer to the last action."""
         login = page_request.login
-        notice, login.notice = login.notice, None
+        notice, draft = _take_notice(login, page_request.path)
         return {
             "active": page_request.page,
             "create_form_id": partial(secrets.token_urlsafe, FORM_ID_BYTES),
             "is_own": partial(is_own_account, page_request.context),
             "is_owner": page_request.context.is_owner,
             "login": login,
+            "draft": draft or NO_DRAFT,
             "notice": notice,
             "notice_buttons": [] if notice is None else self._list_buttons(login, notice),
             "notice_files": [] if notice is None else _link_files(login, notice.files),
@@ -513,16 +530,38 @@ class PageServer:
         return "".join(pieces)
 
 
-async def _word_refusal(run: RunAction, texts: Texts) -> Answer | None:
-    """Run an action. If it is refused, return the reason as its answer."""
+async def _word_refusal(run: RunAction, texts: Texts) -> Outcome:
+    """Run an action. If it is refused, the answer is the reason."""
     try:
         answer = await run()
     except Refused as refusal:
-        return Answer(text=texts.word(refusal))
+        return Outcome(Answer(text=texts.word(refusal)), is_done=False)
     if answer is not None and answer.asks_again is not None:
         # In a chat, the model answers the result of an approved look-up. Here it is shown.
-        return Answer(text=escape(answer.asks_again.text[:MAX_RESULT_CHARS]))
-    return answer
+        answer = Answer(text=escape(answer.asks_again.text[:MAX_RESULT_CHARS]))
+    return Outcome(answer, is_done=answer is None or not _is_question(texts, answer))
+
+
+def _is_question(texts: Texts, answer: Answer) -> bool:
+    """Return whether an answer asks before anything is done."""
+    labels = [button.label for button in answer.buttons]
+    return answer.confirm_command is not None or texts.BUTTON_KEEP_ANYWAY in labels
+
+
+def _take_notice(login: Login, path: str) -> tuple[Answer | None, Draft | None]:
+    """Return the answer to the last action, and the form that wasn't accepted.
+
+    Both are shown once. If the answer waits for a click, or there is such a form, the same page
+    shows them again when it's reloaded.
+    """
+    notice, draft = login.notice, login.draft
+    is_elsewhere = login.notice_path not in ("", path)
+    waits = draft is not None or (notice is not None and notice.confirm_command is not None)
+    if is_elsewhere or not waits:
+        login.notice, login.draft, login.notice_path = None, None, ""
+    else:
+        login.notice_path = path
+    return (None, None) if is_elsewhere else (notice, draft)
 
 
 def _link_files(login: Login, files: Sequence[File]) -> list[FileLink]:

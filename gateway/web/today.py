@@ -15,7 +15,7 @@ from core.guard.guard import clean_text, find_suspicion
 from core.markup.markdown import escape
 from core.notes.notebook import ALL_FILES
 from core.review.pending import EditableText, list_editable_texts, reword
-from core.store.facts.history import list_latest_facts
+from core.store.facts.history import count_changes, list_latest_facts
 from core.store.model_limits import ModelOutages
 from core.store.notes import QUESTION, REMINDER, TOOL_CALL, PendingNote
 from core.store.reviews import MemoryReviews
@@ -88,6 +88,7 @@ async def load_today(request: PageRequest) -> Values:
     open_jobs = [job for job in jobs if job.next_at is not None and not job.paused_at]
     changes = await services.notebook.history(request.scopes, MAX_CHANGES)
     facts = await list_latest_facts(services.database, request.scopes, FACTS_READ)
+    latest_facts = [fact for fact in facts if fact.is_open][:MAX_FACTS]
     notes_now = await load_current_notes(request)
     wishes = [*WISHES]
     health: list[str] = []
@@ -107,7 +108,8 @@ async def load_today(request: PageRequest) -> Values:
         "changes": [
             (change, diff_change(change), can_undo_note(change, notes_now)) for change in changes
         ],
-        "facts": [fact for fact in facts if fact.is_open][:MAX_FACTS],
+        "facts": latest_facts,
+        "changes_of": await count_changes(services.database, request.scopes, latest_facts),
         "running": own_running[:MAX_RUNNING],
         # The texts of other people aren't shown, but the owner sees how many wait.
         "running_count": len(running) if request.context.is_owner else len(own_running),
@@ -214,7 +216,10 @@ async def approve_edited(request: PageRequest, form: Mapping[str, str]) -> Answe
     note = next((note for note in pending if note.id == int(number)), None)
     old_texts = [] if note is None else await list_pending_texts(request, note)
     if note is None or not old_texts:
-        raise Refused(request.texts.NO_PENDING_NUMBER.format(number=number))
+        # The form is no longer on the page, so the words are shown in the answer.
+        typed = [form[name] for name in sorted(form) if name.startswith("text")]
+        words = "\n\n".join(escape(text[:MAX_FIELD_CHARS]) for text in typed)
+        return Answer(text=f"{request.words['GONE']}\n\n{words}")
     if not request.context.can_change(None):
         raise Refused(request.texts.OWNER_DECIDES)
     new_texts = [read_field(request, form, f"text{place}") for place in range(len(old_texts))]

@@ -25,7 +25,7 @@ Values = Mapping[str, object]
 MAX_FIELD_CHARS = 20_000
 MAX_NUMBER_DIGITS = 12
 # The fields of actions that must be numbers.
-NUMBER_FIELDS = frozenset({"number", "fact", "session", "message"})
+NUMBER_FIELDS = frozenset({"number", "fact", "changes", "session", "message"})
 # The types of files that a browser shows. Nothing in them can run.
 PICTURE_TYPES = frozenset({"image/png", "image/jpeg", "image/webp", "image/gif"})
 

@@ -7,7 +7,7 @@ its own rows, however long the list is.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, TypeVar
@@ -29,7 +29,9 @@ _SELECT_FACTS = f"SELECT {FACT_COLUMNS} FROM facts WHERE facts.{_IS_NEXT_IN_SCOP
 _SELECT_CHANGES = f"""
 SELECT fact_changes.*, id = (
     SELECT MAX(later.id) FROM fact_changes AS later WHERE later.fact_id = fact_changes.fact_id
-) AS is_last
+) AS is_last, (
+    SELECT COUNT(*) FROM fact_changes AS each WHERE each.fact_id = fact_changes.fact_id
+) AS total
 FROM fact_changes WHERE {_IS_NEXT_IN_SCOPE}
 """
 # A fact's position in a list: pinned, then open, then closed facts, each group latest first.
@@ -48,9 +50,9 @@ _SELECT_BEFORE = f"""
 ORDER BY is_pinned, closed_at IS NULL, last_at, id LIMIT :limit
 """
 _SELECT_CHANGED = f"""
-SELECT fact_id FROM fact_changes
+SELECT fact_id, COUNT(*) AS number FROM fact_changes
 WHERE {visible("scope_id")} AND {in_list("fact_id", "ids")}
-GROUP BY fact_id HAVING COUNT(*) > 1
+GROUP BY fact_id
 """
 
 
@@ -72,6 +74,8 @@ class LoggedFactChange:
     after: str
     # Whether this is the fact's last change, which can be undone.
     is_last: bool
+    # How many changes the fact has.
+    total: int
 
 
 class _Numbered(Protocol):
@@ -154,14 +158,14 @@ async def list_latest_changes(
     )
 
 
-async def find_changed_facts(
+async def count_changes(
     database: Database, scopes: Scopes, facts: Sequence[Fact]
-) -> frozenset[int]:
-    """Return the ids of the facts that have changed since they were learned."""
+) -> Mapping[int, int]:
+    """Return how many changes each fact has, by its id. The first change learned it."""
     ids = encode_list([fact.id for fact in facts])
     values = {"ids": ids, "scopes": scope_parameter(scopes)}
     changed_rows = await database.fetch_all(_SELECT_CHANGED, values)
-    return frozenset(row["fact_id"] for row in changed_rows)
+    return {row["fact_id"]: row["number"] for row in changed_rows}
 
 
 def _walk(

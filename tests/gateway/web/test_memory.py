@@ -103,6 +103,57 @@ async def test_undo_of_a_fact_that_was_only_learned_is_asked_about(home: Path) -
         assert await facts.list_page(OWNER_SCOPES, 5) == []
 
 
+@pytest.mark.parametrize("path", ["/memory/history", "/memory/facts/1", "/memory/facts"])
+async def test_undo_of_a_fact_that_has_changed_since_is_refused(home: Path, path: str) -> None:
+    async with open_page(home) as page:
+        await page.harness.say("/remember I drive a red Fiat")
+        await page.harness.say("/memory correct f1 I drive a blue Fiat")
+        stale = (await page.browser.open(path)).form("/do/fact-undo")
+        await page.harness.say("/memory correct f1 I drive a green Volvo")
+        assert MEMORY["CHANGED_SINCE"] in (await page.browser.send(stale)).text
+        (fact,) = await page.harness.services.facts.list_page(OWNER_SCOPES, 5)
+        assert fact.content == "I drive a green Volvo"
+
+
+@pytest.mark.parametrize(
+    ("path", "action", "field", "text"),
+    [
+        ("/memory", "/do/instructions-set", "text", "> A pasted line.\n> And more."),
+        ("/memory", "/do/fact-correct", "text", "My words, too long. " * 1_100),
+        ("/memory", "/do/note-replace", "text", "My words, too long. " * 1_100),
+        ("/reminders", "/do/add-reminder", "line", "gibberish without a time"),
+    ],
+)
+async def test_text_of_a_refused_form_stays_in_its_field_until_another_page_is_opened(
+    home: Path, path: str, action: str, field: str, text: str
+) -> None:
+    async with open_page(home) as page:
+        await page.harness.say("/remember I live in Lisbon")
+        await page.harness.say(f"/memory add {NOTE}")
+        form = (await page.browser.open(path)).form(action)
+        refused = await page.browser.send(form, **{field: text})
+        assert "My words" not in text or '<details class="change" open>' in refused.body
+        for answer in (refused, await page.browser.open(path)):
+            assert text.split(".")[0].lstrip("> ") in answer.body
+        await page.browser.open("/people")
+        assert text.split(".")[0].lstrip("> ") not in (await page.browser.open(path)).body
+
+
+async def test_preview_of_forgetting_and_its_words_survive_a_reload(home: Path) -> None:
+    async with open_page(home) as page:
+        await page.harness.say("/remember I am allergic to peanuts")
+        form = (await page.browser.open("/memory/forget")).form("/do/forget-words")
+        await page.browser.send(form, words="peanuts")
+        reloaded = await page.browser.open("/memory/forget")
+        assert reloaded.form("/do/forget-words").fields["words"] == "peanuts"
+        erased = await page.browser.send(reloaded.form("/press/"))
+        assert "allergic" not in erased.body
+        assert await page.harness.services.facts.list_page(OWNER_SCOPES, 5) == []
+        assert (
+            not (await page.browser.open("/memory/forget")).form("/do/forget-words").fields["words"]
+        )
+
+
 async def test_instructions_lead_to_their_history_and_are_undone(home: Path) -> None:
     async with open_page(home) as page:
         memory = await page.browser.open("/memory")

@@ -80,9 +80,10 @@ async def test_pending_note_can_be_reworded_on_the_web_page_before_it_is_stored(
         await page.browser.send(form, text0="The gate code of the office is 4471.")
         assert await list_notes(page) == ["The gate code of the office is 4471."]
         assert WORDS["NOTHING_WAITS"] in (await page.browser.open("/today")).text
-        again = await page.browser.send(form, text0="Once more")
+        again = await page.browser.send(form, text0="Once more, with many words")
         assert await list_notes(page) == ["The gate code of the office is 4471."]
-        assert form.fields["number"] in again.text
+        assert WORDS["GONE"] in again.text
+        assert "Once more, with many words" in again.text
 
 
 async def test_pending_replacement_can_be_reworded_on_the_web_page_before_it_is_stored(
@@ -114,7 +115,7 @@ async def test_pending_reminder_gets_another_time_and_text_on_the_web_page(home:
         unread = await page.browser.send(form, text0="some day", text1="pay Bob")
         assert "I understand only a part of that time" in unread.text
         shown = unread.form("/do/approve-edited")
-        assert {**shown.fields, "form": ""} == {**form.fields, "form": ""}
+        assert {**shown.fields, "form": ""} == {**form.fields, "form": "", "text0": "some day"}
         reading = await page.browser.open("/reminders/reading?part=time&line=every friday at 17:30")
         assert reading.text.startswith("every Friday at 17:30, next Friday")
         answer = await page.browser.send(form, text0="every friday at 17:30", text1="pay Ann")
