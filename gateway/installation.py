@@ -87,6 +87,7 @@ DATA_FILES: Mapping[str, Sequence[str]] = {
         "data/han.txt",
         "data/languages.toml",
         "data/pastes.toml",
+        "data/signs.toml",
         "data/smalltalk.toml",
         "data/words.toml",
     ),
@@ -96,7 +97,11 @@ DATA_FILES: Mapping[str, Sequence[str]] = {
         "data/confirmations.toml",
         "data/synonyms.toml",
     ),
-    "gateway/texts": (*_list_languages("gateway/texts"), *_list_option_reasons()),
+    "gateway/texts": (
+        *_list_languages("gateway/texts"),
+        *_list_option_reasons(),
+        "data/cities.toml",
+    ),
     "gateway/web": (
         "static/chat.js",
         "static/icon.svg",

@@ -246,7 +246,11 @@ def has_other_content(messages: Iterable[str], texts: Sequence[str]) -> bool:
         return True
     languages = find_languages(message)
     plain = to_plain(message)
-    if any(has_marker(plain, name, languages) for name in ("denial", "condition")):
+    # "When does the ferry leave?" begins with a question word, and not with a condition.
+    conditional_part = plain.partition(" ")[2] if is_question(message) else plain
+    if has_marker(plain, "denial", languages) or has_marker(
+        conditional_part, "condition", languages
+    ):
         return True
     for language in languages:
         for name in ("deeds", "lookups", "sends", "writes", "gives", "nouns"):

@@ -11,7 +11,6 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 
 from core.errors import ChatRefused, MnemeError
-from core.markup.markdown import escape
 from core.store.mailbox import OutboxItem
 from core.store.message_ids import load_author
 from core.types import Answer, Scope
@@ -90,7 +89,7 @@ class UndeliveredNotices:
         cause = error.cause if isinstance(error, ChatRefused) else "other"
         name = await self._admins.load_place_name(item.address)
         return {
-            "place": texts.quote(escape(name)) if name else f"`{item.address.key}`",
+            "place": texts.quote(name) if name else f"`{item.address.key}`",
             "platform": item.address.platform.title(),
             "advice": texts.table("UNDELIVERED_CAUSES")[cause],
         }

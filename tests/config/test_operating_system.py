@@ -12,6 +12,7 @@ import pytest
 
 from config import operating_system
 from config.operating_system import (
+    MAX_FILE_BYTES,
     System,
     exchange_paths,
     find_system,
@@ -133,7 +134,7 @@ def test_limits_hold_in_a_child_and_memory_is_limited_except_on_macos(system: Sy
     arguments = [sys.executable, "-c", script, system]
     done = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, check=True)
     is_limited = system == "linux" and operating_system.SYSTEM == "linux"
-    assert done.stdout.split() == ["7", str(64 * 2**20), str(is_limited)]
+    assert done.stdout.split() == ["7", str(MAX_FILE_BYTES), str(is_limited)]
 
 
 def test_only_the_operating_system_module_contains_system_specific_calls() -> None:

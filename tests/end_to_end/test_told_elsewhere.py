@@ -39,7 +39,7 @@ async def test_answer_that_a_channel_of_discord_refuses_is_told_in_the_direct_ch
             for dead in await scene.harness.services.outbox.list_dead()
             if dead.item.kind == "answer"
         ]
-    assert f"`discord:{scene.channel}` on Discord" in notice
+    assert "“#general” on Discord" in notice
     assert "I may not write there." in notice
     # What belongs to a group stays there.
     assert "ferry" not in notice

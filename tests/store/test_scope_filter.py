@@ -103,6 +103,8 @@ async def kept(database: Database, clock: SteadyClock) -> _Kept:
     await notes.drop(2)
     merged = replace(change, scope=ANA, action="consolidate")
     await notes.log_changes(merged)
+    verdict = NoteChange(scope=ANA, target="user", action="wrong", before=None, after="y", at=NOON)
+    await notes.log_changes(verdict)
     await notes.update_skill(ANA, "knots", used_at=NOON)
 
     async def history(session_id: int, _: int, scopes: Scopes) -> Any:
@@ -184,6 +186,7 @@ async def kept(database: Database, clock: SteadyClock) -> _Kept:
                 scopes, NOON
             ),
             "what can be pinned": lambda _, __, scopes: _pinned(notes, scopes),
+            "verdicts": lambda _, __, scopes: notes.list_verdicts(scopes),
             "what is kept of skills": lambda _, __, scopes: _skills(notes, scopes),
         },
     )
@@ -287,6 +290,7 @@ async def test_every_reading_method_that_takes_scopes_is_in_the_matrix(kept: _Ke
         "Notes.list_undoable",
         "Notes.list_changes_by",
         "Notes.list_pending",
+        "Notes.list_verdicts",
         "Notes.find_origin",
         "Notes.load_versions",
         "Notes.list_group",

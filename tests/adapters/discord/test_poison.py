@@ -11,8 +11,9 @@ import pytest
 
 from core.errors import StoreError
 from core.ports import Reply
-from core.store.incognito import IncognitoConversation, IncognitoRegistry
+from core.store.engine import Connection
 from core.store.mailbox import Inbox
+from core.store.rows import ensure_address
 from core.store.sqlite.database import Database
 from core.types import Address, Inbound
 from tests.fixtures.clock import SteadyClock
@@ -132,12 +133,18 @@ async def test_discord_command_that_always_fails_is_stored_as_failed_and_dismiss
 async def test_failed_discord_event_of_an_incognito_chat_is_stored_without_its_content(
     api: DiscordApi, database: Database, clock: SteadyClock
 ) -> None:
-    registry = IncognitoRegistry()
     router = FailingRouter(ValueError("odd"), "quetzal", 99)
     ana = api.user("Ana")
     channel = api.dm(ana)
-    registry.conversations[Address(platform="discord", chat_id=channel)] = IncognitoConversation()
-    async with listening(make(api, Inbox(database, clock, registry)), router, api):
+    address = Address(platform="discord", chat_id=channel)
+
+    def begin_incognito(connection: Connection) -> None:
+        values = {"address": ensure_address(connection, address)}
+        statement = "INSERT INTO incognito_addresses (address_id, at) VALUES (:address, 0)"
+        connection.execute(statement, values)
+
+    await database.write(begin_incognito)
+    async with listening(make(api, Inbox(database, clock)), router, api):
         await api.user_says(channel, "quetzal", ana)
         await api.user_says(channel, "bread", ana)
         await api.wait_for(lambda: router.seen)

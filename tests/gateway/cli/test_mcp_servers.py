@@ -41,7 +41,7 @@ def test_mcp_server_is_tested_before_it_is_added_and_its_key_stored_in_the_secre
         tool["name"]: tool["effect"]
         for tool in json.loads(good(home, "mcp", "test", "diary", "--json"))
     }
-    assert (tools["list_entries"], tools["add_entry"], tools["clear"]) == ("read", "send", "remove")
+    assert (tools["list_entries"], tools["add_entry"], tools["clear"]) == ("read", "add", "remove")
     good(home, "mcp", "remove", "diary")
     assert json.loads(good(home, "mcp", "list", "--json")) == []
 

@@ -50,6 +50,9 @@ def test_every_statement_names_tables_and_columns_of_the_schema(tmp_path: Path) 
     with closing(sqlite3.connect(place(tmp_path / "state.db"))) as connection:
         register_functions(connection)
         for name, statement in list_statements():
+            # Only gateways that share a database on PostgreSQL own chats.
+            if "chat_owners" in statement:
+                continue
             values = dict.fromkeys(re.findall(r":(\w+)", statement), 1)
             try:
                 connection.execute(f"EXPLAIN {statement}", values)
