@@ -156,7 +156,7 @@ PAGE = Page(
     views=(
         View("/reminders", "reminders.html", load_reminders, is_streamed=True),
         View("/reminders/week", "week.html", load_week),
-        View("/reminders/reading", "reading.html", load_reading),
+        View("/reminders/reading", "reading.html", load_reading, is_part=True),
         View("/reminders/{number:\\d+}", "reminder.html", load_reminder),
     ),
     actions=(

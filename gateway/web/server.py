@@ -57,6 +57,8 @@ MAX_ADDRESS_CHARS = 60
 # Longer results of an approved look-up are cut.
 MAX_RESULT_CHARS = 4_000
 COOKIE = "mneme_login"
+# Browsers keep a cookie for at most 400 days. The server ends the login before that.
+COOKIE_MAX_AGE_S = 400 * 86_400
 # A form with more bytes is refused.
 MAX_FORM_BYTES = 1_000_000
 # Random bytes of a form's id.
@@ -160,7 +162,8 @@ class PageServer:
     def _create_app(self) -> web.Application:
         app = web.Application(middlewares=[self._guard], client_max_size=MAX_FORM_BYTES)
         app.router.add_get("/static/{name}", self._serve_static)
-        app.router.add_get("/login", self._open_link)
+        # A link preview may send HEAD, which must not use up the key.
+        app.router.add_get("/login", self._open_link, allow_head=False)
         app.router.add_post("/login", self._log_in_with_password)
         app.router.add_post("/do/{action}", self._run_action)
         app.router.add_post("/press/{question}", self._press_button)
@@ -184,10 +187,10 @@ class PageServer:
             reason = "NOT_FOUND" if error.status in (404, 405) else "WRONG_FIELD"
             response = await self._render_error(request, error.status, reason)
         except StoreError as error:
-            sentence = load_request_texts(request).word(error)
+            sentence = self._load_texts(request).word(error)
             response = await self._render_error(request, 503, "", sentence)
         except MnemeError as error:
-            sentence = load_request_texts(request).word(error)
+            sentence = self._load_texts(request).word(error)
             response = await self._render_error(request, 422, "", sentence)
         for name, value in _HEADERS.items():
             response.headers.setdefault(name, value)
@@ -229,6 +232,9 @@ class PageServer:
 
     async def _open_link(self, request: web.Request) -> web.Response:
         """Log a browser in with the key in the URL, or ask for the password if one is set."""
+        if request.headers.get("Sec-Fetch-Dest", "document") != "document":
+            # Another website embeds the address. It must not lock the owner out with wrong keys.
+            raise _Denied(403, "WRONG_ORIGIN")
         key = request.query.get("key", "")
         if not self._options.password:
             return await self._log_in(request, key)
@@ -270,7 +276,13 @@ class PageServer:
         response.headers["Referrer-Policy"] = "no-referrer"
         is_encrypted = self._options.url.startswith("https:")
         response.set_cookie(
-            COOKIE, cookie, httponly=True, samesite="Strict", path="/", secure=is_encrypted
+            COOKIE,
+            cookie,
+            httponly=True,
+            samesite="Strict",
+            path="/",
+            secure=is_encrypted,
+            max_age=COOKIE_MAX_AGE_S,
         )
         return response
 
@@ -457,15 +469,22 @@ class PageServer:
         self, view: View, page_request: PageRequest, values: Values
     ) -> web.Response:
         """Render a view, with the answer to the last action above it."""
-        layout = await self._describe_layout(page_request)
+        layout = await self._describe_layout(page_request, takes_notice=not view.is_part)
         texts = page_request.texts
         page_values = {**layout, **values}
         return await self._render_template(view.template, texts, page_values, page_request.page)
 
-    async def _describe_layout(self, page_request: PageRequest) -> dict[str, object]:
-        """Return the template values that all pages share, with the answer to the last action."""
+    async def _describe_layout(
+        self, page_request: PageRequest, *, takes_notice: bool = True
+    ) -> dict[str, object]:
+        """Return the template values that all pages share.
+
+        With `takes_notice`, the page shows the answer to the last action.
+        """
         login = page_request.login
-        notice, draft = _take_notice(login, page_request.path)
+        notice, draft = None, None
+        if takes_notice:
+            notice, draft = _take_notice(login, page_request.path)
         return {
             "active": page_request.page,
             "create_form_id": partial(secrets.token_urlsafe, FORM_ID_BYTES),
@@ -503,11 +522,19 @@ class PageServer:
     async def _render_error(
         self, request: web.Request, status: int, reason: str, sentence: str = ""
     ) -> web.Response:
-        texts = load_request_texts(request)
+        texts = self._load_texts(request)
         values = {"sentence": sentence or load_words(texts)[reason]}
         response = await self._render_template("error.html", texts, values)
         response.set_status(status)
         return response
+
+    def _load_texts(self, request: web.Request) -> Texts:
+        """Return the texts of the person who is logged in, or those of the browser's language."""
+        login = self._logins.find(request.cookies.get(COOKIE, ""), self._find_address(request))
+        language = None
+        if login is not None:
+            language = self._services.languages.codes.get(login.visitor.account.key)
+        return load_request_texts(request, language)
 
     async def _render_template(
         self, name: str, texts: Texts, values: Values, page: str = ""
@@ -534,8 +561,10 @@ async def _word_refusal(run: RunAction, texts: Texts) -> Outcome:
     """Run an action. If it is refused, the answer is the reason."""
     try:
         answer = await run()
-    except Refused as refusal:
-        return Outcome(Answer(text=texts.word(refusal)), is_done=False)
+    except StoreError:
+        raise
+    except MnemeError as error:
+        return Outcome(Answer(text=texts.word(error)), is_done=False)
     if answer is not None and answer.asks_again is not None:
         # In a chat, the model answers the result of an approved look-up. Here it is shown.
         answer = Answer(text=escape(answer.asks_again.text[:MAX_RESULT_CHARS]))

@@ -97,6 +97,8 @@ class View:
     # Whether the top of the page is sent before `load` runs. Then `load` returns neither None nor a
     # file, and the heading is the name in the navigation.
     is_streamed: bool = False
+    # Whether a script loads it as a part of a page. It doesn't show the answer to the last action.
+    is_part: bool = False
 
 
 @dataclass(frozen=True, slots=True)

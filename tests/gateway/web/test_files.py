@@ -187,4 +187,5 @@ async def test_backup_is_made_checked_and_saved_on_the_page(home: Path, tmp_path
         file.write_bytes(content[: len(content) // 2])
         wrong = await page.browser.send(right.form("/do/check-backup"))
         assert "damaged" in wrong.text
+        assert wrong.form("/do/check-backup"), "the answer is on the page with the backups"
         assert (await page.browser.open("/settings/backups/mneme.toml")).status == 404

@@ -74,6 +74,20 @@ async def test_reading_shows_how_a_line_is_understood_while_it_is_typed(home: Pa
         assert (await page.browser.open("/reminders/reading?line=")).body.strip() == ""
 
 
+async def test_reading_while_typing_leaves_the_answer_to_the_next_page(home: Path) -> None:
+    async with open_page(home) as page:
+        form = (await page.browser.open("/reminders")).form("/do/add-reminder")
+        url = page.server.address + form.action
+        fields = {**form.fields, "line": "in 2 hours call Ana", "kind": "reminder"}
+        origin = {"Origin": page.server.address}
+        async with page.browser.session.post(
+            url, data=fields, headers=origin, allow_redirects=False
+        ) as response:
+            assert response.status == 303
+        await page.browser.open("/reminders/reading?line=tomorrow")
+        assert 'class="answer"' in (await page.browser.open("/reminders")).body
+
+
 async def test_week_shows_each_time_on_its_day_and_leads_to_other_weeks(home: Path) -> None:
     async with open_page(home) as page:
         await page.harness.say("/remind every day at 8 take the pill")

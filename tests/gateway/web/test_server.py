@@ -117,6 +117,28 @@ async def test_web_form_without_its_origin_or_token_is_refused(home: Path) -> No
         assert (await page.browser.open("/logins")).status == 200
 
 
+async def test_link_preview_and_foreign_website_use_up_no_key_and_lock_nobody_out(
+    home: Path,
+) -> None:
+    async with open_page(home, is_logged_in=False) as page:
+        link = page.server.create_owner_link()
+        async with page.browser.session.head(link) as response:
+            assert response.status == 405
+        for _ in range(12):
+            embedded = {"Sec-Fetch-Dest": "image", "Sec-Fetch-Site": "cross-site"}
+            assert (await page.browser.open("/login?key=x", **embedded)).status == 403
+        assert (await page.browser.open(link, **{"Sec-Fetch-Dest": "document"})).status == 200
+        (cookie,) = page.browser.session.cookie_jar
+        assert int(cookie["max-age"]) > 7 * 86_400
+
+
+async def test_error_page_is_in_the_language_of_the_person(home: Path) -> None:
+    async with open_page(home) as page:
+        await page.harness.say("/language de")
+        missing = await page.browser.open("/nosuch", **{"Accept-Language": "en"})
+        assert load_texts("de").table("page")["NOT_FOUND"] in missing.text
+
+
 async def test_guessed_keys_are_refused_and_then_all_for_a_minute(home: Path) -> None:
     async with open_page(home, is_logged_in=False) as page:
         for number in range(MAX_WRONG_KEYS):
