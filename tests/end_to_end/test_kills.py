@@ -116,6 +116,32 @@ async def test_scheduled_question_that_a_kill_interrupts_goes_on_after_its_tools
 
 
 @pytest.mark.timeout(90)
+async def test_question_whose_tools_ran_before_a_kill_is_answered_together_with_the_next_message(
+    home: Path,
+) -> None:
+    hold = asyncio.Event()
+
+    def answer_later(body: dict[str, Any]) -> ModelReply:
+        return replace(answer_all(body), hold=hold if "tool_result" in json.dumps(body) else None)
+
+    async with LiveSystem.open(home, MessagesApi(answer_later, key=KEY)) as live:
+        await live.start()
+        live.tells_telegram("message t1q3 please")
+        await live.until(lambda: live.model.held == 1)
+        await live.kill()
+        live.tells_telegram("message t1q4 please")
+        await live.start()
+        await live.until(lambda: "t1q4" in json.dumps(live.model.requests[-1]["messages"]))
+        hold.set()
+        answer = "Answer to t1q3 t1q4."
+        await live.until(lambda: live.telegram.texts(PERSON).count(answer) == 1)
+        assert await live.stop() == 0
+        roles = live.query("SELECT role FROM messages ORDER BY id")
+        assert [role for (role,) in roles] == ["user", "assistant", "tool", "user", "assistant"]
+        assert live.model.refusals == []
+
+
+@pytest.mark.timeout(90)
 async def test_first_message_after_a_start_that_a_kill_leaves_unconfirmed_is_shown_once(
     home: Path,
 ) -> None:
