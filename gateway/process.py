@@ -322,8 +322,10 @@ class GatewayProcess:
         return PageServer(self._services, self._path.commands)
 
     async def _create_page_link(self) -> dict[str, Any]:
-        """Return a link that opens the owner's page once, or no link if the page is off."""
-        return {} if self._page is None else {"link": self._page.create_owner_link()}
+        """Return a link that opens the owner's page once, or no link if the page isn't served."""
+        if self._page is None or not self._services.page_logins.is_page_served:
+            return {}
+        return {"link": self._page.create_owner_link()}
 
     def _create_store_watch(self, database: SqliteDatabase) -> StoreWatch:
         """Create the watch over the files of state.db. A database on a server needs none."""

@@ -47,8 +47,8 @@ class WebCommands:
     async def run(self, command: Command, context: CommandContext) -> Answer:
         """Create a link that opens this person's page once, within ten minutes.
 
-        Raises Refused in a group, if the page is off, and for other people than the owner unless
-        the settings allow it.
+        Raises Refused in a group, if the page is off or its port is in use, and for other people
+        than the owner unless the settings allow it.
         """
         texts = context.texts
         options = self._services.settings.page
@@ -58,6 +58,8 @@ class WebCommands:
             raise Refused(texts.PAGE_OWNER_ONLY)
         if not options.enabled:
             raise Refused(texts.PAGE_OFF)
+        if not self._services.page_logins.is_page_served:
+            raise Refused(texts.PAGE_PORT_TAKEN.format(port=options.port))
         visitor = Visitor(
             account=context.account,
             address=context.inbound.address,

@@ -127,6 +127,8 @@ class Logins:
         self._keys: dict[bytes, tuple[Visitor, datetime]] = {}
         # By the digest of the cookie.
         self._logins: dict[bytes, Login] = {}
+        # Whether this process serves the page, so that keys can be used.
+        self.is_page_served = False
         # When wrong keys were tried lately.
         self._wrong_keys: deque[datetime] = deque(maxlen=MAX_WRONG_KEYS)
 

@@ -36,6 +36,7 @@ from core.types import Answer, Scope
 from gateway.local.control import ask_gateway
 from gateway.services import is_running, load_providers
 from gateway.texts.catalog import Texts
+from gateway.texts.settings_problems import word_problem
 from gateway.texts.text_files import load_option_reasons
 from gateway.upkeep.backups import describe_backups, run_backup
 from gateway.upkeep.catalog import BackupCatalog, BackupRecord
@@ -318,7 +319,7 @@ async def set_option(request: PageRequest, form: Mapping[str, str]) -> Answer:
             draft.set_typed_option(path, typed)
         draft.write()
 
-    await _change(write)
+    await _change(write, request.texts)
     return Answer(text=await _describe_effect(request, path))
 
 
@@ -345,16 +346,17 @@ async def reset_option(request: PageRequest, form: Mapping[str, str]) -> Answer:
         draft.remove_option(path)
         draft.write()
 
-    await _change(write)
+    await _change(write, request.texts)
     return Answer(text=await _describe_effect(request, path))
 
 
-async def _change(write: Callable[[], None]) -> None:
+async def _change(write: Callable[[], None], texts: Texts) -> None:
     """Change mneme.toml. Raise Refused with the problem if the new settings are invalid."""
     try:
         await asyncio.to_thread(write)
     except SettingsError as error:
-        raise Refused(error.problems[0]) from error
+        problems = [word_problem(texts, problem) for problem in error.located_problems]
+        raise Refused(problems[0]) from error
     except (KeyError, ValueError, OSError) as error:
         raise Refused(str(error)) from error
 

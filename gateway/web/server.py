@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 import structlog
 from aiohttp import web
 
+from config.settings import SettingsError
 from config.upkeep_options import PageOptions
 from core.errors import ConfigError, MnemeError, Refused, StoreError
 from core.markup.markdown import escape
@@ -34,6 +35,7 @@ from gateway.commands.registry import CommandContext, CommandRegistry
 from gateway.services import Services
 from gateway.texts.catalog import ENGLISH as texts
 from gateway.texts.catalog import Texts, load_texts
+from gateway.texts.settings_problems import word_settings_error
 from gateway.texts.text_files import match_language
 from gateway.upkeep.spending import SpendingHistory
 from gateway.web.chat import PAGE as CHAT
@@ -64,6 +66,8 @@ MAX_FORM_BYTES = 1_000_000
 # Random bytes of a form's id.
 FORM_ID_BYTES = 9
 SHUTDOWN_S = 1.0
+# If the port is in use, the server tries again after this many seconds.
+RETRY_S = 10.0
 # Rendering pauses after this many seconds, so that the answers of chats aren't delayed.
 RENDER_STEP_S = 0.002
 # The top of a page that is sent first, and where it ends.
@@ -115,12 +119,17 @@ class PageServer:
         self._static = {path.name: path.read_bytes() for path in STATIC_FOLDER.iterdir()}
 
     async def run(self) -> None:
-        """Serve until cancelled. If the port is in use, log that and serve nothing."""
-        try:
-            async with self.serve():
-                await asyncio.Future()
-        except ConfigError as error:
-            _log.error(str(error))
+        """Serve until cancelled. If the port is in use, log that and try again and again."""
+        is_logged = False
+        while True:
+            try:
+                async with self.serve():
+                    await asyncio.Future()
+            except ConfigError as error:
+                if not is_logged:
+                    _log.error(str(error))
+                is_logged = True
+            await asyncio.sleep(RETRY_S)
 
     @contextlib.asynccontextmanager
     async def serve(self) -> AsyncIterator[None]:
@@ -141,8 +150,10 @@ class PageServer:
                 port = self._options.port
                 raise ConfigError(texts.PAGE_PORT_TAKEN.format(port=port)) from error
             _log.info("the page is served", address=self.address)
+            self._logins.is_page_served = True
             yield
         finally:
+            self._logins.is_page_served = False
             await runner.cleanup()
 
     @property
@@ -191,6 +202,10 @@ class PageServer:
             response = await self._render_error(request, 503, "", sentence)
         except MnemeError as error:
             sentence = self._load_texts(request).word(error)
+            response = await self._render_error(request, 422, "", sentence)
+        except SettingsError as error:
+            # Somebody has edited mneme.toml.
+            sentence = word_settings_error(self._load_texts(request), error)
             response = await self._render_error(request, 422, "", sentence)
         for name, value in _HEADERS.items():
             response.headers.setdefault(name, value)

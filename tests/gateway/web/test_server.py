@@ -18,10 +18,12 @@ from core.transfer.backup import is_left_out
 from core.types import Account, Address, Scope
 from gateway.security_check import list_findings
 from gateway.texts.catalog import load_texts
+from gateway.web import server as web_server
 from gateway.web.access import name_browser
 from gateway.web.logins import LOGINS_FILE, MAX_WRONG_KEYS, Visitor
 from gateway.web.server import COOKIE
-from tests.fixtures.page_browser import Form, open_browser, open_page
+from tests.fixtures.gateway_harness import open_gateway
+from tests.fixtures.page_browser import Form, find_free_port, open_browser, open_page
 
 ROOT = Path(__file__).resolve().parents[3]
 OWNER_SCOPE = Scope.account("telegram", "42")
@@ -130,6 +132,40 @@ async def test_link_preview_and_foreign_website_use_up_no_key_and_lock_nobody_ou
         assert (await page.browser.open(link, **{"Sec-Fetch-Dest": "document"})).status == 200
         (cookie,) = page.browser.session.cookie_jar
         assert int(cookie["max-age"]) > 7 * 86_400
+
+
+async def test_page_is_served_once_its_port_is_free_and_gives_no_links_before(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(web_server, "RETRY_S", 0.01)
+    port = find_free_port()
+    options = f"[page]\nenabled = true\nport = {port}\n"
+    async with open_gateway(home, options=options) as harness:
+        server = web_server.PageServer(harness.services, harness.path.commands)
+        other = await asyncio.start_server(lambda *_: None, "127.0.0.1", port)
+        serving = asyncio.create_task(server.run())
+        refusal = await harness.say("/web")
+        assert f"Port {port} is in use" in refusal.text
+        other.close()
+        await other.wait_closed()
+        link = ""
+        for _ in range(2_000):
+            link = (await harness.say("/web")).text
+            if "login?key=" in link:
+                break
+            await asyncio.sleep(0.01)
+        assert "login?key=" in link
+        serving.cancel()
+        await asyncio.wait([serving])
+
+
+async def test_broken_settings_file_is_explained_on_the_page(home: Path) -> None:
+    async with open_page(home) as page:
+        settings = home / "mneme.toml"
+        settings.write_text(settings.read_text() + "[limits\n")
+        answer = await page.browser.open("/settings/limits")
+        assert answer.status == 422
+        assert "mneme.toml" in answer.text
 
 
 async def test_error_page_is_in_the_language_of_the_person(home: Path) -> None:
