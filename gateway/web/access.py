@@ -106,8 +106,20 @@ async def end_login(request: PageRequest, form: Mapping[str, str]) -> Answer:
     return Answer(text=request.words["LOGIN_ENDED"])
 
 
+async def end_other_logins(request: PageRequest, form: Mapping[str, str]) -> Answer:
+    """End all logins of this person but the one that asks."""
+    account = request.context.account
+    for login in request.logins.list_logins(account):
+        if login.id != request.login.id:
+            request.logins.end(login.id, account)
+    return Answer(text=request.words["OTHERS_ENDED"])
+
+
 PAGE = Page(
     "logins",
     views=(View("/logins", "logins.html", load_logins),),
-    actions=(Action("end-login", end_login),),
+    actions=(
+        Action("end-login", end_login),
+        Action("end-other-logins", end_other_logins),
+    ),
 )

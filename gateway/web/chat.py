@@ -31,8 +31,8 @@ _LAST_ID = 2**62
 class ChatEvent:
     """An update while a message is being answered.
 
-    `kind` is "text" for the answer so far, "answer" for the complete answer in Markdown, or
-    "tools".
+    `kind` is "text" for the answer so far, "answer" for the complete answer in Markdown, "refused"
+    for the reason why the message wasn't sent, or "tools".
     """
 
     kind: str

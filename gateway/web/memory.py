@@ -52,6 +52,9 @@ MAX_WORDS_CHARS = 1_000
 # The actions of /memory on a fact that need nothing but its number.
 FACT_ACTIONS = ("right", "wrong", "pin", "unpin", "restore", "forget")
 _HEADING = re.compile(r"(?m)^(?=#{1,3} )")
+# The head of a skill's text, and the names of the values that it begins with.
+_FRONT_MATTER = re.compile(r"---\n(.*?)\n---\n+", re.DOTALL)
+_FRONT_MATTER_NAME = re.compile(r"(name|description):\s*")
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 
 
@@ -244,25 +247,47 @@ class HistoryBounds:
     facts: int
 
 
+FIRST_BOUNDS = HistoryBounds(LAST_ID, LAST_ID)
+
+
 async def load_history(request: PageRequest) -> Values:
     """Return one page of the changes of notes, skills and facts, latest first."""
-    limit = CHANGES_PER_PAGE + 1
     bounds = HistoryBounds(request.number("notes", LAST_ID), request.number("facts", LAST_ID))
+    changes = await _list_changes(request, CHANGES_PER_PAGE + 1, bounds)
+    page = changes[:CHANGES_PER_PAGE]
+    return {
+        "entries": await _describe_changes(request, page),
+        "older": _find_bounds(page, bounds) if len(changes) > CHANGES_PER_PAGE else None,
+        "is_first": bounds == FIRST_BOUNDS,
+    }
+
+
+async def load_latest_entries(request: PageRequest, limit: int) -> list[HistoryEntry]:
+    """Return the latest entries of the history."""
+    changes = await _list_changes(request, limit, FIRST_BOUNDS)
+    return await _describe_changes(request, changes[:limit])
+
+
+async def _list_changes(
+    request: PageRequest, limit: int, bounds: HistoryBounds
+) -> list[NoteChange | LoggedFactChange]:
+    """Return up to `limit` changes of notes, and as many of facts, latest first."""
     notes = await request.services.notebook.history(request.scopes, limit, before=bounds.notes)
     facts = await list_latest_changes(
         request.services.database, request.scopes, limit, bounds.facts
     )
     changes: list[NoteChange | LoggedFactChange] = [*notes, *facts]
     changes.sort(key=lambda change: change.at, reverse=True)
-    page = changes[:CHANGES_PER_PAGE]
-    older = _find_bounds(page, bounds) if len(changes) > CHANGES_PER_PAGE else None
+    return changes
+
+
+async def _describe_changes(
+    request: PageRequest, changes: Sequence[NoteChange | LoggedFactChange]
+) -> list[HistoryEntry]:
+    """Return changes as entries of the history."""
     notes_now = await load_current_notes(request)
-    sources = await _load_fact_sources(request, page)
-    return {
-        "entries": [_describe_change(request, change, notes_now, sources) for change in page],
-        "older": older,
-        "is_first": bounds == HistoryBounds(LAST_ID, LAST_ID),
-    }
+    sources = await _load_fact_sources(request, changes)
+    return [_describe_change(request, change, notes_now, sources) for change in changes]
 
 
 async def load_current_notes(request: PageRequest) -> CurrentNotes:
@@ -549,7 +574,19 @@ def diff_change(change: NoteChange) -> Sequence[ChangedWords]:
     """Return the word diff of a change. It's empty for a verdict on a skill, which may be long."""
     if change.skill is not None and change.before == change.after:
         return ()
-    return diff_words(change.before or "", change.after or "")
+    before, after = change.before or "", change.after or ""
+    if change.skill is not None:
+        before, after = _describe_skill_text(before), _describe_skill_text(after)
+    return diff_words(before, after)
+
+
+def _describe_skill_text(text: str) -> str:
+    """Return the text of a skill for people: its name, its description and its steps."""
+    match = _FRONT_MATTER.match(text)
+    if match is None:
+        return text
+    lines = [_FRONT_MATTER_NAME.sub("", line) for line in match[1].splitlines()]
+    return "\n".join([*lines, text[match.end() :]])
 
 
 def diff_words(before: str, after: str) -> list[ChangedWords]:

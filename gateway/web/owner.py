@@ -27,7 +27,7 @@ from config.settings import (
     load_default_options,
     read_options,
 )
-from core.errors import Refused
+from core.errors import MnemeError, Refused
 from core.store.model_limits import ModelOutages
 from core.store.ownership.people import KnownAccount
 from core.store.usage_limits import Spending
@@ -338,13 +338,17 @@ def _read_limits(request: PageRequest, form: Mapping[str, str], path: str) -> di
 
 
 async def reset_option(request: PageRequest, form: Mapping[str, str]) -> Answer:
-    """Reset an option to its default. Raise Refused if the default already applies."""
+    """Reset an option to its default. Raise Refused if there is no such option."""
     path = read_field(request, form, "option")
+    if path not in {option.path for option in list_described_options()}:
+        raise Refused(request.words["WRONG_FIELD"])
 
     def write() -> None:
         draft = SettingsDraft()
-        draft.remove_option(path)
-        draft.write()
+        # Otherwise the default already applies, such as after a reset in another tab.
+        if find_option(draft.own_options, path) is not None:
+            draft.remove_option(path)
+            draft.write()
 
     await _change(write, request.texts)
     return Answer(text=await _describe_effect(request, path))
@@ -399,6 +403,8 @@ async def check_backup(request: PageRequest, form: Mapping[str, str]) -> Answer:
         await asyncio.to_thread(check)
     except OSError as error:
         raise Refused(str(error)) from error
+    except MnemeError as error:
+        raise Refused(request.texts.word(error)) from error
     return Answer(text=request.words["BACKUP_RIGHT"].format(name=name))
 
 

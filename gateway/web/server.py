@@ -309,6 +309,11 @@ class PageServer:
             if view.is_streamed and request.method == "GET":
                 return await self._stream_view(request, view, page_request)
             values = await view.load(page_request)
+            top = page.views[0].path
+            has_notice = page_request.login.notice is not None
+            if values is None and has_notice and request.path != top:
+                # An action has just erased what was shown here. Its answer is on the page above.
+                return web.Response(status=303, headers={"Location": top})
             if values is None:
                 raise _Denied(404, "NOT_FOUND")
             if isinstance(values, File):
@@ -358,7 +363,7 @@ class PageServer:
             async for event in events:
                 await response.write(_format_event(event, page_request.login))
         except Refused as refusal:
-            sentence = ChatEvent("answer", page_request.texts.word(refusal))
+            sentence = ChatEvent("refused", page_request.texts.word(refusal))
             await response.write(_format_event(sentence, page_request.login))
         await response.write_eof()
         return response
@@ -510,8 +515,11 @@ class PageServer:
             "notice": notice,
             "notice_buttons": [] if notice is None else self._list_buttons(login, notice),
             "notice_files": [] if notice is None else _link_files(login, notice.files),
+            # The chat is the one in a terminal of this machine, which is the owner's.
             "pages": [
-                page for page in PAGES if page_request.context.is_owner or not page.is_for_owner
+                page
+                for page in PAGES
+                if page_request.context.is_owner or not (page.is_for_owner or page is CHAT)
             ],
             "path": page_request.path,
             "waiting": await count_pending(self._services.database, page_request.scopes),
@@ -618,11 +626,12 @@ def _link_files(login: Login, files: Sequence[File]) -> list[FileLink]:
 
 def _format_event(event: ChatEvent, login: Login) -> bytes:
     """Return an update of the chat as a JSON line. A complete answer is rendered as HTML."""
+    is_rendered = event.kind in ("answer", "refused")
     line = {
         "kind": event.kind,
         "reply": event.reply,
-        "text": event.text if event.kind != "answer" else "",
-        "html": str(render_markdown(event.text)) if event.kind == "answer" else "",
+        "text": "" if is_rendered else event.text,
+        "html": str(render_markdown(event.text)) if is_rendered else "",
         "buttons": event.buttons,
         "files": [asdict(link) for link in _link_files(login, event.files)],
     }

@@ -13,9 +13,8 @@ from core.dates.schedule import ParsedSchedule
 from core.errors import Refused
 from core.guard.guard import clean_text, find_suspicion
 from core.markup.markdown import escape
-from core.notes.notebook import ALL_FILES
+from core.notes.notebook import ALL_FILES, FILES
 from core.review.pending import EditableText, list_editable_texts, reword
-from core.store.facts.history import count_changes, list_latest_facts
 from core.store.model_limits import ModelOutages
 from core.store.notes import QUESTION, REMINDER, TOOL_CALL, PendingNote
 from core.store.reviews import MemoryReviews
@@ -28,7 +27,7 @@ from gateway.services import is_running
 from gateway.supervisor import CONNECTED, CONNECTING, ENDED
 from gateway.texts.catalog import Texts
 from gateway.upkeep.backups import describe_backups
-from gateway.web.memory import can_undo_note, diff_change, load_current_notes
+from gateway.web.memory import load_latest_entries
 from gateway.web.views import (
     MAX_FIELD_CHARS,
     Action,
@@ -43,14 +42,10 @@ from gateway.web.views import (
 MAX_PENDING = 30
 MAX_RUNNING = 5
 MAX_JOBS = 5
-MAX_CHANGES = 8
-MAX_FACTS = 6
-# Some of the latest facts no longer hold, so more are read than are shown.
-FACTS_READ = 30
+MAX_CHANGES = 10
 # Common tasks: the address of each, and the key of its text.
 WISHES = (
     ("/recall", "WISH_FIND"),
-    ("/conversations", "WISH_GO_ON"),
     ("/memory", "WISH_CORRECT"),
     ("/memory/history", "WISH_UNDO"),
     ("/memory/forget", "WISH_FORGET"),
@@ -59,6 +54,7 @@ WISHES = (
     ("/logins", "WISH_LOGINS"),
 )
 OWNER_WISHES = (
+    ("/conversations", "WISH_GO_ON"),
     ("/people", "WISH_PEOPLE"),
     ("/settings#backups", "WISH_BACKUP"),
     ("/today/checks", "WISH_CHECKS"),
@@ -86,10 +82,6 @@ async def load_today(request: PageRequest) -> Values:
     pending = await services.notebook.review.list_pending(request.scopes)
     jobs = await services.jobs.list_visible(request.scopes)
     open_jobs = [job for job in jobs if job.next_at is not None and not job.paused_at]
-    changes = await services.notebook.history(request.scopes, MAX_CHANGES)
-    facts = await list_latest_facts(services.database, request.scopes, FACTS_READ)
-    latest_facts = [fact for fact in facts if fact.is_open][:MAX_FACTS]
-    notes_now = await load_current_notes(request)
     wishes = [*WISHES]
     health: list[str] = []
     problems: list[str] = []
@@ -105,11 +97,7 @@ async def load_today(request: PageRequest) -> Values:
             (job, texts.describe_time(services.appointments, job, is_full=False))
             for job in open_jobs[:MAX_JOBS]
         ],
-        "changes": [
-            (change, diff_change(change), can_undo_note(change, notes_now)) for change in changes
-        ],
-        "facts": latest_facts,
-        "changes_of": await count_changes(services.database, request.scopes, latest_facts),
+        "changes": await load_latest_entries(request, MAX_CHANGES),
         "running": own_running[:MAX_RUNNING],
         # The texts of other people aren't shown, but the owner sees how many wait.
         "running_count": len(running) if request.context.is_owner else len(own_running),
@@ -152,6 +140,9 @@ async def _describe(request: PageRequest, note: PendingNote) -> PendingItem:
         changes = f"{escape(time.text)}: {escape(text.text)}"
         return PendingItem(note, heading, changes, editable, is_reminder=True)
     changes = "\n".join(render_pending_changes(request.texts, note))
+    if note.target in FILES and all(each.action == "add" for each in note.operations):
+        quotes = [request.texts.quote(each.content) for each in note.operations]
+        changes = "\n\n".join([request.words["ASK_ADD"], *quotes])
     return PendingItem(note, heading, changes, editable)
 
 

@@ -117,6 +117,18 @@ async def test_answer_is_streamed_into_the_chat_of_the_page(home: Path) -> None:
         await tab.keyboard.press("Enter")
         await tab.wait_for_selector("#talk .assistant >> text=You said: Where is the ferry?")
         assert await tab.input_value("#text") == ""
+        # A message that isn't sent, such as after a logout in another tab, stays in its field.
+        cookies = await context.cookies()
+        await context.clear_cookies()
+        await tab.fill("#text", "A long thought")
+        await tab.keyboard.press("Enter")
+        await tab.wait_for_selector("#state >> text=not logged in")
+        assert await tab.input_value("#text") == "A long thought"
+        await context.add_cookies(cookies)
+        await tab.fill("#text", "Far too long. " * 2_000)
+        await tab.keyboard.press("Enter")
+        await tab.wait_for_selector("#state .prose")
+        assert (await tab.input_value("#text")).startswith("Far too long. ")
         # The page has the conversation after it's loaded again, too.
         await tab.reload()
         await tab.wait_for_selector("#talk .assistant >> text=You said: Where is the ferry?")

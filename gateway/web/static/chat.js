@@ -51,18 +51,27 @@ if (chat) {
     const fields = new URLSearchParams(new FormData(chat));
     fields.set("text", text);
     chat.querySelector('[name="session"]')?.remove();
-    addMessage("user", talk.dataset.you).textContent = text;
+    const own = addMessage("user", talk.dataset.you);
+    own.textContent = text;
     const bodies = new Map();
     const bodyOf = (reply) => {
       if (!bodies.has(reply)) bodies.set(reply, addMessage("assistant", talk.dataset.assistant));
       return bodies.get(reply);
     };
     state.textContent = "…";
-    const response = await fetch("/chat/send", {
-      method: "POST",
-      body: fields,
-      headers: { Accept: "application/x-ndjson" },
-    });
+    const request = { method: "POST", body: fields, headers: { Accept: "application/x-ndjson" } };
+    const response = await fetch("/chat/send", request).catch(() => null);
+    const takeBack = () => {
+      own.parentElement.remove();
+      field.value = field.value || text;
+    };
+    if (!response?.ok) {
+      // Nothing was sent, such as after a logout in another tab. The text stays in its field.
+      takeBack();
+      const page = new DOMParser().parseFromString((await response?.text()) ?? "", "text/html");
+      state.textContent = page.querySelector("main h1 + *")?.textContent ?? "⚠";
+      return;
+    }
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
     let rest = "";
     for (;;) {
@@ -70,7 +79,15 @@ if (chat) {
       rest += value ?? "";
       const lines = rest.split("\n");
       rest = lines.pop();
-      for (const line of lines.filter(Boolean)) show(JSON.parse(line), bodyOf);
+      for (const line of lines.filter(Boolean)) {
+        const event = JSON.parse(line);
+        if (event.kind === "refused") {
+          takeBack();
+          state.innerHTML = event.html;
+          return;
+        }
+        show(event, bodyOf);
+      }
       if (done) break;
     }
     state.textContent = "";

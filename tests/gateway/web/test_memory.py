@@ -154,6 +154,21 @@ async def test_preview_of_forgetting_and_its_words_survive_a_reload(home: Path) 
         )
 
 
+async def test_forgetting_a_fact_on_its_page_ends_on_the_page_above_with_the_answer(
+    home: Path,
+) -> None:
+    async with open_page(home) as page:
+        await page.harness.say("/remember I live in Lisbon")
+        asked = await page.browser.send(
+            (await page.browser.open("/memory/facts/1")).form("/do/fact-forget")
+        )
+        erased = await page.browser.send(asked.form("/press/"))
+        assert erased.status == 200
+        assert 'class="answer"' in erased.body
+        assert MEMORY["LEAD"] in erased.text
+        assert (await page.browser.open("/memory/facts/1")).status == 404
+
+
 async def test_instructions_lead_to_their_history_and_are_undone(home: Path) -> None:
     async with open_page(home) as page:
         memory = await page.browser.open("/memory")

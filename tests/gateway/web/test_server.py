@@ -217,6 +217,23 @@ async def test_login_is_listed_and_can_be_ended(home: Path) -> None:
         assert (await page.browser.open("/memory")).status == 200
 
 
+async def test_all_logins_but_the_own_end_with_one_click(home: Path) -> None:
+    async with open_page(home) as page, open_browser(page.server) as other:
+        await other.log_in()
+        listed = await page.browser.open("/logins")
+        left = await page.browser.send(listed.form("/do/end-other-logins"))
+        assert [form.action for form in left.forms] == ["/do/end-login"]
+        assert (await other.open("/memory")).status == 401
+        assert (await page.browser.open("/memory")).status == 200
+
+
+async def test_error_page_has_the_language_that_the_person_chose(home: Path) -> None:
+    async with open_page(home) as page:
+        await page.harness.say("/language de")
+        missing = await page.browser.open("/nosuch", **{"Accept-Language": "en"})
+        assert load_texts("de").table("page")["NOT_FOUND"] in missing.text
+
+
 async def test_web_gives_the_owner_a_link_in_the_direct_chat_only(home: Path) -> None:
     async with open_page(home, is_logged_in=False) as page:
         reply = await page.harness.say("/web")

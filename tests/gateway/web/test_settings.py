@@ -57,6 +57,26 @@ async def test_option_has_its_reason_and_is_changed_and_reset(page_home: Path) -
         assert "late_after_s" not in (page_home / "mneme.toml").read_text()
 
 
+async def test_settings_file_with_a_mistake_is_named_on_the_page(page_home: Path) -> None:
+    async with open_page(page_home) as page:
+        (page_home / "mneme.toml").write_text("[limits\n")
+        broken = await page.browser.open("/settings/limits")
+        assert broken.status == 422
+        assert "mneme.toml" in broken.text
+
+
+async def test_reset_of_an_option_that_has_its_default_is_no_error(page_home: Path) -> None:
+    async with open_page(page_home) as page:
+        await set_option(page, "cron.late_after_s", "90")
+        form = (await page.browser.open("/settings/cron")).form("/do/reset-option")
+        for number in range(2):
+            fields = {**form.fields, "form": f"tab {number}"}
+            answer = await page.browser.post(form.action, fields)
+            assert "cron.late_after_s is saved" in answer.text
+        unknown = {**form.fields, "form": "other", "option": "general.nonsense"}
+        assert SHARED["WRONG_FIELD"] in (await page.browser.post(form.action, unknown)).text
+
+
 async def test_reason_of_an_option_is_in_the_language_of_the_reader(page_home: Path) -> None:
     async with open_page(page_home) as page:
         german = {"Accept-Language": "de"}
