@@ -118,6 +118,14 @@ class Evidence:
         self._typed_indexes = typed_indexes[-MAX_EVIDENCE_MESSAGES:]
         self._analyze = cache(AnalyzedText)
 
+    @property
+    def latest_typed_text(self) -> str:
+        """The text of the last message that was typed, or "". Accepted notes don't count."""
+        for index in reversed(self._typed_indexes):
+            if self.messages[index].session_id != _NO_SESSION:
+                return typed_text(self.messages[index])
+        return ""
+
     def with_accepted(self, notes: Sequence[str], at: datetime) -> Evidence:
         """Return the same evidence, extended by notes that a person accepted before."""
         rows = [

@@ -25,9 +25,10 @@ from core.facts.closeness import Support
 from core.facts.evidence import Evidence, EvidenceSearch
 from core.guard.guard import REASONS
 from core.notes.notebook import Notebook
+from core.review.naming import dictates_change
 from core.review.pending import explain_suspicion, quote_operations
 from core.store.notes import Author, Operation
-from core.types import Sender, ToolContext
+from core.types import Sender, Subject, ToolContext
 
 
 @dataclass
@@ -99,6 +100,10 @@ class NoteApproval:
         replaced_entries = [entry for entry in entries if any(text in entry for text in old_texts)]
         contents = [operation.content for operation in operations if operation.content.strip()]
         evidence = await self.evidence.load_evidence(context, replaced_entries)
+        if len(replaced_entries) == len(contents) == 1:
+            subject = Subject(label="the note", text=replaced_entries[0], kind="memory")
+            if dictates_change(evidence.latest_typed_text, contents[0], subject):
+                return None, False
         sender = context.sender if context.scope.is_group else None
         return await asyncio.to_thread(_explain_unsupported, evidence, contents, sender)
 

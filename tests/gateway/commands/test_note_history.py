@@ -193,3 +193,28 @@ async def test_only_the_named_part_of_a_note_is_replaced(
     async with open_gateway(home) as harness:
         await harness.say("/memory add Ana likes tea")
         assert f"“{note}”" in (await harness.say(f"/memory replace {change}")).text
+
+
+@pytest.mark.parametrize(
+    ("message", "is_changed"),
+    [
+        ("Change the note that I like tea: I like coffee", True),
+        ("Change the note that I like tea: I don't like coffee", False),
+        ("Ben writes that I like tea: I like coffee", False),
+    ],
+)
+async def test_note_that_is_dictated_as_a_whole_replaces_another_at_once(
+    home: Path, message: str, *, is_changed: bool
+) -> None:
+    change = {
+        "target": "memory",
+        "action": "replace",
+        "old_text": "I like tea",
+        "content": "I like coffee",
+    }
+    model = ScriptedModel(calls(("memory", change)), says("Done."))
+    async with open_gateway(home, model) as harness:
+        await harness.say("/memory add I like tea")
+        await harness.say(message)
+        entries = await harness.services.notebook.entries(OWNER, "memory")
+        assert entries == (["I like coffee"] if is_changed else ["I like tea"])
