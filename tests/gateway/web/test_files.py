@@ -188,4 +188,5 @@ async def test_backup_is_made_checked_and_saved_on_the_page(home: Path, tmp_path
         wrong = await page.browser.send(right.form("/do/check-backup"))
         assert "damaged" in wrong.text
         assert wrong.form("/do/check-backup"), "the answer is on the page with the backups"
+        await page.browser.open("/memory")
         assert (await page.browser.open("/settings/backups/mneme.toml")).status == 404
