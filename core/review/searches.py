@@ -246,17 +246,28 @@ def has_other_content(messages: Iterable[str], texts: Sequence[str]) -> bool:
         return True
     languages = find_languages(message)
     plain = to_plain(message)
-    # "When does the ferry leave?" begins with a question word, and not with a condition.
-    conditional_part = plain.partition(" ")[2] if is_question(message) else plain
-    if has_marker(plain, "denial", languages) or has_marker(
-        conditional_part, "condition", languages
-    ):
+    if has_marker(plain, "denial", languages):
+        return True
+    if has_marker(_drop_asked_time(message, plain, languages), "condition", languages):
         return True
     for language in languages:
         for name in ("deeds", "lookups", "sends", "writes", "gives", "nouns"):
             plain = _pattern(language, name).sub(" ", plain)
         plain = " ".join(word for word in plain.split() if word not in polite_words(language))
     return not consists_of(plain, "\n".join(texts))
+
+
+def _drop_asked_time(message: str, plain: str, languages: Iterable[str]) -> str:
+    """Return the plain form of a message without "when" at the beginning of a question.
+
+    In "When does the ferry leave?" the word is no condition.
+    """
+    if is_question(message) and not re.search("[,\u3001\uff0c]", message):
+        for language in languages:
+            match = _pattern(language, "asks_when").match(plain)
+            if match is not None:
+                return plain[match.end() :]
+    return plain
 
 
 def has_marks(messages: Iterable[str], texts: Iterable[str]) -> bool:

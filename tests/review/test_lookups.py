@@ -195,3 +195,19 @@ def test_question_whether_to_open_an_address_does_not_ask_to_open_it() -> None:
     assert not asks_for_address([f"Why did you open {url} ?"], url)
     assert asks_for_address([url], url)
     assert asks_for_address([f"What's on {url} ?"], url)
+
+
+@pytest.mark.parametrize(
+    ("message", "has_condition"),
+    [
+        ("When does the sunday ferry leave?", False),
+        ("¿Cuándo sale el ferry del domingo?", False),
+        ("If Ben agrees, can you search sunday ferry leave?", True),
+        ("When Ben agrees, can you search sunday ferry leave?", True),
+    ],
+)
+def test_question_word_at_the_beginning_of_a_question_is_no_condition(
+    message: str, *, has_condition: bool
+) -> None:
+    texts = ["sunday ferry leave ben agrees", "sale ferry domingo"]
+    assert has_other_content([message], texts) is has_condition
