@@ -508,7 +508,7 @@ def connect_model_server(settings: Settings, clock: Clock, name: str) -> ModelCl
     secret = settings.variables.get(server.key)
     key = secret.get_secret_value() if secret else None
     url = server.url
-    address = f"model.servers.{name}.url"
+    key_setting, address = f"model.servers.{name}.key", f"model.servers.{name}.url"
     if name == DEFAULT_SERVER:
         url = settings.anthropic_base_url or url
         address = "ANTHROPIC_BASE_URL"
@@ -518,7 +518,7 @@ def connect_model_server(settings: Settings, clock: Clock, name: str) -> ModelCl
     if server.api == "messages":
         from core.models.claude import CitableBlocks, Claude
 
-        names = ServerNames(key=server.key, address=address)
+        names = ServerNames(key=server.key, key_setting=key_setting, address=address)
         client = Claude(
             key, url, clock, options.tries, options.patience_s, word=word_sentence, names=names
         )
@@ -527,7 +527,9 @@ def connect_model_server(settings: Settings, clock: Clock, name: str) -> ModelCl
         return client
     from core.models.chat_completions import ChatCompletions
 
-    names = ServerNames(key=server.key, address=address, api="Chat Completions API")
+    names = ServerNames(
+        key=server.key, key_setting=key_setting, address=address, api="Chat Completions API"
+    )
     return ChatCompletions(
         key,
         url,

@@ -82,6 +82,8 @@ class ServerNames:
 
     # The environment variable with the key. Empty if the server needs no key.
     key: str = "ANTHROPIC_API_KEY"
+    # The setting that names the environment variable with the key.
+    key_setting: str = "model.servers.anthropic.key"
     # The setting with the address.
     address: str = "ANTHROPIC_BASE_URL"
     # The form of the API that the server is expected to have.
@@ -105,7 +107,12 @@ class ModelFailure(ModelError):
     ) -> None:
         """Compose the message. If `is_retryable` is None, it follows from the kind."""
         names = names or ServerNames()
-        details |= {"key": names.key, "address": names.address, "api": names.api}
+        details |= {
+            "key": names.key,
+            "key_setting": names.key_setting,
+            "address": names.address,
+            "api": names.api,
+        }
         self.kind = kind
         # Whether the server had begun its answer before the call failed.
         self.has_begun = False
@@ -119,9 +126,12 @@ class ModelFailure(ModelError):
         self.successor = ""
         if is_retryable is None:
             is_retryable = kind not in _NOT_RETRYABLE
-        super().__init__(f"model_{kind}", is_retryable=is_retryable, status=status, **details)
+        sentence_kind = "401_without_key" if kind == "401" and not names.key else kind
+        super().__init__(
+            f"model_{sentence_kind}", is_retryable=is_retryable, status=status, **details
+        )
         # The server's words may repeat what people said, so the log doesn't get them.
-        public_kind = "refused_silently" if kind == "refused" else kind
+        public_kind = "refused_silently" if kind == "refused" else sentence_kind
         values = {name: value for name, value in self.values.items() if name != "words"}
         self.public_sentence = Sentence(f"model_{public_kind}", values)
         self.log_message = str(self.public_sentence)

@@ -299,6 +299,14 @@ def test_placeholder_for_a_key_does_not_hide_words_of_a_refusal(key: str) -> Non
     assert (failure.status, failure.window_tokens) == (413, 8192)
 
 
+def test_server_that_wants_a_key_where_none_is_set_names_the_setting_for_it() -> None:
+    response = ErrorResponse(status=401, body=error("no key"), headers={}, model="m")
+    names = ServerNames(key="", key_setting="model.servers.home.key")
+    failure = build_refusal(response, names, "")
+    assert (failure.kind, failure.is_retryable) == ("401", False)
+    assert "model.servers.home.key is empty" in str(failure.public_sentence) == str(failure)
+
+
 @pytest.mark.parametrize(
     ("message", "abilities"),
     [
