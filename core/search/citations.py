@@ -1,14 +1,14 @@
 """Check the sources that an answer cites, and number them.
 
-After a claim, the model writes a mark that names its source. For a message that the tool
-`session_search` returned, the mark is [message 412]; for a fact from the tool `facts`, [fact 3];
-and for part of a file, [file 12, page 7]. Models with citations get messages and facts as
-``search_result`` blocks and files as ``document`` blocks, and their client writes the same marks.
-People see a number instead of a mark. If neither a tool nor a ``<memory-context>`` block gave the
-model a source, its marks are removed, so an answer never cites a missing source.
+After a claim, the model writes a mark that names its source. [message 412] names a message that the
+tool `session_search` returned, [fact 3] names a fact from the tool `facts`, and [file 12, page 7]
+names part of a file. Models with citations get messages and facts as ``search_result`` blocks and
+files as ``document`` blocks, and their client writes the same marks. People see a number instead of
+a mark. A mark is removed if no tool and no ``<memory-context>`` block gave its source to the model,
+so an answer never cites a missing source.
 
-Source of the blocks: the pages "Search results" and "Citations" in the documentation of the
-Messages API.
+The format of the blocks comes from the pages "Search results" and "Citations" in the documentation
+of the Messages API.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SEARCH_TOOL = "session_search"
 FACTS_TOOL = "facts"
 READING_TOOL = "read_document"
 FINDING_TOOL = "find_files"
-# An answer cites at most this many messages, facts and files. Marks of others are removed.
+# An answer cites at most this many messages, facts and files. Further marks are removed.
 MAX_CITED = 5
 # The head of a frame with the text of a file, as `core.media.blocks` writes it, and the line that
 # begins a part of the text.
@@ -50,13 +50,13 @@ class CitedMessage(NamedTuple):
     at: datetime
     # The whole message, or its passage with the words that the model searched for.
     text: str
-    # Opens the message on its platform.
+    # A link that opens the message on its platform.
     link: str | None
     role: Role = "user"
 
 
 class RecalledMessage(NamedTuple):
-    """A cited message that the model has only seen as a recalled line."""
+    """A cited message that the model has seen only as a recalled line."""
 
     message_id: int
 
@@ -87,12 +87,12 @@ class _CitableSources(NamedTuple):
 
 
 def number_citations(text: str, rows: Sequence[Message]) -> tuple[str, list[CitedSource]]:
-    """Replace the marks in an answer by numbers: [message 412] becomes [1].
+    """Replace the marks in an answer with numbers: [message 412] becomes [1].
 
     Sources are numbered in the order of their first citation. `rows` are the messages of the
-    conversation. Marks of sources that it doesn't contain are removed, with the space before them.
-    A mark that repeats the mark right before it is left out. Return the new text, and the sources
-    in order.
+    conversation. If a mark names a source that the conversation doesn't contain, the mark and the
+    space before it are removed. If two marks in a row name the same source, the second one is left
+    out. Return the new text, and the sources in order.
     """
     if CITATION.search(text) is None:
         return text, []
@@ -187,7 +187,7 @@ def _is_file_frame(block: Json) -> bool:
 
 
 def _convert_frame(block: Json) -> Json:
-    """Return the text of a file as a document.
+    """Convert the text of a file to a ``document`` block.
 
     Other blocks, and files without text, are returned unchanged.
     """
@@ -225,9 +225,9 @@ def _split_parts(text: str) -> list[str]:
 
 
 def name_source(title: str, passage: str) -> str:
-    """Name a cited part of a file as marks do: "file 12, page 7".
+    """Name a cited part of a file in the same way as marks do: "file 12, page 7".
 
-    `title` is the title of the document, and `passage` is the block with the part.
+    `title` is the title of the document, and `passage` is the block that contains the part.
     """
     name, _, _ = title.partition(":")
     head = _PART_HEAD.match(passage)
@@ -235,7 +235,10 @@ def name_source(title: str, passage: str) -> str:
 
 
 def _convert_result(block: Json, tool_name: str) -> Json:
-    """Return a search tool's result as blocks. Other blocks are returned unchanged."""
+    """Convert a search tool's result to ``search_result`` blocks.
+
+    Other blocks are returned unchanged.
+    """
     content = block.get("content")
     if not tool_name or block.get("is_error") or not isinstance(content, str):
         return block
@@ -244,10 +247,10 @@ def _convert_result(block: Json, tool_name: str) -> Json:
 
 @lru_cache(maxsize=64)
 def _build_blocks(content: str, tool_name: str) -> str | Sequence[Json]:
-    """Return a tool's result as blocks.
+    """Convert a search tool's result to blocks.
 
-    The first block is the JSON without messages and facts, and each message or fact gets a block. A
-    result without messages and facts is returned unchanged.
+    The first block contains the JSON without the texts of messages and facts. Each message or fact
+    then gets a block of its own. A result without messages and facts is returned unchanged.
     """
     result = _parse_result(content)
     blocks: list[Json] = []
@@ -280,14 +283,14 @@ def _list_fact_fields(result: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _build_block(fields: dict[str, Any]) -> Json:
-    """Move a message's text from its JSON fields to a block, and return the block."""
+    """Build the block of a message, and remove the message's text from its JSON fields."""
     text = fields.pop("snippet", "") or fields.pop("text", "")
     author = fields.get("sender") or fields.get("role", "user")
     return _make_block(f"message {fields['message_id']}", f"{author}, {fields['at']}", text)
 
 
 def _build_fact_block(fields: dict[str, Any]) -> Json:
-    """Move a fact's text from its JSON fields to a block, and return the block."""
+    """Build the block of a fact, and remove the fact's text from its JSON fields."""
     text = fields.pop("content", "")
     author = fields.get("who", "user")
     return _make_block(f"fact {fields['fact_id']}", f"{author}, {fields.get('said_at', '')}", text)
@@ -327,7 +330,7 @@ def _list_file_ids(rows: Iterable[Message]) -> Iterator[int]:
 
 
 def _list_returned(rows: Iterable[Message]) -> Iterator[CitedMessage]:
-    """Yield the messages that searches returned."""
+    """Yield the messages that the tool `session_search` returned."""
     for row in rows:
         if row.role != "tool" or row.tool_name != SEARCH_TOOL:
             continue

@@ -1,8 +1,9 @@
 """Find messages that mean the same as a question, with the vectors of an embedding service.
 
-Recall fuses these messages with those found by words. The service must accept POST requests to
-/embeddings with the fields `model` and `input`. Messages are embedded in the background, and a
-question when it is asked. While the service is slow or fails, recall searches only by words.
+Recall fuses these messages with the messages that contain the question's words. The service must
+accept POST requests to /embeddings with the fields `model` and `input`. Messages are embedded in
+the background, and questions when they are asked. While the service is slow or fails, recall
+searches only by words.
 """
 
 from __future__ import annotations
@@ -26,18 +27,18 @@ from core.store.search.text_search import TextSearch
 from core.text.normalize import clean_query
 
 QUESTION_CHARS = 1_000
-"""A question is cut to this length, because the models read only a few hundred words."""
+"""A question is cut to this length, because embedding models read only a few hundred words."""
 PASSAGE_CHARS = 2_000
 """A message is cut to this length."""
 MAX_BATCH = 32
-"""A request has at most this many texts."""
+"""A request contains at most this many texts."""
 BATCH_S = 0.5
 """The number of texts in a request is chosen so that the request takes about this long.
 
 A small server handles one request at a time, so a question has to wait for the request before it.
 """
 MAX_NEAREST = 100
-"""A question finds at most this many messages."""
+"""A question finds at most this many messages by meaning."""
 PROBE = "ferry"
 """A harmless word that is embedded to test the service."""
 PAUSE_S = 60.0
@@ -61,7 +62,8 @@ class EmbeddingRetriever:
     # Prefixes that the model expects before a text, such as ``query: ``.
     query_prefix: str = ""
     passage_prefix: str = ""
-    # The environment variable for the API key, if it isn't set. Without the key, nothing is sent.
+    # The name of the environment variable for the API key, if the variable isn't set. Without the
+    # key, nothing is sent.
     missing_variable: str = ""
     # The last failure of the service. Empty while the service works.
     error: str = ""
@@ -99,7 +101,7 @@ class EmbeddingRetriever:
     async def tend(self) -> bool:
         """Store vectors for the next batch of messages without one.
 
-        Return True if another call may store more. Return False if no message needs a vector, or if
+        Return True if more messages may need a vector. Return False if no message needs one, or if
         the service or the database isn't ready.
         """
         if self._is_paused() or not await self.database.wait_for_log_space(0):
@@ -128,13 +130,15 @@ class EmbeddingRetriever:
         return True
 
     def _render_passage(self, message: vectors.UnembeddedMessage) -> str:
-        """Return the text of a message as it is sent to the service: with its sender, shortened."""
+        """Return the text that is sent to the service for a message: its sender and its shortened
+        text."""
         sender = f"{message.name}: " if message.name else ""
         text = mask_secrets(clean_query(message.text))[:PASSAGE_CHARS]
         return self.passage_prefix + sender + text
 
     def _adapt_batch_size(self, text_count: int, duration_s: float) -> None:
-        """Set the batch to the size that would have taken `BATCH_S`, but at most double it."""
+        """Set the batch to the number of texts that would have taken `BATCH_S`, but at most double
+        it."""
         texts_per_s = text_count / max(duration_s, 0.001)
         fitting_count = round(BATCH_S * texts_per_s)
         self._batch_size = max(1, min(fitting_count, 2 * self._batch_size, MAX_BATCH))
@@ -166,7 +170,8 @@ class EmbeddingRetriever:
     async def _embed_question(self, question: str) -> Vector:
         """Return the vector of a question.
 
-        The last question's vector is reused, unless the size of the service's vectors has changed.
+        If the question is the same as the last one, its vector is reused, unless the service now
+        returns vectors of another size.
         """
         is_same_size = FLOAT16_BYTES * len(self._last_vector) == self._vector_bytes
         if question != self._last_question or not is_same_size:
@@ -178,8 +183,8 @@ class EmbeddingRetriever:
     async def _embed_passages(self, texts: Sequence[str]) -> list[bytes]:
         """Return the vectors of texts as bytes to store.
 
-        If the service refuses the texts, each is sent alone. Texts that are refused alone get
-        `REFUSED_VECTOR`. Raises Refused if the service refuses even a harmless word, and
+        If the service refuses the whole batch, each text is sent alone, and a text that is refused
+        alone gets `REFUSED_VECTOR`. Raises Refused if the service refuses even a harmless word, and
         DeliveryError if it fails.
         """
         if not texts:
@@ -200,7 +205,7 @@ class EmbeddingRetriever:
     async def _embed(self, texts: Sequence[str], call_timeout: CallTimeout) -> list[Vector]:
         """Return a vector of length 1 for each text.
 
-        Raises Refused if the service refuses the texts, and DeliveryError if it fails.
+        Raises Refused if the service refuses the texts, and DeliveryError if the request fails.
         """
         if self.missing_variable:
             raise DeliveryError(f"the environment variable {self.missing_variable} is not set")

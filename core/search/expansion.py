@@ -1,8 +1,8 @@
 """Improve recall with a cheap language model.
 
 The model can add searches to a question (expansion), sort the best messages (reranking) and
-summarise the sessions that were found. One call does both of the first two if both are wanted (a
-deep search). If a step fails, the results come without it, and a note gives the reason.
+summarize the sessions that were found. A deep search expands and reranks in one call. If a step
+fails, the results come without it, and a note gives the reason.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ with equal weights, 13 with three times the weight). None of the other 36 questi
 (one does with equal weights).
 """
 MIN_QUESTION_WEIGHT = 1.5
-"""The question weighs at least this many times as much as one search of the model."""
+"""The question weighs at least this many times as much as a single search by the model."""
 NOT_EXPANDED = Sentence("recall_not_expanded")
 _Search = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 _SEARCHES = TypeAdapter(Annotated[list[_Search], Field(max_length=20)])
@@ -85,9 +85,13 @@ DEEP_CACHE_TIME = timedelta(minutes=10)
 """The model isn't asked again about the same deep search within this time."""
 
 MAX_REMEMBERED_QUERIES = 16
-"""The model's lists for this many queries are cached, so that later pages use the same lists."""
+"""The model's lists for this many queries are cached, so that further pages of a query use the same
+lists."""
 MAX_CONCURRENT_SUMMARIES = 3
-"""Limits the concurrent model calls and the number of transcripts in memory."""
+"""The maximum number of summaries that are written at once.
+
+It limits the model calls and the transcripts in memory.
+"""
 TRANSCRIPT_CHARS = 100_000
 """A longer transcript is cut to this length before it is summarized."""
 MIN_SUMMARY_CHARS = 400
@@ -99,12 +103,13 @@ _log = structlog.get_logger("expansion")
 
 
 def _add_reason(note: Sentence, reason: Sentence) -> Sentence:
-    """Return a note, followed by the sentence that gives its reason."""
+    """Return a note followed by the sentence that gives its reason."""
     return Sentence("recall_with_reason", {"note": note, "reason": reason})
 
 
 class _DeepAnswer(BaseModel):
-    """The model's reply to a deep search: numbers of messages that answer, and more searches."""
+    """The model's reply to a deep search: the numbers of the messages that answer, and more
+    searches."""
 
     model_config = ConfigDict(strict=True)
 
@@ -114,7 +119,7 @@ class _DeepAnswer(BaseModel):
 
 @dataclass
 class _ModelLists:
-    """The ranked lists that the model's help added to a query, with notes about the help."""
+    """The ranked lists that the model added to a query, with notes about them."""
 
     # When the model was asked.
     at: datetime
@@ -125,14 +130,14 @@ class _ModelLists:
 
 @dataclass(eq=False)
 class ExpandedRecall:
-    """A `HistorySearch` that uses a model to expand and rerank queries and to summarise sessions.
+    """A `HistorySearch` that uses a model to expand and rerank queries and to summarize sessions.
 
     Without a model, a note in the results explains how to set one up.
     """
 
     # The timeout of each expansion or reranking.
     model_timeout_s = 10.0
-    # The timeout of all summaries of a query together.
+    # The timeout for all summaries of a query together.
     summaries_timeout_s = 90.0
 
     plain_recall: Recall
@@ -152,7 +157,7 @@ class ExpandedRecall:
     async def recall(self, query: SearchQuery) -> SearchResults:
         """Answer a query, with the model's help if the query or the settings ask for it.
 
-        Filters in the query's text also apply to the searches that the model adds.
+        Filters in the query's text also apply to the searches that the model suggests.
         """
         model_help = replace(
             query.help,
@@ -194,10 +199,11 @@ class ExpandedRecall:
         self._remembered.clear()
 
     async def _ask_for_lists(self, query: SearchQuery) -> _ModelLists:
-        """Return the ranked lists that expanding and reranking add to the query.
+        """Return the ranked lists that the model adds to the query.
 
-        There are none if the query asks for neither or has no words. The model may reply
-        differently each time, so later pages use the cached lists of the first page.
+        The result has no lists if the query asks for neither expansion nor reranking, or if it has
+        no words. The model may reply differently each time, so later pages use the cached lists of
+        the first page.
         """
         has_words = bool(query.text.strip()) and query.around is None
         now = self.clock.now()
@@ -259,7 +265,7 @@ class ExpandedRecall:
         """Ask the model for searches, and append the messages of each search as a list.
 
         Return notes that list the searches, or that explain why there are none. Return no notes if
-        the model has nothing to add.
+        the model suggests no search.
         """
         try:
             async with asyncio.timeout(self.model_timeout_s):
@@ -274,9 +280,9 @@ class ExpandedRecall:
     async def _add_searches(
         self, query: SearchQuery, searches: Sequence[str], lists: list[RankedList]
     ) -> Notes:
-        """Run searches, and append the messages of each as a list.
+        """Run searches, and append the messages of each search as a list.
 
-        Return a note with the searches, or no notes without searches.
+        Return a note that names the searches. Return no notes if `searches` is empty.
         """
         if not searches:
             return ()
@@ -387,8 +393,8 @@ class ExpandedRecall:
     ) -> SearchResults:
         """Return the results with a summary of each of the first `MAX_SESSIONS` sessions.
 
-        The summaries get two thirds of the budget. If one can't be created, a note in the results
-        gives the reason.
+        The summaries get two thirds of the budget. If a summary can't be created, a note in the
+        results gives the reason.
         """
         length_chars = MAX_SUMMARY_CHARS
         if budget_chars is not None:
@@ -448,7 +454,7 @@ class ExpandedRecall:
         return f"{whole_words or beginning} {ELLIPSIS}"
 
     async def _render_transcript(self, result: FoundSession, query: SearchQuery) -> str:
-        """Return the messages of the session, and of all sessions with one of its matches.
+        """Render the messages of the session and of all sessions that contain one of its matches.
 
         Messages that the model already sees are left out. A long transcript is cut around the first
         match.
@@ -489,7 +495,7 @@ def _select_hits(hits: Sequence[Hit], numbers: Sequence[int]) -> list[int]:
 def _describe_missing_summaries(
     problems: Sequence[Sentence], session_count: int, summary_count: int
 ) -> Sentence:
-    """Return a note that says how many summaries are missing, and why."""
+    """Write a note that says how many summaries are missing, and why."""
     note = Sentence("recall_not_summarized")
     if summary_count:
         values = {"missing": session_count - summary_count, "count": session_count}
@@ -507,7 +513,7 @@ def _list_different(searches: Sequence[str], question: str) -> list[str]:
 
 
 def _is_shown(message: Message, hidden: Window) -> bool:
-    """Return whether a message is shown to people and isn't in the model's context."""
+    """Return whether people see a message that isn't in the model's context yet."""
     if message.kind != "chat" or message.role == "tool":
         return False
     return not any(
@@ -527,10 +533,11 @@ def _cut_out_list(text: str) -> str:
 
 
 def cut_around_match(lines: Sequence[str], match_lines: Sequence[int], limit_chars: int) -> str:
-    """Join lines, and cut a long text to about `limit_chars` characters around the first match.
+    """Join lines. If the text is long, cut it to about `limit_chars` characters around the first
+    match.
 
-    `match_lines` are the indexes of lines with a match. A quarter of the excerpt comes before the
-    match. Omitted parts are marked.
+    `match_lines` are the indexes of the lines with a match. A quarter of the excerpt comes before
+    the match. An ellipsis line marks each omitted part.
     """
     text = "\n".join(lines)
     if len(text) <= limit_chars:

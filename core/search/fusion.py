@@ -1,7 +1,7 @@
 """Merge several ranked lists into one by reciprocal rank fusion.
 
-G. V. Cormack, C. L. A. Clarke, S. Buettcher, "Reciprocal rank fusion outperforms Condorcet and
-individual rank learning methods" (SIGIR 2009).
+The method is described in: G. V. Cormack, C. L. A. Clarke, S. Buettcher, "Reciprocal rank fusion
+outperforms Condorcet and individual rank learning methods" (SIGIR 2009).
 """
 
 from __future__ import annotations
@@ -13,23 +13,28 @@ from core.search.ranking import RankedMatches
 from core.store.query import MessageMatch
 
 DAMPING = 2
-"""The higher the damping, the less the first ranks of a list stand out. The paper uses 60 for long
-lists. Here the first of ten sessions matters most."""
+"""The higher the damping, the smaller the lead of the first items in a list.
+
+The paper uses 60 for long lists. Here, the first of ten sessions matters most.
+"""
 NEAR_WEIGHT = 1 / 3
-"""The weight of messages that were found by meaning. Messages found by words have the weight 1. On
-chats of real people, these messages add 0 / 0.5 points to hit@1 / hit@5 with multilingual-e5-small.
-With equal weights, the results get worse."""
+"""The weight of messages that were found by meaning.
+
+Messages that were found by words have the weight 1. On chats of real people, the messages found by
+meaning add 0 / 0.5 points to hit@1 / hit@5 with multilingual-e5-small. With equal weights, the
+results get worse.
+"""
 
 K = TypeVar("K", bound=Hashable)
 
 
 class RankedList(NamedTuple):
-    """A ranked list of messages that weren't found by the words of the query.
+    """A ranked list of messages that were found by something other than the words of the query.
 
     For example, they were found by their meaning.
     """
 
-    # The weight of the list, compared to 1 for the messages found by words.
+    # The weight of the list. The list of messages that were found by words has the weight 1.
     weight: float
     # The ids of the messages, best first.
     message_ids: Sequence[int]
@@ -38,7 +43,7 @@ class RankedList(NamedTuple):
 
 
 class WeightedMatches(NamedTuple):
-    """A ranked list with its weight, reduced to the messages that the query may see."""
+    """A ranked list with its weight. It contains only messages that the query may see."""
 
     weight: float
     matches: Sequence[MessageMatch]
@@ -47,10 +52,11 @@ class WeightedMatches(NamedTuple):
 def fuse_rankings(
     rankings: Sequence[tuple[float, Sequence[K]]], damping: int = DAMPING
 ) -> dict[K, float]:
-    """Return each item with its score, best first: the sum of weight / (damping + rank).
+    """Return each item with its score, best first.
 
-    Each ranking consists of its weight and its items, best first. Items with equal scores keep the
-    order in which they first appear.
+    An item's score is the sum of weight / (damping + rank) over all rankings. Each ranking consists
+    of its weight and its items, best first. Items with equal scores keep the order in which they
+    first appear.
     """
     scores: dict[K, float] = {}
     for weight, items in rankings:

@@ -1,9 +1,9 @@
 """Parse the text of a search: filters such as ``role:assistant``, and words.
 
 `extract_filters` moves the filters from the text to fields of the query. `plan_typed` and
-`plan_any_word` turn the remaining words into a plan for the text indexes. All words must match.
-``OR`` has the lowest precedence, ``NOT`` or a leading ``-`` excludes, ``"..."`` is a phrase, and
-``word*`` is a prefix.
+`plan_any_word` turn the remaining words into a plan for the text indexes. By default, a message
+must contain all words. ``OR`` has the lowest precedence, ``NOT`` or a leading ``-`` excludes a
+word, ``"..."`` is a phrase, and ``word*`` is a prefix.
 
 Every text is valid: these functions raise no exceptions for any query. An invalid filter is
 searched as words, and a note says so. A time in a plain sentence is never a filter, because people
@@ -50,13 +50,13 @@ from core.types import Role
 MAX_PHRASE_WORDS = 16
 """Only this many words at the beginning of a phrase are searched.
 
-The cost of a phrase grows with each word. Text with punctuation instead of spaces, such as a path,
-is a phrase, too.
+The cost of a phrase grows with each word. A text with punctuation instead of spaces, such as a
+path, is also a phrase.
 """
 MIN_QUESTION_WORDS = 3
 """A text with fewer words consists of keywords and isn't a question."""
 SHORT_QUERY_WEIGHT = 5
-"""A single letter counts this many times, so "C" ranks before "C++" and "C#"."""
+"""A single letter has this many times the usual weight, so "C" ranks before "C++" and "C#"."""
 
 _OPERATOR = re.compile(r'"|(?:^|\s)(?:OR|AND|NOT|-\w\S*|\w\S*\*)(?=\s|$)')
 """A quotation mark or an operator: ``OR``, ``-bus``, ``ferr*``."""
@@ -83,7 +83,7 @@ class _Token(NamedTuple):
 
 
 def plan_typed(text: str) -> SearchPlan:
-    """Return a plan that searches for all words of a text, as its operators say.
+    """Plan a search for all words of a text that follows the text's operators.
 
     The plan is empty if the text has no words, or only excluded words.
     """
@@ -119,7 +119,7 @@ def plan_typed(text: str) -> SearchPlan:
 
 
 def plan_any_word(text: str) -> SearchPlan:
-    """Return a plan that searches for any word of a text, except stop words.
+    """Plan a search for any word of a text, except stop words.
 
     Text in a script without spaces is searched by pairs of characters, except pairs that only mark
     a question. If the text has only stop words, they are searched.
@@ -150,7 +150,7 @@ def plan_any_word(text: str) -> SearchPlan:
 
 
 def _unspaced_terms(runs: Iterable[str], symbols: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """Return the index terms of text without spaces, with the texts to highlight for each."""
+    """Return the index terms of text without spaces, and for each term the texts to highlight."""
     terms: dict[str, tuple[str, ...]] = {}
     for run in runs:
         for pair in pairs_of(run) or [run]:
@@ -161,10 +161,10 @@ def _unspaced_terms(runs: Iterable[str], symbols: Iterable[str]) -> dict[str, tu
 
 
 def plan_inflected(text: str) -> SearchPlan:
-    """Return a plan like `plan_typed`, in which plain words also match their inflected forms.
+    """Plan a search like `plan_typed`, but let plain words also match their inflected forms.
 
-    Its highlights contain all forms of a word, separated by bars: ``ferry|ferries``. For a text
-    with operators, symbols or scripts without spaces, the plan of `plan_typed` is returned.
+    The highlights contain all forms of a word, separated by bars: ``ferry|ferries``. If the text
+    has operators, symbols or scripts without spaces, return the plan of `plan_typed`.
     """
     plan = plan_typed(text)
     query = clean_query(text)
@@ -180,7 +180,7 @@ def plan_inflected(text: str) -> SearchPlan:
 
 
 def plan_excluded(text: str) -> SearchPlan:
-    """Return a plan that finds messages with any of the words that a query excludes."""
+    """Plan a search for messages with any of the words that a query excludes."""
     alternatives = []
     for token in _tokens(clean_query(text)):
         clause = _clause(token) if token.is_excluded else None
@@ -190,7 +190,7 @@ def plan_excluded(text: str) -> SearchPlan:
 
 
 def strip_operators(text: str) -> str:
-    """Return a text without ``OR``, ``AND``, ``NOT`` and excluded words."""
+    """Return a text without operators and excluded words."""
     return " ".join(
         token.source
         for token in _tokens(clean_query(text))
@@ -224,7 +224,7 @@ def is_question(text: str) -> bool:
 
 
 def _plan(alternatives: Iterable[Iterable[Clause]]) -> SearchPlan:
-    """Build a plan from alternatives, without duplicates."""
+    """Build a plan from alternatives, and drop duplicates."""
     unique = tuple(dict.fromkeys(map(tuple, alternatives)))
     highlights: dict[str, None] = {}
     for clauses in unique:
@@ -260,7 +260,7 @@ def _tokens(text: str) -> Iterator[_Token]:
 
 
 def _word_token(source: str, is_excluded: bool) -> _Token:
-    """Build a word's token, without the minus before it and the asterisk after it."""
+    """Build the token of a word, without the minus before it and the asterisk after it."""
     text = source
     if text.startswith("-") and not text.startswith("--"):
         is_excluded = True
@@ -272,10 +272,10 @@ def _word_token(source: str, is_excluded: bool) -> _Token:
 
 
 def _clause(token: _Token) -> Clause | None:
-    """Return the clause for a word or phrase, or None without a letter, digit or symbol.
+    """Return the clause for a word or phrase, or None if it has no letter, digit or symbol.
 
-    Words with spaces between them are searched as typed, scripts without spaces by pairs of
-    characters, and symbols such as emoji by special terms (see `symbol_token`).
+    Words in scripts with spaces are searched as typed, and scripts without spaces by pairs of
+    characters. Symbols such as emoji are searched by special terms (see `symbol_token`).
     """
     phrases: list[Phrase] = []
     highlights: list[str] = []
@@ -361,13 +361,18 @@ _PLATFORMS = frozenset(
         "hermes",
     ]
 )
-"""The values of ``on:`` that are platforms. All other values are days. ``platform:`` accepts any
-name."""
+"""The values of ``on:`` that are platforms.
+
+All other values of ``on:`` are days. ``platform:`` accepts any name.
+"""
 _TIME_KEYS = frozenset({"before", "until", "after", "since", "during"})
 _ASCII_PUNCTUATION = str.maketrans(
     {"\u201c": '"', "\u201d": '"', "\u201e": '"', "\u2033": '"', "\uff1a": ":"}
 )
-"""Replaces other quotation marks and colons by ASCII, without changing positions."""
+"""Replaces typographic quotation marks and colons with ASCII.
+
+Positions in the text don't change.
+"""
 _NAME = re.compile(r"[\w.-]{1,40}")
 _NUMBER = re.compile(r"#?(\d{1,18})", re.ASCII)
 """The number of a session, message or page: ``12`` or ``#12``."""
@@ -380,7 +385,7 @@ _FILTER = re.compile(
 )
 """Matches a filter such as ``from:ana`` or ``title:"sea trip"``, or a whole quoted phrase.
 
-Phrases are matched so that the text inside a phrase is never read as a filter.
+The pattern also matches phrases, so that the text inside a phrase is never read as a filter.
 """
 _FILE_NAME = re.compile(r".*\w\.[A-Za-z]\w{0,7}")
 """The name of a file: ``contract.pdf``."""
@@ -388,20 +393,20 @@ _NEXT_WORD = re.compile(r"\s{0,8}([^\s\"]{1,40})")
 
 
 class FilteredQuery(NamedTuple):
-    """A query after its filters were moved from the text to its fields, with notes."""
+    """A query whose filters were moved from its text to its fields, with notes."""
 
     query: SearchQuery
-    # A sentence for each filter that couldn't be understood.
+    # A sentence about each filter that couldn't be understood.
     notes: tuple[Sentence, ...] = ()
 
 
 class _FilterOutcome(NamedTuple):
-    """The query after one filter was applied, or a note about why it wasn't."""
+    """A query after an attempt to apply one filter, with a note if the filter wasn't applied."""
 
     query: SearchQuery
-    # The position in the text after the filter.
+    # The position in the text where the filter ends.
     end: int
-    # A sentence that says why the filter remains in the text as words. None if it was applied.
+    # Says why the filter stays in the text as words. None if the filter was applied.
     note: Sentence | None = None
 
 
@@ -436,7 +441,7 @@ def extract_filters(query: SearchQuery, now: datetime, zone: ZoneInfo) -> Filter
 
 
 def remove_filters(query: SearchQuery) -> SearchQuery:
-    """Return a copy of a query without filters, at the first page."""
+    """Return a copy of a query without filters, set to its first page."""
     return replace(query, filters=SearchFilters(), limits=replace(query.limits, page=1))
 
 
@@ -487,7 +492,7 @@ def split_filters(text: str) -> tuple[str, list[str]]:
 
 
 def filter_by_speaker(query: SearchQuery, name: str) -> SearchQuery:
-    """Return a query that finds only messages of one speaker.
+    """Limit a query to the messages of one speaker.
 
     `name` is a name, "me" for the asker, or "you" for the assistant.
     """
@@ -505,7 +510,7 @@ def filter_by_speaker(query: SearchQuery, name: str) -> SearchQuery:
 def filter_by_time(
     query: SearchQuery, key: str, value: str, now: datetime, zone: ZoneInfo
 ) -> SearchQuery | None:
-    """Return a query limited by a time, or None if `value` isn't a time.
+    """Limit a query to a time. Return None if `value` isn't a time.
 
     `key` is the name of the filter, such as "before". "before:may" ends the search when May begins,
     and "until:may" when May ends. Earlier limits of the query still apply.
@@ -558,10 +563,11 @@ def _apply_filter(
 
 
 def _extend_value(match: re.Match[str], value: str) -> Iterator[tuple[str, int]]:
-    """Yield a time filter's value alone, then with 1, 2, … of the words after it.
+    """Yield the value of a time filter, first alone and then with one, two and more of the words
+    after it.
 
-    Each value comes with the position after it in the text. A quoted value isn't extended, and no
-    value extends beyond the next filter.
+    Each value comes with the position in the text where it ends. A quoted value isn't extended, and
+    no value extends beyond the next filter.
     """
     end = match.end()
     yield value, end
@@ -577,7 +583,7 @@ def _extend_value(match: re.Match[str], value: str) -> Iterator[tuple[str, int]]
 
 
 def _filter_by_value(query: SearchQuery, key: str, value: str) -> SearchQuery | None:
-    """Return a query limited by a filter other than a time, or None if its value is invalid."""
+    """Limit a query by a filter that isn't a time. Return None if the filter's value is invalid."""
     number = _parse_number(value)
     names = tuple(
         dict.fromkeys(name.strip().casefold() for name in value.split(",") if name.strip())
@@ -605,7 +611,10 @@ def _filter_by_value(query: SearchQuery, key: str, value: str) -> SearchQuery | 
 
 
 def _filter_by_file(query: SearchQuery, key: str, value: str) -> SearchQuery | None:
-    """Return a query for messages with files of this kind or name, or None."""
+    """Limit a query to messages with files of a kind or name.
+
+    Return None if the value is invalid.
+    """
     kind = value.casefold()
     if key == "has" and kind in FILE_KINDS:
         return replace(query, filters=replace(query.filters, file_kind=kind))

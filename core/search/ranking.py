@@ -5,7 +5,7 @@ is scored with BM25F: S. Robertson, H. Zaragoza, M. Taylor, "Simple BM25 extensi
 weighted fields" (2004). docs/recall.md lists the effect of each constant on seven sets of
 questions.
 
-Arrays have one row per passage. Two-dimensional ones have one column per query term.
+Arrays have one row per passage. Two-dimensional arrays have one column per query term.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ class RankedMatches(NamedTuple):
     matches: list[MessageMatch]
     # The text of the query, with the terms that were added to it.
     text: str
-    # The words that were searched instead of typed words that no message contains.
+    # Maps typed words that no message contains to the words that were searched instead.
     corrections: Mapping[str, str]
 
 
 def rank_matches(index: TextSearch, query: SearchQuery, names: Sequence[str] = ()) -> RankedMatches:
     """Rank the messages that contain any word of the query.
 
-    `names` are aliases of people and things in the query. Candidates are loaded in parts, and only
-    as many parts as the requested page needs.
+    `names` are aliases of people and things in the query. Candidates are loaded in parts, until
+    there are enough for the requested page.
     """
     terms = weigh_terms(index, query.text, names)
     choices = choose_chunks(terms, query, index.chunk_count)
@@ -76,15 +76,20 @@ def rank_matches(index: TextSearch, query: SearchQuery, names: Sequence[str] = (
 K1 = 1.0
 B = 0.75
 IDF_POWER = 0.85
-"""The exponent of a term's inverse document frequency. It lowers the weight of rare terms, because
-the rarest term is seldom the most important one."""
-NEIGHBOUR_WEIGHTS = ((0, 1.0), (1, 0.45), (2, 0.3), (-1, 0.3), (-2, 0.15))
-"""Pairs of an offset and a weight. With this weight, a passage's words also count for the passage
-that comes `offset` passages later. Later passages get a higher weight, because an answer follows
-its question."""
-ADJACENT_BONUS = 0.5
-"""The bonus for words that are adjacent in the query and close together in a passage, in any order.
+"""The exponent of a term's inverse document frequency.
+
+It is below 1 and lowers the weight of rare terms, because the rarest term is seldom the most
+important one.
 """
+NEIGHBOUR_WEIGHTS = ((0, 1.0), (1, 0.45), (2, 0.3), (-1, 0.3), (-2, 0.15))
+"""Pairs of an offset and a weight.
+
+The words of a passage also count, with this weight, for the passage that comes `offset` passages
+later. Later passages get a higher weight, because an answer follows its question.
+"""
+ADJACENT_BONUS = 0.5
+"""The bonus for words that are adjacent in the query and close together in a passage, in either
+order."""
 ADJACENT_TERMS = 2
 """Words are close together if their positions differ by at most this many terms."""
 NAME_WEIGHT = 1.5
@@ -104,24 +109,25 @@ It is low, but a message can be found by its day alone ("What about Wednesday?")
 PERIOD_BONUS = 1.0
 """The bonus for messages and stretches in a period that the query names.
 
-It adds 0.4 / 0.9 points to hit@1 / hit@5 on chats, and 11 / 5 points on phone notes, which people
-ask for by month.
+It adds 0.4 / 0.9 points to hit@1 / hit@5 on chats. On phone notes, which people ask for by month,
+it adds 11 / 5 points.
 """
 PERIOD_HALF_LIFE_DAYS = 4
 """The bonus is halved at this distance from the period, plus an eighth of the period's length.
 
-The bonus reaches beyond the period because people misremember dates. The day after the period
-counts as part of it, because people often report about a day on the next day. This adds 0.3 / 0.5
-points to hit@1 / hit@5 on chats of real people.
+Days near the period get a part of the bonus, because people misremember dates. The day after the
+period counts as part of it, because people often report about a day on the next day. This adds 0.3
+/ 0.5 points to hit@1 / hit@5 on chats of real people.
 """
 COVERAGE_POWER = 0.4
 """The exponent of a passage's coverage, which is the share of the query's weight in the passage."""
 QUESTION_PENALTY = 0.2
 """The penalty for questions, because questions share words with the query but seldom answer it."""
 REPEATED_SHARE = 0.5
-"""A question that shares more than this part of its terms with the query is the same question.
+"""Two questions are the same if they share more than this part of each other's terms.
 
-If another speaker answers, the answer counts as if it contained all words of the question.
+If another speaker answers such a question, the answer counts as if it contained all words of the
+question.
 """
 REPEATED_WEIGHT = 0.5
 """The score of a message that asks the same question as the query is multiplied by this."""
@@ -132,16 +138,16 @@ BEST_MESSAGE_SHARE = 0.5
 stretch. A sum over all messages would rank a long, repetitive conversation above a note that says
 something once."""
 LINEAGE_WEIGHT = 0.6
-"""The lineage's score, multiplied by this, is added to the score of each of its messages."""
+"""This share of a lineage's score is added to the score of each of its messages."""
 PASSAGE_TERMS = 40
-"""Messages are cut into passages of about this many terms, so a long answer scores as high as its
-best passage."""
+"""Messages are cut into passages of about this many terms, so that a long answer scores as high as
+its best passage."""
 
 
 def compute_idf(frequencies: Mapping[str, int], chunk_count: int) -> dict[str, float]:
-    """Return the inverse document frequency of each term, to the power of `IDF_POWER`.
+    """Return the inverse document frequency of each term, raised to `IDF_POWER`.
 
-    `frequencies` are the numbers of chunks that contain each term. No result is negative.
+    `frequencies` says how many chunks contain each term. No result is negative.
     """
     idf: dict[str, float] = {}
     for term, frequency in frequencies.items():
@@ -154,7 +160,7 @@ def compute_idf(frequencies: Mapping[str, int], chunk_count: int) -> dict[str, f
 class PassageTable:
     """The passages of all candidate messages, in the order of the messages.
 
-    Each field up to `is_askers_own` has one entry per passage.
+    The fields from `terms` to `is_askers_own` have one entry per passage.
     """
 
     # The terms of the passage.
@@ -213,7 +219,7 @@ def build_passages(lineages: Mapping[int, Sequence[CandidateMessage]]) -> Passag
 
 
 def _split_passages(terms: Sequence[str]) -> list[Sequence[str]]:
-    """Split a message's terms into passages of about the same length.
+    """Split a message's terms into passages of about equal length.
 
     100 terms result in two passages of 50 terms. A short message is one passage.
     """
@@ -239,8 +245,8 @@ def rank(
 ) -> tuple[dict[int, float], list[MessageMatch]]:
     """Score lineages and their messages.
 
-    Return the scores of the lineages by root id, and the messages, both best first. Messages and
-    lineages with score 0 are left out.
+    Return the scores of the lineages by root id, and the messages. Both are sorted, best first, and
+    leave out scores of 0.
 
     `idf` has the weights of the terms in the order of the query. `moments` are terms that name a
     time, if the query asks when something happened. `periods` are the periods in the query, as
@@ -317,7 +323,7 @@ def _weigh_speaker_names(
 def _find_related(
     query_terms: Collection[str], texts: Iterable[Sequence[str]]
 ) -> dict[str, list[str]]:
-    """Map words in the texts to the query terms that they are related to.
+    """Map words in the texts to the query terms with the same beginning.
 
     For example, "adoption" is related to "adopted". Words that are query terms themselves are left
     out.
@@ -419,7 +425,8 @@ def _is_same_question(text_counts: FloatArray, texts: Sequence[Sequence[str]]) -
 def _is_followed_by_other_speaker(names: Sequence[tuple[str, ...]]) -> BoolArray:
     """Return which passages are followed by a passage of another speaker.
 
-    People don't answer their own questions. A passage without a speaker's name always counts.
+    People don't answer their own questions, so only another speaker's passage can be an answer. A
+    passage without a speaker's name counts as followed by another speaker.
     """
     next_names = (*names[1:], ())
     return np.array(
@@ -430,13 +437,14 @@ def _is_followed_by_other_speaker(names: Sequence[tuple[str, ...]]) -> BoolArray
 def _add_neighbours(
     counts: FloatArray, passages: PassageTable, is_answered: BoolArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Add a share of its neighbours' term counts to the counts of each passage.
+    """Add a share of the neighbours' term counts to the counts of each passage.
 
     The shares are `NEIGHBOUR_WEIGHTS`. Neighbours are passages of the same session, in the same or
     an adjacent chunk. All counts of an answered question (`is_answered`) are added to the next
-    passage, its answer.
+    passage, which is its answer.
 
-    Return the counts, and the length of each passage with its neighbours, divided by the mean.
+    Return the counts, and the length of each passage with its neighbours divided by the mean
+    length.
     """
     total_counts = np.zeros_like(counts)
     total_lengths = np.zeros_like(passages.length)
@@ -460,7 +468,7 @@ def _add_neighbours(
 def _bm25(counts: FloatArray, relative_lengths: FloatArray, weights: FloatArray) -> FloatArray:
     """Return the BM25 score of each row of term counts.
 
-    `relative_lengths` are the lengths of the rows divided by the mean length.
+    `relative_lengths` contains the length of each row divided by the mean length.
     """
     norms = K1 * (1 - B + B * relative_lengths)[:, np.newaxis]
     scores: FloatArray = (weights * counts * (K1 + 1) / (counts + norms)).sum(axis=1)
@@ -468,16 +476,16 @@ def _bm25(counts: FloatArray, relative_lengths: FloatArray, weights: FloatArray)
 
 
 def _coverage(counts: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return which share of the query's total weight the terms in each passage have."""
+    """Return, for each passage, the share of the query's total weight that its terms have."""
     covered_weight: FloatArray = (weights * np.minimum(counts, 1.0)).sum(axis=1)
     return covered_weight / (weights.sum() or 1.0)
 
 
 def _adjacent_pairs(tokens: _Tokens, idf: Mapping[str, float], passage_count: int) -> FloatArray:
-    """Return which share of the query's pairs of adjacent terms each passage contains.
+    """Return, for each passage, the share of the query's pairs of adjacent terms that it contains.
 
-    Pairs count by the weight of their terms. In a passage, the two words may be in any order and up
-    to `ADJACENT_TERMS` apart.
+    A pair counts by the weight of its terms. In a passage, the two words may be in either order and
+    up to `ADJACENT_TERMS` apart.
     """
     term_count = len(idf)
     # Column n is the pair of the query's terms n and n + 1. The last column isn't used.
@@ -504,11 +512,11 @@ def _period_boost(
     days: IntArray,
     periods: Sequence[tuple[int, int]],
 ) -> FloatArray:
-    """Return a factor for each passage: 2 within a period of the query, down to 1 far away.
+    """Return a factor for each passage: 2 within a period of the query, down to 1 far away from it.
 
-    Only passages that contain a word of the query other than a date get more than 1. The counts
-    include the dates of messages, so without this rule, dates alone would match every passage of
-    the period.
+    Only passages that contain a query word other than a date get more than 1. The counts include
+    the dates of messages, so without this rule, dates alone would match every passage of the
+    period.
     """
     is_word = [not is_date_term(term) for term in idf]
     has_words = (counts[:, is_word] > 0).any(axis=1)
@@ -517,7 +525,8 @@ def _period_boost(
 
 
 def _period_nearness(days: IntArray, periods: Sequence[tuple[int, int]]) -> FloatArray:
-    """Return how near each day is to a period: 1 within the nearest one, down to 0 far away."""
+    """Return how near each day is to a period, from 1 within the nearest period down to 0 far away.
+    """
     # Rows are distinct days, and columns are periods.
     first, last = np.array(periods).T
     unique_days, rows = np.unique(days, return_inverse=True)
@@ -534,9 +543,9 @@ def _score_stretches(
 ) -> FloatArray:
     """Return the BM25 score of each stretch, a run of consecutive messages, as one document.
 
-    Each day of a stretch adds its terms `DAY_TERM_COUNT` times, however many passages it has.
-    Lengths are divided by the median, because a few very long stretches would raise the mean so
-    much that the length hardly counts.
+    Each day of a stretch adds its terms `DAY_TERM_COUNT` times, however many passages the stretch
+    has. Lengths are divided by the median and not by the mean. A few very long stretches would
+    raise the mean so much that lengths would hardly count.
     """
     lengths = passages.length + list(map(len, passages.name_terms))
     stretch_counts = np.add.reduceat(counts, passages.stretch_starts)
@@ -555,9 +564,9 @@ def _score_stretches(
 
 
 def _median(numbers: FloatArray) -> float:
-    """Return the median.
+    """Return the median of some numbers.
 
-    Unlike `np.median`, this doesn't load `numpy.ma` while someone waits for an answer.
+    Unlike `np.median`, this doesn't load `numpy.ma` while a person waits for an answer.
     """
     ordered = np.sort(numbers)
     middle = len(ordered) // 2
@@ -573,9 +582,9 @@ def _order(
 ) -> tuple[dict[int, float], list[MessageMatch]]:
     """Return the scores of the lineages by root id, and the messages, both best first.
 
-    A message's score is that of its best passage, plus a share of its lineage's score. A lineage's
-    score combines its best message and its best stretch. Messages with equal scores are ordered by
-    id. Messages whose `scores` are 0 are left out.
+    A message's score is the score of its best passage, plus a share of its lineage's score. A
+    lineage's score combines its best message and its best stretch. Messages with equal scores are
+    ordered by id. Messages whose `scores` are 0 are left out.
     """
     # `reduceat` takes the maximum over each message's passages, or over each lineage's messages.
     best_passages = np.maximum.reduceat(scores, passages.message_starts)

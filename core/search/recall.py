@@ -2,8 +2,8 @@
 
 A search parses the query (`core/search/query.py`), loads candidates from the text indexes
 (`core/store/search/text_search.py`), ranks them (`core/search/ranking.py`) and builds the results
-(`core/search/results.py`), all in one database transaction. If an index is damaged, the search
-first repairs it, so it takes longer but still returns results.
+(`core/search/results.py`). All this happens in one database transaction. If an index is damaged,
+the search repairs it first, so it takes longer but still returns results.
 """
 
 from __future__ import annotations
@@ -69,9 +69,11 @@ from core.text.terms import is_question as ends_with_question
 from core.types import BillingScope, ToolContext
 
 MIN_MATCHES = 20
-"""A search reads at least this many matches, because several may belong to the same session."""
+"""A search reads at least this many matches, because several matches may belong to the same
+session."""
 TEND_MESSAGES = 128
-"""A step of maintenance indexes this many messages, which blocks other writers for about 10 ms."""
+"""One step of maintenance indexes this many messages, which blocks other writers for about 10 ms.
+"""
 REPAIRS = 2
 """A search tries to repair the indexes at most twice.
 
@@ -79,16 +81,18 @@ If a table of an index is missing, a single repair isn't enough, because SQLite 
 its cached copy.
 """
 STEPS_BEFORE_SEARCH = 10
-"""If many messages aren't indexed yet, a search first runs at most this many indexing steps, and
-then ignores the messages that are still unindexed."""
+"""If many messages aren't indexed yet, a search runs at most this many indexing steps first.
+
+It then ignores the messages that still aren't indexed.
+"""
 INLINE_SEARCH_S = 0.010
 """A search for a turn may block the event loop for this long."""
 INLINE_SEARCH_CHARS = 50_000
 """A search for a turn may read this much text on the event loop."""
 INLINE_MESSAGE_CHARS = 4_000
-"""A search for a turn computes the terms of longer messages in a thread, unless they are cached.
-Computing terms can't be interrupted. It takes about 2 ms per 1,000 characters of accented words
-that were never seen before, and less for other texts."""
+"""If a message is longer than this and its terms aren't cached, a search for a turn computes the
+terms in a thread, because the computation can't be interrupted. It takes about 2 ms per 1,000
+characters of accented words that were never seen before, and less for other texts."""
 QUICK_SEARCH_S = 0.006
 """A search for a turn runs on the event loop if recent searches took less than this on average."""
 AVERAGED_SEARCHES = 8
@@ -142,8 +146,8 @@ class Recall:
         words, it is "discovery". Without words, it is "discovery" if the filters ask for messages,
         "read" if they name a session, and otherwise "browse".
 
-        The messages of `lists` are fused with the matches, except those that the query's scopes and
-        filters exclude.
+        The messages of `lists` are fused with the matches. Messages that the query's scopes and
+        filters exclude are left out.
         """
         started_s = time.perf_counter()
         extraction = extract_filters(query, self._clock.now(), self._zone)
@@ -168,9 +172,9 @@ class Recall:
         )
 
     async def _answer(self, query: SearchQuery, lists: Sequence[RankedList] = ()) -> SearchResults:
-        """Search by words, list the latest messages, or show sessions, as the query asks.
+        """Answer a query: search for its words, list the latest messages, or show sessions.
 
-        With `around`, always show the messages around that message.
+        If the query has `around`, show the messages around that message.
         """
         if query.around is None:
             if query.text.strip():
@@ -184,9 +188,9 @@ class Recall:
         )
 
     async def _describe_attempts(self, query: SearchQuery, answer: SearchResults) -> Notes:
-        """Return notes that say what was tried in a search without results.
+        """Write notes that say what was tried in a search without results.
 
-        Return none if another note explains the result, or if the query is empty.
+        Return no notes if another note explains the result, or if the query is empty.
         """
         plain_query = remove_filters(query)
         has_filters = plain_query != query
@@ -235,8 +239,8 @@ class Recall:
     async def _retrieve(self, query: SearchQuery) -> Sequence[RankedList]:
         """Return the retriever's matches as a ranked list.
 
-        Return no list if there is no retriever, or if the query is incognito. Return none for
-        keywords or operators either, because the person means them literally.
+        Return no list if there is no retriever, or if the query is incognito. Also return no list
+        for keywords and operators, because the person means them literally.
         """
         if self.retriever is None or query.is_incognito:
             return ()
@@ -345,9 +349,9 @@ class Recall:
 
 
 class _IndexState(NamedTuple):
-    # Whether the indexes must be rebuilt.
+    # The index doesn't fit the messages and must be rebuilt.
     is_stale: bool
-    # Whether too many messages aren't part of a chunk yet, or a changed chunk isn't indexed.
+    # Too many messages aren't part of a chunk yet, or a changed chunk isn't indexed.
     is_behind: bool
     latest_message_id: int
 
@@ -369,9 +373,9 @@ def _search(
     *,
     needs_fresh_index: bool,
 ) -> SearchResults | None:
-    """Search for the text as typed. If nothing matches, search for any of its words.
+    """Search for the text as typed. If no message matches, search for any of its words.
 
-    For a question or a turn, always search for any of its words, because people seldom repeat a
+    For a question or a turn, search only for any of its words, because people seldom repeat a
     sentence word for word. Return None if the indexes are stale. With `needs_fresh_index`, also
     return None if too many messages aren't part of a chunk yet.
     """
@@ -439,9 +443,9 @@ class _IndexSearch:
     def find_any_word(self, notes: Notes, typed: SearchPlan) -> SearchResults:
         """Return the results for any of the query's words, best first.
 
-        `notes` say why the search for the text as typed wasn't enough. If no chunk has one of the
-        words, search the index over messages, unless `typed`, the plan of the typed text, was the
-        same search.
+        `notes` say why the search for the text as typed wasn't enough. If no chunk contains any of
+        the words, search the index of single messages, unless `typed`, the plan of the typed text,
+        already did.
         """
         ranking = self._rank_by_words()
         plan = plan_any_word(ranking.text)
@@ -465,7 +469,7 @@ class _IndexSearch:
         )
 
     def _without_excluded(self, ranking: RankedMatches) -> RankedMatches:
-        """Return the matches without those that contain an excluded word."""
+        """Return the matches that don't contain an excluded word."""
         plan = plan_excluded(self._query.text)
         if not plan.alternatives:
             return ranking
@@ -483,7 +487,7 @@ class _IndexSearch:
         return rank_matches(self._index, replace(self._query, text=words), names)
 
     def _fuse(self, ranking: RankedMatches) -> RankedMatches:
-        """Fuse the matches with those messages of the other lists that the query may see."""
+        """Fuse the matches with the other lists, limited to messages that the query may see."""
         if not self._lists:
             return ranking
         return fuse_matches(
@@ -498,10 +502,10 @@ class _IndexSearch:
 
 
 def _needs_latest_messages(query: SearchQuery) -> bool:
-    """Return whether a query without words asks for messages, not for sessions.
+    """Return whether a query without words asks for messages instead of sessions.
 
-    Filters by speaker or role do. A filter by session does only together with a filter by platform,
-    title or time.
+    A filter by speaker, role or file asks for messages. A filter by session does so only together
+    with a filter by platform, title or time.
     """
     filters = query.filters
     if filters.file_kind or filters.file_name:
@@ -533,8 +537,8 @@ def _add_files(answer: SearchResults, connection: Connection, query: SearchQuery
 def _take_enough(candidates: Iterator[MessageMatch], query: SearchQuery) -> list[MessageMatch]:
     """Read as many matches as the results need.
 
-    That is enough for the flat list of messages and the requested page, and one more lineage to
-    know whether there is a next page.
+    The results need enough matches for the flat list of messages and for the requested page, and
+    one more lineage that shows whether there is a next page.
     """
     min_matches = max(MIN_MATCHES, min(query.limits.messages, MAX_MESSAGES))
     min_lineages = page_slice(query).stop + 1
@@ -558,7 +562,7 @@ class HistoryProvider(MemoryProvider):
     """The memory provider that recalls messages of earlier conversations before a turn.
 
     Each message is one line: ``m<message id> <date>: <who> (<origin>): <text>``. `zone` is the IANA
-    time zone for dates. With `deep_recall`, each question is also searched with a model's help
+    time zone for dates. With `deep_recall`, each question is searched once more with a model's help
     after its answer, and the next turn gets the results.
     """
 
@@ -573,7 +577,7 @@ class HistoryProvider(MemoryProvider):
         self.is_reflecting = deep_recall is not None
 
     async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
-        """Return one line for each of the best messages about the subject of the text."""
+        """Return one line for each of the messages that fit the text best."""
         return await self._find_lines(self._recall, self._build_query(text, context))
 
     async def queue_prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
@@ -588,7 +592,7 @@ class HistoryProvider(MemoryProvider):
         return await self._find_lines(self._deep_recall, query)
 
     def _build_query(self, text: str, context: ToolContext) -> SearchQuery:
-        """Return a search for the messages of other conversations that fit a new message."""
+        """Build a search for the messages of other conversations that fit a new message."""
         return SearchQuery(
             text=text[:QUERY_CHARS],
             kind=TextKind.TURN,
@@ -609,10 +613,10 @@ class HistoryProvider(MemoryProvider):
         return lines
 
     def _render_line(self, message: ShownMessage) -> str:
-        """Return a message as a line.
+        """Render a message as a line.
 
-        The line names the origin of a text that the sender didn't type. It leaves out the title of
-        the conversation, because a title may consist of other people's words.
+        The line names the origin of a text that the sender didn't type. It doesn't contain the
+        title of the conversation, because a title may consist of other people's words.
         """
         who = "you" if message.role == "assistant" else message.sender or "the person"
         if message.role == "user" and message.origin != "typed":

@@ -75,7 +75,7 @@ def _omit_defaults(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _session_fields(result: FoundSession) -> dict[str, Any]:
-    """Return the JSON fields of a session. Each of its messages appears once."""
+    """Return the JSON fields of a session. Each message appears only once."""
     session = result.session
     window_ids = {message.message_id for message in result.window}
     first = [message for message in result.bookend_start if message.message_id not in window_ids]
@@ -118,14 +118,14 @@ def _message_fields(message: Hit | ShownMessage) -> dict[str, Any]:
 
 
 class ResultWords(Protocol):
-    """The words of one language with which results are rendered."""
+    """The words of one language in which results are rendered."""
 
     @property
     def templates(self) -> Mapping[str, str]:
-        """The texts by the keys of `data/results.toml`."""
+        """The texts of this language by the keys of `data/results.toml`."""
 
     def word(self, sentence: Sentence) -> str:
-        """Return a sentence in this language."""
+        """Return a sentence translated into this language."""
 
     def format_time(self, at: datetime) -> str:
         """Format the time of a session: ``Fri 20 Nov 2026, 09:30``."""
@@ -138,7 +138,7 @@ class ResultWords(Protocol):
 
 
 class _EnglishWords:
-    """The English words, which the model and programs get, too."""
+    """The English words, which the model and programs also get."""
 
     @property
     def templates(self) -> Mapping[str, str]:
@@ -177,7 +177,7 @@ def to_markdown(results: SearchResults, zone: tzinfo, words: ResultWords = ENGLI
 def list_parts(
     results: SearchResults, zone: tzinfo, words: ResultWords = ENGLISH_WORDS
 ) -> list[str]:
-    """Return the results in parts, as Markdown.
+    """Render the results in parts, as Markdown.
 
     Depending on the shape, a part is a card for one session, or the messages of one conversation.
     Files and a note come first. If nothing was found, there are no parts.
@@ -202,21 +202,21 @@ def list_parts(
 
 
 def describe_file(file: FileHit, words: ResultWords = ENGLISH_WORDS) -> str:
-    """Return a file's name, and where in it the words are: "contract.pdf, page 7"."""
+    """Name a file and the place of the words in it: "contract.pdf, page 7"."""
     key = file.kind.replace(" ", "_")
     name = words.templates[key] if key in _NAMELESS_KINDS else _escape_line(file.name)
     return f"{name}, {_escape_line(file.place)}" if file.place else name
 
 
 def _render_file(file: FileHit, zone: tzinfo, words: ResultWords) -> str:
-    """Render a file as a line: its name, the place, the day, and the text around the words."""
+    """Render a file as lines: its name, the place, the day, and the text around the words."""
     at = file.at.astimezone(zone)
     line = f"📎 **{describe_file(file, words)}** · {words.format_day(at)}"
     return f"{line}\n> {_escape_line(file.snippet)}" if file.snippet else line
 
 
 def describe_no_results(results: SearchResults, words: ResultWords = ENGLISH_WORDS) -> str:
-    """Return a sentence that says that nothing was found, and the notes of the results."""
+    """Say in one sentence that nothing was found, and add the notes of the results."""
     key = "nothing"
     if results.shape == "scroll":
         key = "no_message"
@@ -256,7 +256,7 @@ def _render_conversation(
     """Render all messages of a session's window.
 
     A message shows its date if the previous message was sent on another day. Lines such as "(3
-    earlier)" count the messages that aren't shown.
+    earlier)" count the messages that are left out.
     """
     at = _time_of(result).astimezone(zone)
     lines = [_render_heading("", result, at, words)]
@@ -282,7 +282,8 @@ def _render_conversation(
 def _render_message(message: ShownMessage, time: str, words: ResultWords) -> str:
     """Render a message as a list item.
 
-    The anchor is bold. Its link and the beginning of the message that it replies to follow.
+    The anchor is bold. The item ends with the link to the message and the beginning of the message
+    that it replies to.
     """
     sender = message.sender
     if not sender:
@@ -295,7 +296,7 @@ def _render_message(message: ShownMessage, time: str, words: ResultWords) -> str
 
 
 def _render_heading(number: str, result: FoundSession, at: datetime, words: ResultWords) -> str:
-    """Render a session's title, time, platform and id. A long title is cut between words."""
+    """Render the title, time, platform and id of a session. A long title is cut between words."""
     session = result.session
     title = session.title or result.preview or words.templates["untitled"]
     if len(title) > TITLE_CHARS:
@@ -320,7 +321,7 @@ def _time_of(result: FoundSession) -> datetime:
 
 
 def _render_match(hit: Hit, words: ResultWords) -> str:
-    """Render a match's snippet with bold words, and its link."""
+    """Render a match as its snippet, with the matching words in bold, and its link."""
     text = ""
     # The pattern has a group, so `split` returns the texts between the matches at even indexes and
     # the matches at odd ones.
@@ -328,7 +329,7 @@ def _render_match(hit: Hit, words: ResultWords) -> str:
         is_match = index % 2 == 1
         text += f"**{_escape_line(part)}**" if is_match else _escape_line(part)
     if hit.role == "tool" and hit.link:
-        # A tool's result has a link only if it's a web page.
+        # The result of a tool has a link only if the tool read a web page.
         label = words.templates["read_from"].format(host=urlsplit(hit.link).hostname or hit.link)
         return f"{text} [{escape(label)}](<{hit.link}>)"
     return text + _render_link(hit.link, words)

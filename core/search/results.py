@@ -37,7 +37,7 @@ MAX_MESSAGES = 1_000
 MAX_MATCHES_SHOWN = 5
 """A session shows at most this many matches."""
 MIN_FURTHER_SHARE = 0.5
-"""In a search for a turn, a second message of a lineage needs at least this share of the best
+"""In a search for a turn, a further message of a lineage needs at least this share of the best
 message's score."""
 
 MATCH_START = ">>>"
@@ -80,9 +80,9 @@ def build_discovery(
 ) -> SearchResults:
     """Build the requested page of sessions, and the flat list of the best messages.
 
-    `matches` are messages, best first. `scores` are the scores of the lineages, best first. Without
-    `scores`, lineages are ordered by their best message. `highlights` are the words to mark in
-    snippets.
+    `matches` are messages, best first. `scores` are the scores of the lineages by root id, best
+    first. Without `scores`, lineages are ordered by their best message. `highlights` are the words
+    to mark in snippets.
     """
     scores = scores or {}
     page = page_slice(query)
@@ -125,9 +125,9 @@ def _group_matches(
     scores: Mapping[int, float],
     page: slice,
 ) -> list[list[MessageMatch]]:
-    """Divide the matches into groups, each of which becomes one result.
+    """Divide the matches into groups. Each group becomes one result.
 
-    A group is a lineage. In a search for a turn, it is a single message.
+    A group is a lineage. In a search for a turn, a group is a single message.
     """
     if query.kind is TextKind.TURN:
         return _spread_lineages(_group_by_lineage(matches, scores, page.stop))
@@ -149,10 +149,12 @@ def _group_by_lineage(
 
 
 def _spread_lineages(groups: Sequence[Sequence[MessageMatch]]) -> list[list[MessageMatch]]:
-    """Return a group for each message: first each lineage's best, then its second best, and so on.
+    """Return a group for each message: first the best of each lineage, then the second best, and so
+    on.
 
-    A lineage may have several messages if their scores are high enough, because a conversation that
-    never ends is a single lineage with all messages.
+    A lineage has several groups if the scores of its messages are high enough. Otherwise, a
+    conversation that never ends would have a single result, because all its messages belong to one
+    lineage.
     """
     if not groups:
         return []
@@ -166,9 +168,9 @@ def _spread_lineages(groups: Sequence[Sequence[MessageMatch]]) -> list[list[Mess
 
 
 def _build_hit(row: MatchRow, score: float, highlighter: Highlighter) -> Hit:
-    """Return a hit with a snippet of its text.
+    """Build a hit with a snippet of its text.
 
-    If the text doesn't match, the snippet shows the tool call.
+    If the text doesn't contain the words, the snippet shows the tool call.
     """
     source = row.text
     if row.tool_call and (not row.text or not highlighter.find_spans(row.text)):
@@ -222,7 +224,7 @@ def load_without_search(excerpts: SessionExcerpts, query: SearchQuery) -> Search
 
 
 def _last_page_notes(query: SearchQuery, *, has_more: bool) -> Notes:
-    """Return a note if results remain after the last possible page."""
+    """Return a note if more results exist after the last page that a query can ask for."""
     return (LAST_PAGE_NOTE,) if has_more and query.limits.page == MAX_PAGES else ()
 
 
@@ -232,7 +234,7 @@ MIN_MESSAGE_CHARS = 20
 
 
 def shorten_to_budget(results: SearchResults, budget_chars: int) -> SearchResults:
-    """Cut long messages to a common length, so that all texts have about `budget_chars`.
+    """Cut long messages to a common length, so that all texts together have about `budget_chars`.
 
     Anchors, the messages that match, may be `ANCHOR_FACTOR` times as long. They are cut around the
     match.
@@ -299,7 +301,10 @@ SEARCHED_CHARS = 50_000
 MAX_SPANS = 200
 """At most this many matches of a text are highlighted."""
 MAX_TRIES = 1_000
-"""The search for matches stops after this many tries, including parts of longer words."""
+"""The search for matches stops after this many tries.
+
+A try that matches only part of a longer word also counts.
+"""
 
 _LETTERS = re.compile(f"{LETTER_CLASS}+")
 
@@ -307,11 +312,11 @@ _LETTERS = re.compile(f"{LETTER_CLASS}+")
 class Highlighter:
     """Finds words, prefixes (``ferr*``) and phrases in a text.
 
-    Emoji and words of scripts without spaces are also found inside longer words.
+    It also finds emoji and words of scripts without spaces inside longer words.
     """
 
     def __init__(self, terms: Iterable[str]) -> None:
-        """Compile all terms to one pattern. Longer terms come first."""
+        """Compile all terms into one pattern. Longer terms come first."""
         patterns: dict[str, list[str]] = {"unspaced": [], "prefix": [], "word": []}
         for term in sorted(terms, key=len, reverse=True):
             kind = "word"
@@ -431,7 +436,7 @@ def find_excerpt(text: str, spans: Sequence[tuple[int, int]], width_chars: int) 
 def _densest_part(text: str, spans: Sequence[tuple[int, int]], width_chars: int) -> tuple[int, int]:
     """Return the part of at most `width_chars` characters with the most different matches.
 
-    Of equally good parts, return the first.
+    If several parts are equally good, return the first.
     """
     best_part = (0, 0)
     best_count = 0
@@ -451,7 +456,7 @@ def _densest_part(text: str, spans: Sequence[tuple[int, int]], width_chars: int)
 def describe_attempts(
     words: Sequence[str], *, is_typed: bool, is_limited: bool, is_wider: bool
 ) -> Notes:
-    """Return notes that say what was tried in a search without results.
+    """Write notes that say what was tried in a search without results.
 
     The search looked for any of the `words`. With `is_typed`, it first looked for the text as
     typed. With `is_limited`, the query has filters. With `is_wider`, there are results without the
@@ -475,7 +480,7 @@ def describe_attempts(
 
 
 def describe_corrections(corrections: Mapping[str, str]) -> Notes:
-    """Return notes about words that no message contains, and their replacements."""
+    """Write notes about words that no message contains, and about their replacements."""
     return tuple(
         Sentence("recall_correction", {"word": _shorten_word(word), "words": words})
         for word, words in corrections.items()

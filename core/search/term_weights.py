@@ -1,8 +1,8 @@
 """Choose the terms that a query is searched and ranked by, and their weights.
 
-The terms are the query's own words, other spellings ("ice cream" for "icecream"), aliases of people
-and things that the query names, English names of months, and corrections of words that no message
-contains.
+The terms are the query's own words and other spellings of them ("ice cream" for "icecream").
+Aliases of people and things in the query, English names of months, and corrections of words that no
+message contains are terms, too.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ VARIANT_WEIGHT = 0.6
 """The weight of another spelling of the query, such as two words joined or digits regrouped."""
 MAX_VARIANTS = 6
 SINGLE_CHARACTER_WEIGHT = 0.6
-"""The weight of a single Han character next to other terms.
+"""The weight of a single Han character if the query has other terms.
 
 Characters are also searched in pairs, so a word of two characters would otherwise have the weight
 of three terms. On tests/corpus, this weight adds 0.5 / 0 points to hit@1 / hit@5, and other
@@ -48,8 +48,8 @@ spellings add 1.3 / 0.9 points.
 RELATED_WEIGHT = 0.3
 """The weight of a word with the same beginning as a query word (adopted, adoption).
 
-It is also the weight of a word's English stem if the word belongs to another language. Only the
-English stem finds the word in messages whose language can't be recognized.
+A word in another language gets this weight for its English stem. Only the English stem finds the
+word in messages whose language can't be recognized.
 """
 
 MAX_CORRECTED_WORDS = 3
@@ -58,8 +58,10 @@ MIN_CORRECTION_LETTERS = 4
 """A correction has at least this many letters. Shorter words resemble too many others."""
 MAX_CORRECTED_LETTERS = 24
 MAX_CORRECTIONS = 3
-"""A word has at most this many corrections. Matches with the query's other words rank first, so the
-right correction usually wins."""
+"""A word has at most this many corrections.
+
+The right one usually wins, because messages with the query's other words rank first.
+"""
 MIN_CORRECTION_LIKELIHOOD = 0.2
 """A correction is dropped if its score is below this share of the best correction's score."""
 
@@ -84,14 +86,15 @@ class TermWeights:
     weights: Mapping[str, float]
     # The number of chunks that contain each term.
     frequencies: Mapping[str, int]
-    # The text of the query and all added terms, which are highlighted, too.
+    # The text of the query and all terms that were added to it. All of them are highlighted.
     text: str
-    # The corrections of each typed word that no message contains, such as ``Lisbon”, “Lisboa``.
+    # Maps each typed word that no message contains to its corrections, such as ``Lisbon”,
+    # “Lisboa``.
     corrections: Mapping[str, str]
 
 
 def weigh_terms(index: TextSearch, text: str, names: Sequence[str]) -> TermWeights:
-    """Return the weighted terms of a query, including its variants, aliases and corrections.
+    """Weigh the terms of a query and of its variants, aliases and corrections.
 
     `names` are aliases of people and things that the query names.
     """
@@ -129,14 +132,14 @@ def weigh_terms(index: TextSearch, text: str, names: Sequence[str]) -> TermWeigh
 
 
 def _find_unknown_terms(index: TextSearch, frequencies: Mapping[str, int]) -> set[str]:
-    """Return the terms that no message contains, whether it is part of a chunk or not."""
+    """Return the terms that no message contains, neither inside nor outside a chunk."""
     return {
         term for term, count in frequencies.items() if not count and not index.is_in_unchunked(term)
     }
 
 
 def choose_chunks(terms: TermWeights, query: SearchQuery, chunk_count: int) -> list[ChunkChoice]:
-    """Return two choices of chunks: first by the words of the query, then by its dates.
+    """Choose chunks twice: first by the words of the query, then by its dates.
 
     All chunks of the first choice rank above those of the second. In the first choice, dates only
     improve the rank of a chunk, because people misremember dates.
@@ -181,7 +184,7 @@ def choose_chunk_terms(
 def _find_unknown_words(
     query_text: str, unknown: Collection[str], variants: Sequence[Variant]
 ) -> dict[str, str]:
-    """Return the unknown terms that no variant covers, each with its word as typed."""
+    """Return the unknown terms that no variant covers, each with the word as typed."""
     words: dict[str, str] = {}
     for kind, part in split_by_script(query_text):
         if kind != "words":
@@ -196,7 +199,7 @@ def _find_unknown_words(
 
 
 def _covers(variant: Variant, term: str) -> bool:
-    """Return whether a variant's words form the term, or its only word contains the term.
+    """Return whether the words of a variant form the term, or its only word contains the term.
 
     For example, "ice" and "cream" form "icecream". The variant may lack the term's final "e",
     because stemming removes it.
@@ -224,7 +227,7 @@ def _weigh_words(
 ) -> dict[str, float]:
     """Return the weights of the query's own terms, their corrections and the variants.
 
-    If a term occurs several times, its first weight counts.
+    If a term occurs several times, its first weight is kept.
     """
     weights: dict[str, float] = {}
     for term in terms:

@@ -29,7 +29,10 @@ MAX_BUDGET_CHARS = 50_000
 BROWSE_SESSIONS = 10
 """This many recent sessions are listed if the model sets neither words nor a limit."""
 TIMEOUT_S = 120.0
-"""This is longer than all model calls of `ExpandedRecall` together, so that no result is lost."""
+"""The timeout of the tool.
+
+It is longer than all model calls of `ExpandedRecall` together, so that no result is lost.
+"""
 
 
 # The arguments of the tool. They are described to the model in `data/prompts.toml`. This is a
@@ -92,7 +95,7 @@ def session_search(recall: HistorySearch, zone: str = "UTC") -> Tool:
 
 
 def _build_query(arguments: _Arguments, context: ToolContext, zone: ZoneInfo) -> SearchQuery:
-    """Convert the arguments to a query of the person in this conversation.
+    """Build the query that the arguments describe, for the person in this conversation.
 
     Raises ToolError if `before` or `after` isn't a time.
     """
@@ -149,10 +152,8 @@ def _limit_by_time(
 
 
 def _session_limit(arguments: _Arguments) -> int:
-    """Return the argument `limit`, or `BROWSE_SESSIONS` for a list of recent sessions.
-
-    If the model has set `limit`, it applies to lists of recent sessions, too.
-    """
+    """Return the argument `limit`, or `BROWSE_SESSIONS` if the model lists recent sessions without
+    a limit."""
     is_browsing = (
         not arguments.query.strip()
         and arguments.session_id is None
