@@ -1,8 +1,8 @@
 """Answers questions with quotes when no model is available.
 
 The quotes are the facts and messages that searches returned. Statements that are still true come
-first. If the asker said that something has changed, that statement also answers questions about the
-earlier state.
+first. If the asker said that something has changed, the new statement also answers questions about
+the earlier state.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from core.types import Json
 
 MAX_QUOTES = 5
 MAX_LOOSE = 2
-"""At most this many statements that share only the topic of the best answer are shown."""
+"""# At most this many loose answers are shown (`_limit_loose_answers`)."""
 MAX_LINES = 24
 MAX_QUOTE_CHARS = 320
 MAX_DISTANCE = 2
-"""Messages of a conversation touch if there is at most one message between them."""
+"""Two messages of a conversation are neighbours if there is at most one message between them."""
 LINE_CHARS = 100
 """A line of a chat has about this many characters. Longer quotes count as several lines."""
 MIN_RELEVANCE = 0.5
@@ -53,7 +53,7 @@ PERSONAL_TOPICS = frozenset(("home", "work"))
 MAX_SUBJECT_CHARS = 4
 """The subject of a text without spaces has at most this many characters."""
 MAX_CLOCK_DISTANCE = timedelta(minutes=1)
-"""The time of a message of this conversation is known to the minute."""
+"""Messages of this conversation show the time only to the minute."""
 MIN_SIGNS = 3.0
 """A later statement ranks above an earlier one if `_count_signs` returns at least this."""
 MAX_SHARED_WORDS = 2
@@ -71,7 +71,7 @@ def drop_excluded(question: str, quotes: Iterable[Quote]) -> list[Quote]:
 
 
 def follow_up_query(quote: Quote) -> str:
-    """Return a search query for later statements about the subject of a quote.
+    """Build a search query for later statements about the subject of a quote.
 
     The query is a question with the quote's words, because a question finds messages with any of
     its words. For German, the query also has the possible last parts of compounds, so that
@@ -101,8 +101,8 @@ def _list_compound_endings(words: Iterable[str]) -> list[str]:
 def rank_quotes(question: AskedQuestion, quotes: Iterable[Quote]) -> list[Quote]:
     """Return the quotes to show, best first.
 
-    The asker's statements that cover the question come first. Among them, those that are still true
-    precede the others. Other messages follow in the order of the search results.
+    The asker's statements that answer the question come first. Among them, statements that are
+    still true come before the others. Other messages follow in the order of the search results.
     """
     quotes = list(quotes)
     for quote in quotes:
@@ -137,7 +137,7 @@ def _distance_from_asker(question: AskedQuestion, quote: Quote) -> int:
 
 
 def _limit_loose_answers(question: AskedQuestion, answers: Sequence[Quote]) -> list[Quote]:
-    """Return the answers with at most `MAX_LOOSE` loose ones.
+    """Return the answers, but at most `MAX_LOOSE` loose ones.
 
     A loose answer has fewer of the question's topic words than the best answer, and shares no
     distinctive word with it.
@@ -235,12 +235,12 @@ def add_facts(
     replaced: Sequence[Json],
     texts: Mapping[str, str],
 ) -> None:
-    """Add facts to `quotes`, whose keys are the ids of messages, or texts if the id is unknown.
+    """Add facts to `quotes`, which maps the ids of messages to quotes.
 
-    If `quotes` already has the message that a fact was read from, the fact isn't added. The quote
-    of the message only gets the end of the fact, such as "until May 2027". The same applies to a
-    second fact from one message. `replaced` are former facts, whose ends are also copied to the
-    quotes of their messages.
+    If the id of a message is unknown, the key is its text. If `quotes` already contains the message
+    that a fact was read from, the message's quote only gets the end of the fact, such as "until May
+    2027". A second fact from the same message is treated in the same way. `replaced` are former
+    facts, whose ends are also copied to the quotes of their messages.
     """
     sources: dict[int, object] = {}
     for fact in facts:
@@ -266,8 +266,9 @@ def add_facts(
 def _is_source(quote: Quote, fact: Json) -> bool:
     """Return whether a fact was read from this message, whose id isn't known.
 
-    It was if the message contains the fact. It also was if both are from the same minute and the
-    message has all words of the fact: "My daughter is Asha" was read from "my daughter Asha is 7".
+    This is true if the message contains the fact. It is also true if both are from the same minute
+    and the message has all words of the fact: "My daughter is Asha" was read from "my daughter Asha
+    is 7".
     """
     if _plain_words(fact["content"]) in _plain_words(quote.text):
         return True
@@ -283,7 +284,7 @@ def _copy_ends_of_replaced(
 ) -> None:
     """Copy the ends of replaced facts to the quotes of their messages.
 
-    A message that also states one of the `current` facts keeps no end.
+    If a message also states one of the `current` facts, its quote gets no end.
     """
     for former in replaced:
         quote = quotes.get(former["message_id"])
@@ -297,7 +298,7 @@ def _mark_replaced(
     """Mark the earlier statements that a newer statement replaces.
 
     A newer statement replaces an earlier one about the same subject if it mentions a change or
-    gives another value. It then becomes at least as relevant as the statement that it replaces.
+    gives another value. The newer statement then becomes at least as relevant as the replaced one.
     """
     is_correction = "correction" in quote.reading.kinds
     for position, other in enumerate(reversed(earlier)):
@@ -319,9 +320,9 @@ def _mark_replaced(
 def _rank_above_earlier(
     question: AskedQuestion, quote: Quote, earlier: Sequence[Quote], own: Sequence[Quote]
 ) -> None:
-    """Rank a statement above earlier ones that it probably updates.
+    """Rank a statement above the earlier ones that it probably updates.
 
-    The earlier statements aren't marked as over, because this isn't certain.
+    The earlier statements aren't marked as replaced, because the update isn't certain.
     """
     for other in earlier:
         if other.is_over or other.relevance < MIN_RELEVANCE:
@@ -390,9 +391,10 @@ def _list_shared_words(
 
 
 def _score_new_value(newer: Quote, older: Quote) -> float:
-    """Return 1.5 if the newer statement has another day, time or number than the older one.
+    """Score the new values in the newer of two statements.
 
-    Otherwise return 1 if it has another name, and 0 if it has no new value.
+    Return 1.5 if it has another day, time or number than the older one, 1 if it has another name,
+    and 0 if it has no new value.
     """
     old_values = find_values(older.text)
     for form, values in find_values(newer.text).items():
@@ -464,7 +466,7 @@ def _share_subject(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
 
 
 def _list_omitted_words(question: AskedQuestion, newer: Quote, older: Quote) -> list[str]:
-    """Return the words of the question that only the older statement contains."""
+    """Return the question's words that the older statement contains and the newer one doesn't."""
     older_words = words_in(older.text)
     return [word for word in question.find_missing(newer.text) if older_words.contain(word)]
 
@@ -530,7 +532,7 @@ def _share_distinctive_word(newer: Quote, older: Quote) -> bool:
 
 
 def _adds_name_of_question(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
-    """Return whether only the newer statement has a name from the question.
+    """Return whether the newer statement has a name from the question that the older one lacks.
 
     The result is False if the statements share a distinctive word.
     """
@@ -552,7 +554,7 @@ def _is_about_person(newer: Quote, older: Quote) -> bool:
 
 
 def _differ_in_narrow_topic(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
-    """Return whether only some of the question and the two statements are about a narrow topic.
+    """Return whether some, but not all, of the question and the statements have a narrow topic.
 
     The rent, for example, is a narrow topic.
     """

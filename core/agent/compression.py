@@ -54,7 +54,7 @@ HEAD_SHARE = 0.05  # the first exchange, at most
 SUMMARY_SHARE = 0.05  # the summary, at most
 MAX_MESSAGE_SHARE = 0.4  # one message, at most
 LOOK_UP_SHARE = 0.1  # for a longer request, the server is asked for the window's real size
-# If the model refuses a history as too long, its window is assumed to be this share of it.
+# If the model refuses a history as too long, the window is assumed to be this share of the history.
 REFUSED_SHARE = 0.5
 MAX_SUMMARY_TOKENS = 6_000
 # A conversation with more messages is compressed even if it has few tokens, because each answer
@@ -81,10 +81,10 @@ _log = structlog.get_logger("compression")
 class ContextWindows:
     """The size of each model's context window, in tokens.
 
-    The size comes from the settings (`model.windows`) or, if it's missing there, from the model's
-    server, which is asked once. The setting `model.window_tokens` limits a size from the server,
-    and replaces it if the server doesn't report one. `fetch_window` asks the server; it returns
-    None if the server doesn't report the size.
+    The size comes from the settings (`model.windows`). If it's missing there, the model's server is
+    asked once. The setting `model.window_tokens` limits a size from the server, and replaces it if
+    the server doesn't report one. `fetch_window` asks the server; it returns None if the server
+    doesn't report the size.
     """
 
     def __init__(
@@ -102,11 +102,11 @@ class ContextWindows:
         self.safe_request_tokens = LOOK_UP_SHARE * shortest
 
     def window_tokens(self, model: str) -> int:
-        """Return the size of a model's window as known so far, without asking the server."""
+        """Return the size of a model's window as far as it is known, without asking the server."""
         return self._tokens_by_model.get(model, self._max_tokens)
 
     def max_message_tokens(self, model: str) -> float:
-        """Return how many tokens of one message the model gets. A longer message is cut."""
+        """Return the maximum number of tokens that the model gets of one message."""
         return MAX_MESSAGE_SHARE * self.window_tokens(model)
 
     async def look_up_again(self, model: str) -> None:
@@ -147,7 +147,7 @@ class Flush:
     async def run(self, session: Session, rows: Sequence[Message], turn: Turn) -> None:
         """Let the model store notes about a session. A failure is logged and ignored.
 
-        After `FLUSH_TIMEOUT_S`, the model is interrupted.
+        The model is interrupted after `FLUSH_TIMEOUT_S`.
         """
         can_write = any(not tool.is_read_only for tool in self._tool_runner.tools.values())
         if not can_write or not session.is_remembered or not session.prompt.text:
@@ -164,7 +164,7 @@ class Flush:
         """Ask the model and run the tools that it calls, in at most `FLUSH_ROUNDS` requests.
 
         The text of the model's answers is neither shown nor stored. Each request begins with the
-        conversation, which the provider therefore reads from its cache.
+        same conversation, so the provider reads it from its cache.
         """
         now = self._clock.now()
         context = turn.build_tool_context(session, now, rows)
@@ -219,10 +219,11 @@ class Summarizer:
         billing: BillingScope,
         focus: str,
     ) -> str:
-        """Return a summary of the parts that the child session leaves out, framed for the model.
+        """Summarize the parts that the child session leaves out, and frame the summary for the
+        model.
 
-        `memory_text` has lines that memory providers add. `focus` is the subject that the person
-        wants the summary to emphasize. If the helper fails, rules write the summary.
+        `memory_text` has lines that memory providers add. `focus` is the subject that the summary
+        should emphasize, as the person asked. If the helper fails, rules write the summary.
         """
         previous = unframe_summary(parts.summary)
         summary = previous
@@ -293,7 +294,7 @@ class Summarizer:
 
 @dataclass
 class Compressor:
-    """Compresses conversations that are too long, and others if the person asks for it."""
+    """Compresses conversations that are too long, or that a person asks to compress."""
 
     conversations: Conversations
     sessions: SessionTracker

@@ -173,7 +173,7 @@ class ContextFiles:
     async def render_rule_frames(
         self, rows: Sequence[Message], earlier: Sequence[Message], context: ToolContext
     ) -> list[tuple[str, ...]]:
-        """Return a frame for each row with the rules for the files that it names.
+        """Return, for each row, a frame with the rules for the files that it names.
 
         A row that needs no rule gets (). A rule that is already in this turn or in the `earlier`
         rows isn't repeated. Only the first `MAX_FILES` file names of a row are checked.
@@ -275,12 +275,10 @@ class ContextFiles:
 async def _check_and_clean(
     warn: WarnCallback | None, name: str, excerpt: str, whole_text: str
 ) -> str:
-    """Warn if an excerpt of a file looks suspicious, and return it cleaned.
+    """Warn if an excerpt of a file looks suspicious, and return the cleaned excerpt.
 
-    Hidden characters and imitations of our markup are removed.
-
-    The warning includes a digest of the whole text, so that each version of a file is reported
-    only once.
+    Hidden characters and imitations of our markup are removed. The warning includes a digest of the
+    whole text, so that each version of a file is reported only once.
     """
     reason = find_suspicion(excerpt) if warn is not None else None
     if warn is not None and reason:
@@ -293,7 +291,7 @@ def _list_folder(folder: Path, *, is_home: bool) -> Sequence[ContextFile]:
     """Return the context files of a folder, the files they import, and the folder's rules.
 
     Each of `FILE_NAMES` is looked up in the folder, then in its parents up to the root of the
-    repository, and the first match is used. The home's parents and rules aren't looked up.
+    repository, and the first match is used. For the home, neither parents nor rules are looked up.
     """
     if not os.path.isdir(folder):
         return [ContextFile(path=folder, reason="this folder is not there")]
@@ -345,8 +343,8 @@ def _read_with_imports(
 ) -> list[ContextFile]:
     """Return a file, followed by the files that it imports, breadth first.
 
-    Only a CLAUDE.md and the files that it imports may import files. A file with the same text as
-    another one gets the state "not read", and so does a file outside of `base`.
+    Only a CLAUDE.md and the files that it imports may import files. A file gets the state "not
+    read" if it has the same text as another file, or if it is outside of `base`.
     """
     files: list[ContextFile] = []
     queue = [path]
@@ -397,7 +395,7 @@ def _read_rules(base: Path) -> list[ContextFile]:
 
 
 def _read_file(path: Path, base: Path | None = None) -> tuple[str, str]:
-    """Return the text of a file and the reason why it isn't read. One of the two is empty.
+    """Return the text of a file, and the reason if it isn't read. One of the two is empty.
 
     A file outside of `base` isn't read.
     """
@@ -470,9 +468,9 @@ def _parse_globs(value: Any) -> tuple[str, ...]:
 
 
 def _expand_braces(glob: str) -> Iterator[str]:
-    """Yield the globs that a glob with braces stands for: ``*.{ts,tsx}`` -> ``*.ts``, ``*.tsx``.
+    """Yield the globs that a glob with braces means: ``*.{ts,tsx}`` -> ``*.ts``, ``*.tsx``.
 
-    At most `MAX_FILES` globs are returned.
+    At most `MAX_FILES` globs are yielded.
     """
     queue = [glob]
     # The queue grows while it is read.

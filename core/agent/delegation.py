@@ -1,4 +1,4 @@
-"""Delegation: the model calls a tool to have a task done in a separate session.
+"""Lets the model delegate a task to a separate session, with the tool `delegate`.
 
 In that session, the same model works on the task with read-only tools. The model's answer is
 returned as the result of the tool call, so the answer is data and never an instruction. The session
@@ -58,7 +58,7 @@ class _Arguments(ToolArguments):
 
 @dataclass
 class _LastCall:
-    """The model call that a task reserves so that it can answer when the budget is used up."""
+    """A model call that is reserved so that a task can still answer when the budget is used up."""
 
     budget: TurnBudget | None
     is_used: bool = False

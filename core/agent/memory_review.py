@@ -60,7 +60,10 @@ MAX_ANSWER_TOKENS = 1_500
 _log = structlog.get_logger("review")
 
 OnProposals = Callable[[Sequence[PendingNote], int], Awaitable[None]]
-"""Tells a person what a review proposes. The number is the id of the last reviewed message."""
+"""Tells a person about the proposals of a review.
+
+The number is the id of the last reviewed message.
+"""
 
 
 class _Proposal(BaseModel):
@@ -82,7 +85,7 @@ class _Proposal(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class _Memory:
-    """The notes, facts and skills that a person has when a review begins."""
+    """A person's notes, facts and skills when a review begins."""
 
     entries: Mapping[str, Sequence[str]]
     facts: Mapping[int, Fact]
@@ -134,8 +137,8 @@ class MemoryReviewer:
     async def _review(self, due: DueReview, now: datetime) -> bool:
         """Ask the helper model about one person, and store its proposals.
 
-        Returns False if the person's review isn't due any more. Raises StaleReadError if something
-        that the model read was erased meanwhile.
+        Returns False if the person's review is no longer due. Raises StaleReadError if data that
+        the model read was erased meanwhile.
         """
         scopes = await self.people.load_visible_scopes(due.scope)
         own_scopes = frozenset(scope for scope in scopes if not scope.is_group) | {due.scope}
@@ -164,7 +167,7 @@ class MemoryReviewer:
     async def _mark_foreign(
         self, material: ReviewMaterial, scopes: frozenset[Scope]
     ) -> Sequence[Message]:
-        """Return the messages, with the origin "pasted" for repetitions of foreign text."""
+        """Return the messages. If a message repeats foreign text, set its origin to "pasted"."""
         latest = await self.conversations.list_latest_from_outside(scopes, MAX_FOREIGN)
         last_id = material.messages[-1].id
         session = await self.conversations.find_by_message(last_id, scopes)
@@ -245,8 +248,8 @@ def _plan_change(
 ) -> tuple[str, Operation] | None:
     """Return the target and the operation of a proposal.
 
-    Returns None if the cited message doesn't support the proposal, or if the note exists already or
-    the fact or text to change doesn't.
+    Returns None if the cited message doesn't support the proposal, if the proposed note already
+    exists, or if the fact or text to change doesn't exist.
     """
     if evidence.judge_note(proposal.content).support is Support.REFUSED:
         return None

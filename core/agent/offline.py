@@ -65,7 +65,8 @@ _TRAILING_CHARS = " \t\r\n!！.。…\"'”’»」)"
 
 @dataclass(frozen=True, slots=True)
 class _Utterance:
-    """The text that a person wrote in one message of a request, without frames and memory."""
+    """The text that a person wrote in one message of a request, without frames and recalled
+    memory."""
 
     # The line that precedes the text, such as "[Friday 20 November 2026, 12:05 Europe/Lisbon]".
     time_line: str
@@ -117,7 +118,7 @@ class OfflineModel:
     async def complete(
         self, request: Request, on_text: TextCallback, on_wait: TextCallback
     ) -> Completion:
-        """Return tool calls for the last message, or an answer if the request has their results.
+        """Return tool calls for the last message, or an answer if the tools have already run.
 
         Never raises an error. The callbacks aren't used, because the answer is complete at once.
         """
@@ -135,7 +136,7 @@ class _Answerer:
     texts: OfflineTexts
 
     def answer(self, request: Request) -> Completion:
-        """Return tool calls for the last message, or an answer if the request has their results."""
+        """Return tool calls for the last message, or an answer if the tools have already run."""
         text = _last_message_text(request.messages)
         results = _last_tool_results(request.messages)
         files = _list_last_files(request.messages)
@@ -188,7 +189,8 @@ class _Answerer:
     ) -> Completion | None:
         """Return the tool calls for a question about the calendar, or None for other messages.
 
-        The messages are searched, too, because the person may have mentioned the time of an event.
+        The calls also search the messages, because the person may have mentioned the time of an
+        event.
         """
         if "calendar" not in tools:
             return None
@@ -209,7 +211,7 @@ class _Answerer:
     def _answer_from_calendar(
         self, messages: Sequence[Json], text: str, result: _ToolResult
     ) -> Completion | None:
-        """Return the events that a question asks for, or None if the calendar can't answer it."""
+        """Return the events that a question asks for, or None if the calendar doesn't answer it."""
         from core.tools.agenda_questions import list_problems, read_question, select_events
 
         question = read_question(text, _time_of_last_message(messages, self.zone), self.zone)
@@ -227,7 +229,8 @@ class _Answerer:
     def _answer_about_files(self, text: str, files: Sequence[_File]) -> Completion | None:
         """Say which files of a message are stored, and how to find them again.
 
-        Returns None if the message asks for a reminder or a note, because that is answered first.
+        Returns None if the message asks for a reminder or a note, because such a request is
+        answered first.
         """
         typed_text = _ATTACHMENT.sub("", text)
         if _match_any((_WORDING["remind"], *_WORDING["remember"]), typed_text):
@@ -270,7 +273,10 @@ class _Answerer:
         return None
 
     def _tell_time(self, answer: str, messages: Sequence[Json]) -> str | None:
-        """Return an answer with the day and time of the last message, or None if it has no time."""
+        """Fill the day and time of the last message into an answer.
+
+        Return None if it has no time.
+        """
         utterances = list(_earlier_utterances(messages))
         if not utterances:
             return None
@@ -312,7 +318,8 @@ class _Answerer:
         return f"{reply} {self._explain_usage()}"
 
     def _has_explained(self, messages: Sequence[Json]) -> bool:
-        """Return whether an earlier answer in the conversation already gave the reason."""
+        """Return whether an earlier answer in the conversation has already explained the missing
+        model."""
         for message in messages:
             if message["role"] != "assistant":
                 continue
@@ -325,7 +332,7 @@ class _Answerer:
     ) -> Completion:
         """Turn tool results into an answer.
 
-        The answer to a search lists the facts first, and then quotes messages. After other tools
+        The answer to a search lists the facts first and the messages after them. After other tools
         the answer is short, because the gateway's receipt describes the change.
         """
         calendar = [result for result in results if result.tool_name == "calendar"]
@@ -439,7 +446,7 @@ def _list_searches(question: str, *, has_facts: bool) -> list[tuple[str, dict[st
 def _add_messages(
     quotes: dict[object, Quote], result: Json, texts: OfflineTexts, *, is_ranked: bool
 ) -> None:
-    """Add the messages of a search result to the quotes. The asker's own questions are left out.
+    """Add the messages of a search result to the quotes, except for the asker's own questions.
 
     Without `is_ranked`, only the asker's statements are added.
     """
@@ -598,7 +605,7 @@ def _list_last_files(messages: Sequence[Json]) -> list[_File]:
 
 
 def _earlier_utterances(messages: Sequence[Json]) -> Iterator[_Utterance]:
-    """Yield the utterances of a request that have a time line, oldest first."""
+    """Yield the messages of a request that have a time line, oldest first."""
     for message in messages:
         if message["role"] != "user":
             continue

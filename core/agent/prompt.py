@@ -8,8 +8,8 @@ or forwards, the text, and a fence with recalled memory. These blocks are the me
 They are stored before the first request and reused in all later requests. People never see them,
 and they are neither indexed nor exported.
 
-The provider's prefix cache needs identical bytes, so the same rows always produce the same request.
-This module doesn't write to the store.
+The provider's prefix cache needs identical bytes, so the same rows must always produce the same
+request. This module doesn't write to the store.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ from core.types import (
     ToolContext,
 )
 
-# An estimate, used until the provider reports the usage of a session's first call. There is no
-# local tokenizer.
+# An estimate. It is used until the provider reports the token usage of a session's first call.
+# There is no local tokenizer.
 CHARS_PER_TOKEN = 3.5
 # A picture of 1568 by 1045 pixels, which is the largest that is sent in this form.
 PICTURE_TOKENS = 2_200
@@ -111,7 +111,7 @@ async def _no_section(context: ToolContext) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptSections:
-    """The parts of prompts and sent messages that other modules write. Each is optional."""
+    """The parts of prompts and sent messages that other modules write. Each part is optional."""
 
     # The owner's instructions for the chat.
     instructions: Section = _no_section
@@ -225,7 +225,7 @@ class PromptWriter:
     async def render_missing_sent_forms(
         self, rows: Sequence[Message], context: ToolContext
     ) -> tuple[list[Message], dict[int, Message]]:
-        """Render the sent form of each chat message that has none.
+        """Render the sent form of each chat message that lacks it.
 
         The sent form is missing if the message was edited later, or if it comes from a parent
         session with memory that may not be shown here. Returns all rows, and the changed rows by
@@ -283,8 +283,8 @@ class PromptWriter:
     ) -> list[Message]:
         """Return rows with their sent form, but without recalled memory, skills and rules.
 
-        Job results among the `earlier` rows that the model hasn't read yet are added to the first
-        row, in a frame.
+        If the model hasn't read some job results among the `earlier` rows yet, they are added to
+        the first row, in a frame.
         """
         job_results = self._render_job_results(earlier, context)
         sent_rows: list[Message] = []
@@ -313,7 +313,7 @@ class PromptWriter:
     def _render_job_results(self, earlier: Sequence[Message], context: ToolContext) -> str:
         """Return a frame with the latest job results that no earlier frame contains, or "".
 
-        For a scheduled question, the job results are the question's own earlier answers.
+        For a scheduled question, the frame contains the question's own earlier answers.
         """
         jobs = [row for row in earlier if row.origin == "job"]
         if not jobs:
@@ -407,7 +407,11 @@ class PromptWriter:
 
 
 def _render_forward_frame(quote: Quote, name: str, at: str, *, is_own: bool) -> str:
-    """Return a frame with the author of a forwarded message. `name` and `at` may be empty."""
+    """Return a frame that names the author of a forwarded message.
+
+    `name` is the author's name, and `at` is a clause with the time. Both may be empty. `is_own`
+    means that the sender forwarded their own message.
+    """
     if quote.is_ours:
         author = "you"
     elif is_own:
@@ -454,7 +458,7 @@ def _shorten_result(text: str, limit_chars: int) -> str:
 
 
 def _render_name(name: str, user_id: str, context: ToolContext) -> str:
-    """Return a person's name on one line; in a group, with the mark of their account.
+    """Return a person's name on one line. In a group, the mark of their account follows.
 
     The name is changed so that it can't close quotation marks or imitate an account's mark.
     """
@@ -562,7 +566,10 @@ def build_conversation(rows: Sequence[Message]) -> list[dict[str, Any]]:
 
 
 def _group_rows(rows: Sequence[Message], first: int) -> tuple[list[dict[str, Any]], list[int]]:
-    """Return the turns from the index `first` on, and the index of the first row of each turn."""
+    """Group the rows from the index `first` on into turns.
+
+    Return the turns, and the index of the first row of each turn.
+    """
     turns: list[dict[str, Any]] = []
     first_rows: list[int] = []
     # The role of the last turn if the next row may be added to that turn.
@@ -598,7 +605,7 @@ def _add_turn(
 
     `call_ids` are the calls of the turn before this one. A call without a result gets an error
     result. An assistant turn at the beginning is dropped, and so are results without a call,
-    because the part of the history that they belong to was left out.
+    because they belong to messages that were left out of the history.
     """
     is_user = turn["role"] == "user"
     blocks = _put_results_first(turn["content"] if is_user else [], call_ids)
@@ -633,11 +640,11 @@ def build_cache_control(life: CacheLife) -> Json:
 def add_cache_breakpoints(
     turns: Sequence[dict[str, Any]], life: CacheLife = "5m"
 ) -> tuple[Json, ...]:
-    """Return the turns with breakpoints at the end of the previous request and of this one.
+    """Set breakpoints at the end of the previous request and of this one. Return the turns.
 
     A breakpoint at the end of this request isn't enough: from there, the server searches at most 20
     blocks backwards, and one round of parallel tool calls can have more. If this request ends with
-    an unfinished answer, the turn before that answer gets a breakpoint, too.
+    an unfinished answer, the turn before that answer also gets a breakpoint.
     """
     cache_control = build_cache_control(life)
     marked_turns = list(turns)
@@ -670,7 +677,7 @@ def estimate_text_tokens(text: str) -> float:
 
 
 def estimate_row_tokens(row: Message) -> float:
-    """Return how many tokens a row probably takes in a request."""
+    """Estimate how many tokens a row takes in a request."""
     blocks = row.sent_blocks or row.blocks
     if blocks is None:
         return estimate_text_tokens(row.text)

@@ -1,7 +1,7 @@
-"""Analyses questions and the statements that may answer them, so that they can be compared.
+"""Analyses questions and the statements that may answer them, so that both can be compared.
 
-The words of a question are of two kinds. Words of a topic, such as "live" of the topic "home",
-match any statement with that topic. All other words must occur in the statement. Names count more
+A question has words of topics and other words. A topic word, such as "live" of the topic "home",
+matches any statement with that topic. All other words must occur in the statement. Names count more
 than other words.
 """
 
@@ -35,15 +35,19 @@ ATTRIBUTE_WEIGHT = 0.5
 NARROW_TOPICS = frozenset(("rent",))
 """The words of these topics also belong to a wider topic, such as home."""
 PEOPLE_TOPICS = frozenset(("partner", "children", "siblings"))
-"""In these topics, a person answers questions about the group: "my son" and "my children"."""
+"""In these topics, a statement about one person ("my son") answers questions about the group ("my
+children")."""
 ATTRIBUTE_TOPICS = frozenset(("name",))
-"""These topics count less than the person they belong to: "what's my daughter's name?"."""
+"""These topics count less than the person whose attribute they are:
+
+"what's my daughter's name?".
+"""
 MIN_STEM_CHARS = 3
 """Words of at most this length have no endings."""
 MIN_SHARED_CHARS = 1
 """A word without spaces that two statements have in common must be longer than this."""
 MIN_DISTINCTIVE_CHARS = 4
-"""A word that isn't a name shows what a statement is about if it has at least this length."""
+"""A word that isn't a name must be at least this long to show the subject of a statement."""
 MAX_CACHED_TEXTS = 500
 PRONOUNS = ("he", "she", "er", "sie", "il", "elle")
 _SUBJECT_LANGUAGES = (("english",), ("german",), ("french",))
@@ -97,8 +101,8 @@ class Quote:
 def _find_inner_names(text: str) -> list[str]:
     """Return the capitalized words inside a question, in plain form, without days and months.
 
-    They complete `names_in`, which leaves out names that are also words of another language, such
-    as "Ella".
+    `names_in` leaves out names that are also words of another language, such as "Ella". This
+    function finds them.
     """
     if languages_of(text) == ("german",):
         return []
@@ -107,7 +111,7 @@ def _find_inner_names(text: str) -> list[str]:
 
 
 class AskedQuestion:
-    """A question with its words, names and topics, with which quotes are measured."""
+    """A question with its words, names and topics. It measures how well quotes answer it."""
 
     def __init__(self, text: str, now: datetime) -> None:
         self.text = text
@@ -177,7 +181,8 @@ class AskedQuestion:
         return "" if any(0 <= begin < start for begin in begins) else word
 
     def find_missing(self, text: str) -> list[str]:
-        """Return the question's words outside of topics that a text doesn't contain."""
+        """Return the words of the question that aren't topic words and that a text doesn't
+        contain."""
         words = words_in(text)
         return [word for word in self.words if not words.contain(word)]
 
@@ -242,10 +247,11 @@ class AskedQuestion:
         return any(word in plain_text(name) for name in self.names)
 
     def compute_penalty(self, quote: Quote, others: Sequence[Quote]) -> int:
-        """Return 0 for a statement about the asker's present, or more for another statement.
+        """Return 0 for a statement about the asker's present state, and more for another statement.
 
-        The penalty is 1 for a statement about the past, a later or limited time, or an imagined
-        case, unless the question asks for that. It is 2 for a statement about another person.
+        The penalty is 1 for a statement about an earlier, later or limited time, or about an
+        imagined case, unless the question asks for that. It is 2 for a statement about another
+        person.
         """
         if self._is_about_another_person(quote, others):
             return 2
@@ -268,7 +274,8 @@ class AskedQuestion:
         return "other" not in self.reading.kinds and not self.names
 
     def _is_about_another_person(self, quote: Quote, others: Sequence[Quote]) -> bool:
-        """Return whether a statement is about a person whom question and asker don't mention."""
+        """Return whether a statement is about a person other than the asker and those in the
+        question."""
         if not self._is_about_asker():
             return False
         if "speaker" not in self.reading.kinds:
@@ -294,7 +301,7 @@ class AskedQuestion:
         )
 
     def _omits_person(self, person: str) -> bool:
-        """Return whether the question isn't about a person, such as "my cousin" or "she"."""
+        """Return whether a person, such as "my cousin" or "she", is missing from the question."""
         # "My boss" belongs to "who is my manager?", but not to "where do I work?".
         asked_topics = (self.topics & PEOPLE_TOPICS) | topics_of_people(self.text)
         if not asked_topics.isdisjoint(topics_of(person)):
@@ -353,7 +360,7 @@ class Words:
     def contain(self, word: str) -> bool:
         """Return whether the text contains a form of a word.
 
-        The last part of a compound counts, too: "Garten" matches "Schrebergarten".
+        The last part of a compound counts as a match: "Garten" matches "Schrebergarten".
         """
         if is_unspaced(word):
             return word in self._plain
@@ -368,7 +375,7 @@ class Words:
 
 
 def distinct_words(text: str) -> list[str]:
-    """Return the words of a text that show what it is about, in plain form.
+    """Return the words that show the subject of a text, in plain form.
 
     Text without spaces is divided into pairs of characters.
     """
@@ -393,13 +400,13 @@ def _german_nouns() -> re.Pattern[str]:
 
 @cache
 def _question_characters() -> frozenset[str]:
-    """Return characters of question words of languages without spaces."""
+    """Return the characters that form question words in languages without spaces."""
     characters: str = language_data("changes", "core.facts")["common"]["question_characters"]
     return frozenset(fold(characters))
 
 
 def is_distinctive(word: str, quote: Quote) -> bool:
-    """Return whether a word shows what a statement is about, unlike words such as "day".
+    """Return whether a word shows the subject of a statement, unlike words such as "day".
 
     Names and words of at least `MIN_DISTINCTIVE_CHARS` characters do.
     """

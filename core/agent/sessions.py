@@ -1,7 +1,7 @@
 """Finds or opens the session that a turn belongs to, and titles and ends sessions.
 
 Each address has at most one open session. A turn continues this session or opens another one: a new
-session, an earlier one that is resumed, or a child of an earlier one. A child is opened after a
+session, an earlier session, or a child of an earlier session. A child is opened after a
 compression, at a boundary such as midnight, and for a branch.
 """
 
@@ -102,7 +102,10 @@ class Turn:
     def build_tool_context(
         self, session: Session, now: datetime, rows: Sequence[Message] = ()
     ) -> ToolContext:
-        """Return the context for tools in this turn. `rows` is the history that the model reads."""
+        """Build the context for the tools of this turn.
+
+        `rows` is the history that the model reads.
+        """
         questions = (row.id for row in reversed(rows) if row.role == "user" and row.kind == "chat")
         return ToolContext(
             session=session,
@@ -207,8 +210,8 @@ class SessionTracker:
     async def _open_scheduled(self, blank: Session, turn: Turn) -> tuple[Session, list[Message]]:
         """Open a session for a scheduled question. Its history is the latest results of the job.
 
-        If a killed process had begun to answer the question, its session continues, so that its
-        tools don't run again.
+        If a process died while it was answering the question, the session of that answer continues,
+        so that its tools don't run again.
         """
         results = await self.conversations.list_job_results(
             turn.address, turn.scopes, MAX_JOB_RESULTS
@@ -259,10 +262,11 @@ class SessionTracker:
         *,
         is_by_hand: bool = False,
     ) -> Session:
-        """End a session, and open a child that continues with `parts` of it and a summary.
+        """End a session, and open a child that continues with a summary and some of its messages.
 
-        If the person asked for the compression (`is_by_hand`), the child gets its system prompt in
-        the next turn, because a command doesn't know the platform's hint for the prompt.
+        `parts` says which messages the child keeps. If the person asked for the compression
+        (`is_by_hand`), the child gets its system prompt in the next turn, because a command doesn't
+        know the platform's hint for the prompt.
         """
         child = replace(
             self._child_session(session, session.address, session.scope, parts),
@@ -292,7 +296,7 @@ class SessionTracker:
         await self._notify_end(session)
 
     async def finish_turn(self, turn: Turn, session: Session, rows: Sequence[Message]) -> None:
-        """Title the session and inform memory after the answer of a turn was delivered.
+        """Title the session and inform memory, after the answer of a turn was delivered.
 
         `rows` is the history of the session. Raises StaleReadError if data was erased meanwhile.
         """
@@ -306,7 +310,10 @@ class SessionTracker:
         await self.memory.queue_prefetch(typed_words, context)
 
     async def ensure_session(self, turn: Turn) -> Session:
-        """Return the open session of the turn's address, or open a session without a prompt."""
+        """Return the open session of the turn's address.
+
+        If there is none, open one without a prompt.
+        """
         return await self.conversations.ensure(self._blank_session(turn.address, turn.scope))
 
     async def find_session(self, address: Address, scope: Scope) -> Session:
@@ -315,8 +322,7 @@ class SessionTracker:
         return session or self._blank_session(address, scope)
 
     async def amend(self, inbound: Inbound) -> bool:
-        """Apply an edit or a deletion that was made on a platform to the stored message and to
-        memory.
+        """Apply an edit or a deletion on a platform to the stored message and to memory.
 
         Returns False if the message isn't stored.
         """
@@ -369,8 +375,8 @@ class SessionTracker:
     ) -> Session:
         """Continue an earlier session at `address`.
 
-        At its own address, the session is reopened. At another address, a child continues with its
-        last turns.
+        At its own address, the session is reopened. At another address, a child continues with the
+        session's last turns.
         """
         if session.address == address and session.scope == scope:
             return await self._reopen(session)
@@ -524,7 +530,7 @@ class SessionTracker:
 
 
 def _find_first_statement(texts: Sequence[str]) -> str:
-    """Return the first text that isn't small talk, or "" if all are."""
+    """Return the first text that isn't small talk, or "" if all texts are small talk."""
     for text in texts:
         if not is_smalltalk(text):
             return text
@@ -545,7 +551,7 @@ def next_title(session: Session) -> str | None:
 
 
 def window_of(session: Session, rows: Sequence[Message]) -> Window:
-    """Return the spans of messages in the model's context, which recall leaves out.
+    """Return the spans of messages that are in the model's context. Recall leaves these out.
 
     A span is (id of the session, id of its first message, id of its last message). Messages that
     were replaced by a summary belong to no span. The last span is that of the session itself. It

@@ -54,7 +54,7 @@ class SkillTurns:
     def cue(self) -> re.Pattern[str]:
         """A pattern for the start of messages that may call a skill or correct the assistant.
 
-        The pattern also matches some other messages. It saves the full check for most messages.
+        It also matches some other messages. Most messages don't match and so need no full check.
         """
         return re.compile(rf"/|{evidence_pattern('leading_no').pattern}", re.IGNORECASE)
 

@@ -1,8 +1,8 @@
 """Lists people's facts, decisions and standing wishes, for summaries written without a model.
 
-The latest decision replaces the one before, also across several compressions: "we changed our mind:
-SQLite instead" removes "we decided to use PostgreSQL". Standing wishes such as "always answer me
-briefly" stay. The expressions of ten languages are in `data/decisions.toml`.
+A later decision replaces an earlier one, even in an earlier summary: "we changed our mind: SQLite
+instead" removes "we decided to use PostgreSQL". Standing wishes such as "always answer me briefly"
+stay. The expressions of ten languages are in `data/decisions.toml`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from core.text.normalize import fold, language_data, plain_with_offsets, words_o
 from core.text.terms import content_words
 
 SINGLE_ATTRIBUTES = ("home", "work", "profession", "birthday", "name", "age", "phone", "email")
-"""A person has one value for each of these attributes. The latest statement replaces the others."""
+"""A person has one value for each of these attributes, so the latest statement replaces the
+others."""
 QUESTION_MARKS = ("?", "？")
 MIN_SUBJECT_CHARS = 4
 # The day at the end of a line: " (3 May 2026)".
@@ -30,7 +31,10 @@ _DAY = re.compile(r" \(\d{1,2} \w+ \d{4}\)$")
 
 
 class StatementKind(Enum):
-    """How a statement affects other statements. A decision, for example, can be replaced."""
+    """The kind of a statement, which decides how later statements affect it.
+
+    For example, a later decision replaces an earlier decision.
+    """
 
     WISH = "wish"
     TURN = "turn"
@@ -95,8 +99,8 @@ def is_wish(line: str) -> bool:
 def _remove_replaced_decision(lines: list[str], turn: str) -> None:
     """Remove the decision that a change of mind replaces.
 
-    This is the last decision with a word from the change of mind or, if no decision has one, the
-    last decision.
+    That is the last decision that shares a word with the change of mind. If no decision does, it is
+    the last decision.
     """
     decisions = [
         line
@@ -115,7 +119,7 @@ def _remove_replaced_decision(lines: list[str], turn: str) -> None:
 
 
 def _single_attributes(statement: str, now: datetime, zone: ZoneInfo) -> frozenset[str]:
-    """Return the attributes that a statement sets and that have one value, such as "me|home"."""
+    """Return the single-valued attributes that a statement sets, such as "me|home"."""
     attributes = {claim.attribute or "" for claim in extract_claims(statement, now, zone)}
     return frozenset(
         attribute for attribute in attributes if attribute.partition("|")[2] in SINGLE_ATTRIBUTES

@@ -1,9 +1,8 @@
 """Splits the history of a conversation for compression, and writes or checks its summary.
 
-The first exchange and the last turns stay, with shortened tool results. All other rows are replaced
-by a summary, which a model or the rules in this module write. This module checks a model's summary,
-but it doesn't ask the model, read the store or change a row. The same rows always give the same
-text.
+The first exchange and the last turns stay, with shortened tool results. A summary replaces all
+other rows. A model or the rules in this module write it. This module checks a model's summary, but
+it doesn't ask the model, read the store or change a row. The same rows always give the same text.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ HEADINGS = ("Goal", "Constraints", "Decisions", "Done", "Open", "People", "Exact
 # A model's answer with fewer headings isn't a summary.
 MIN_HEADINGS = 2
 CUT_MARK = "\n[cut: it was longer]"
-# The headings of a summary made by rules, and the heading of lines from memory providers.
+# The headings of a summary by rules, and the heading of lines from memory providers.
 STATEMENTS_HEADING = "## Decisions and statements"
 TURNS_HEADING = "## Done, turn by turn"
 MEMORY_HEADING = "## From memory"
@@ -136,8 +135,8 @@ def _last_turns(turns: Sequence[Sequence[Message]], limit_tokens: float) -> list
 def _short_first_turn(turns: Sequence[Sequence[Message]], limit_tokens: float) -> Sequence[Message]:
     """Return the first turn if it fits, or ().
 
-    The result is also () if the history has a single turn, or if the rows of the first turn are of
-    several sessions.
+    The result is also () if the history has a single turn, or if the rows of the first turn belong
+    to several sessions.
     """
     if len(turns) < 2:
         return ()
@@ -325,8 +324,8 @@ def _remove_secrets(text: str) -> str:
 def extract_summary(completion: Completion, limit_chars: int) -> str:
     """Return the summary in a model's answer, cut to `limit_chars`.
 
-    Raises ModelError if the answer isn't a summary, because the model declined, or because a
-    heading or the text below it is missing.
+    Raises ModelError if the answer isn't a summary: if the model declined, or if a heading or the
+    text below a heading is missing.
     """
     text = _remove_secrets(scrub(completion.text)).strip()
     summary = text[:limit_chars]
@@ -343,12 +342,12 @@ def extract_summary(completion: Completion, limit_chars: int) -> str:
 def summarize_by_rules(
     rows: Sequence[Message], previous: str, zone: ZoneInfo, limit_chars: int
 ) -> str:
-    """Return a summary written by rules, without a model.
+    """Write a summary by rules, without a model.
 
     It contains the `previous` summary, a list of people's facts and decisions, and a list with a
     line for each turn. If rules also wrote the previous summary, its two lists are continued. Each
-    list may take a third of `limit_chars`. The earliest lines of a longer list are dropped. When
-    decisions or values replace each other, only the latest stays.
+    list may take a third of `limit_chars`. The earliest lines of a longer list are dropped. If a
+    decision or value replaces an earlier one, only the latest stays.
     """
     statements = list_statements(rows, zone)
     turn_lines = [_turn_line(turn, zone) for turn in (*_leading_answers(rows), *split_turns(rows))]
@@ -379,7 +378,10 @@ def summarize_by_rules(
 
 
 def _leading_answers(rows: Sequence[Message]) -> list[list[Message]]:
-    """Return each answer before a person's first message, such as a job result, as a turn."""
+    """Return each answer before a person's first message as a turn.
+
+    Such an answer can be the result of a job.
+    """
     answers: list[list[Message]] = []
     for row in rows:
         if row.role == "user":

@@ -46,11 +46,11 @@ STRIPPED_RESULT = (
     "Do not call it again for the same purpose."
 )
 
-# Further calls of a round wait. The timeout of a call begins when the call starts to run.
-# Otherwise, many calls at once could all time out on a slow machine.
+# Further calls wait. The timeout of a call begins when the call starts to run. Otherwise, many
+# calls at once could all time out on a slow machine.
 MAX_CONCURRENT_CALLS = 8
 
-# Tools that take longer are named below the answer so far.
+# If a tool takes longer than this, its name is shown below the answer so far.
 SLOW_TOOLS_S = 1.0
 
 # The results of calls that a restart interrupted.
@@ -103,10 +103,13 @@ _STOPPED_BY_OUTCOME = {
 
 
 SwitchCheck = Callable[[str, Json, Account], Awaitable[None]]
-"""Raises ToolError if the account has switched off the tool of this name, for these arguments."""
+"""Raises ToolError if the account has switched off the tool of this name for these arguments."""
 
 LoadOutcome = Callable[[ToolCallKey], Awaitable[CallOutcome | None]]
-"""Returns what a stopped call has stored, after all its writes have ended. Raises StoreError."""
+"""Returns the outcome that a stopped call has stored, after all its writes have ended.
+
+Raises StoreError.
+"""
 
 
 class ToolRunner:
@@ -159,8 +162,8 @@ class ToolRunner:
     def render_searchable_calls(self, calls: Sequence[Json]) -> str | None:
         """Return the names and arguments of tool calls as text for the search index.
 
-        Tools that quote stored text are left out, because recall would find its own queries.
-        Returns None if no other calls are left.
+        Tools that quote stored text are left out, because otherwise recall would find its own
+        queries. Returns None if no other calls are left.
         """
         lines: list[str] = []
         for call in calls:
@@ -171,7 +174,8 @@ class ToolRunner:
         return "\n".join(lines) or None
 
     def is_read_only(self, calls: Sequence[Json]) -> bool:
-        """Return whether all calls are of read-only tools, which may run again after a crash."""
+        """Return whether all calls are calls of read-only tools, which may run again after
+        a crash."""
         tools = [self.tools.get(call["name"]) for call in calls]
         return all(tool is not None and tool.is_read_only for tool in tools)
 
@@ -323,8 +327,8 @@ class ToolRunner:
     async def _call_tool(self, tool: Tool | None, call: Json, context: ToolContext) -> str:
         """Call a tool, and return its text.
 
-        Raises ToolError if there is no such tool, if the session may not use the tool, or if the
-        tool takes too long. Other errors of the tool are raised unchanged.
+        Raises ToolError if the tool doesn't exist, if the session may not use it, or if it takes
+        too long. Other errors of the tool are raised unchanged.
         """
         if tool is None:
             names = [
@@ -367,8 +371,8 @@ class ToolRunner:
     async def _run_tool(self, tool: Tool, arguments: Json, context: ToolContext) -> str:
         """Run a tool, and return its text. Raises ToolError if it takes too long.
 
-        A result of an external tool that claims that its call is waiting for approval is changed,
-        because the claim would suppress the receipt of the call.
+        An external tool may claim in its result that the call is waiting for approval. Such a claim
+        is changed, because it would suppress the receipt of the call.
         """
         timeout_s = max(self._timeout_s, tool.timeout_s)
         try:
@@ -407,7 +411,7 @@ def _check_session(tool: Tool, session: Session) -> None:
 
 
 def _charge_call(tool: Tool, arguments: Json, budget: TurnBudget) -> None:
-    """Count a call of a tool that costs money or queries a service outside.
+    """Count a call of a tool that costs money or queries an outside service.
 
     Raises TurnBudgetSpent if the turn has no call left.
     """
@@ -417,9 +421,9 @@ def _charge_call(tool: Tool, arguments: Json, budget: TurnBudget) -> None:
 
 
 def _check_scheduled(tool: Tool, arguments: Json, context: ToolContext) -> None:
-    """Raise ToolError if a scheduled session may not make a call to the outside.
+    """Raise ToolError if a scheduled session may not make a call to an outside service.
 
-    Scheduled sessions may only read, and look up what the approval gate allows.
+    Scheduled sessions may only read, and look up data that the approval gate allows.
     """
     if not tool.is_lookup and list_effects(tool, arguments) - _SCHEDULABLE_EFFECTS:
         raise ToolError(

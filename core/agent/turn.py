@@ -121,9 +121,9 @@ class RunningTurn:
         self.show(hide_citations(answer, is_finished=False))
 
     def on_wait(self, sentence: str) -> None:
-        """Show `sentence`, which says what the answer is waiting for.
+        """Show `sentence`, which says why the answer has to wait.
 
-        Unless another request follows, a cancelled turn then counts no usage for this one.
+        If the turn is cancelled before the next request, this request counts no usage.
         """
         self._mark_started()
         self.is_call_open = False
@@ -218,7 +218,7 @@ class Agent:
         return await self._converse(RunningTurn(turn=turn, session=session, rows=rows, show=show))
 
     async def receive_files(self, turn: Turn) -> tuple[Turn, Sequence[Reception]]:
-        """Store the files of the turn's messages, and return what became of each file.
+        """Store the files of the turn's messages, and return the result for each file.
 
         Waits as long as the settings allow. The returned turn has the transcripts of voice
         messages.
@@ -237,8 +237,8 @@ class Agent:
     async def stop(self, turn: Turn, stored_answer: Answer | None = None) -> AnsweredTurn:
         """End a turn that the person stopped, and store its text so far with a mark.
 
-        If the whole answer is already stored, pass it as `stored_answer`. Nothing else is stored
-        then.
+        If the whole answer is already stored, pass it as `stored_answer`. In this case, nothing
+        else is stored.
         """
         # The running turn is removed first. If an erasure makes the caller repeat `stop`, the text
         # from before the erasure is no longer there to be stored.
@@ -263,8 +263,8 @@ class Agent:
         """Interrupt a turn so that it can restart together with new messages.
 
         Returns False, and lets the turn continue, if part of its answer was shown or the model has
-        answered. Otherwise returns True. The turn then stores nothing else, and `answer` raises
-        StaleReadError unless the caller cancels it first.
+        answered. Otherwise returns True. After that, the turn stores nothing else, and `answer`
+        raises StaleReadError unless the caller cancels it first.
         """
         running = self._running.get(turn.outbox_item.key)
         return running is None or running.interrupt()
@@ -300,7 +300,7 @@ class Agent:
     async def store_notice(
         self, turn: Turn, answer: Answer | None, actions: Sequence[ButtonAction] = ()
     ) -> None:
-        """Store messages that can't be answered, and the notice that the person gets instead."""
+        """Store messages that can't be answered, and the notice for their sender."""
         session = await self.sessions.ensure_session(turn)
         rows = await self._question_rows(session, turn)
         if answer is not None:
@@ -473,10 +473,10 @@ class Agent:
     async def _add_stored_messages(
         self, running: RunningTurn, stored_rows: Sequence[Message], context: ToolContext
     ) -> None:
-        """Add the stored messages of the turn to its history.
+        """Add the messages of the turn that are already stored to its history.
 
         A message may be stored in an earlier session that has ended since. Such a message is copied
-        to the current session, unless the history has the message or a copy already.
+        to the current session, unless the history already has the message or a copy.
         """
         session_id = running.session.id
         running.rows += [row for row in stored_rows if row.session_id == session_id]
@@ -616,7 +616,8 @@ class Agent:
         actions: Sequence[ButtonAction] = (),
         calls: Sequence[ModelCall] = (),
     ) -> list[Message]:
-        """Store the last rows, close the inbox entries and fill the outbox item at once."""
+        """In one transaction, store the last rows, close the inbox entries and fill the outbox
+        item."""
         outbox_item = None
         if answer is not None:
             outbox_item = replace(turn.outbox_item, answer=answer, next_at=None)
@@ -650,7 +651,11 @@ def _question_row(session: Session, inbound: Inbound, quote: Quote | None = None
 
 
 def _may_have_receipts(answer: Answer, rows: Sequence[Message]) -> bool:
-    """Return whether tools ran in the last turn, or the answer cites, or it's the first turn."""
+    """Return whether the answer may need receipts.
+
+    It may if tools ran in the last turn, if the answer cites a source, or if this is the first
+    turn.
+    """
     turn_rows = find_last_turn(rows)
     # The result of an approved look-up is a pasted text.
     has_results = any(row.role == "tool" or row.origin == "pasted" for row in turn_rows)
