@@ -1,1 +1,1 @@
-"""Store everything that Mneme keeps in state.db: its tables and its text indexes."""
+"""Store all of Mneme's data in state.db: its tables and its text indexes."""

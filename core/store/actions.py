@@ -80,7 +80,7 @@ ORDER BY actions.taker IS NULL, actions.expires_at DESC
 """
 """Selects the questions that an account has received at an address and hasn't answered yet.
 
-The latest question comes first, after those that ``:taker`` has already taken.
+Questions that ``:taker`` has already taken come first, then the latest ones.
 """
 _SELECT_QUESTION_OF_MESSAGE = f"""
 {_SELECT_ACTIONS} JOIN outbox ON outbox.key = COALESCE(
@@ -128,8 +128,10 @@ CLAIM_QUESTIONS = f"""
 UPDATE actions SET taker = :taker
 WHERE taker IS NULL AND id IN (SELECT id FROM ({_SELECT_QUESTIONS}) AS questions)
 """
-"""Runs when an event is accepted. The event takes the open questions, so that no later event can
-answer them."""
+"""Runs when an event is accepted.
+
+It assigns the open questions to the event, so that no later event can answer them.
+"""
 
 
 _SELECT_LAST_ANSWER = f"""
@@ -139,14 +141,14 @@ ORDER BY id DESC LIMIT 1
 
 
 class Actions:
-    """Stores buttons and questions, and finds those that a press or an answer belongs to."""
+    """Stores buttons and questions, and finds the one that a button press or an answer is about."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 
     async def add(self, actions: Sequence[ButtonAction], epoch: ErasureEpoch | None = None) -> None:
-        """Store buttons and questions as `insert_actions` does."""
+        """Store buttons and questions, and delete expired ones. See `insert_actions`."""
         now = self._clock.now()
         if actions:
             await self._database.write(
@@ -161,10 +163,10 @@ class Actions:
     async def is_of_others(
         self, action_id: str, address: Address, scope: Scope, account: Account
     ) -> bool:
-        """Return whether another account may use this question or button.
+        """Return whether this question or button belongs to another account.
 
-        The result is False for questions of other addresses and buttons of other scopes, so that
-        nobody learns that they exist.
+        The result is False for questions at other addresses and for buttons of other scopes, so
+        that the answer doesn't reveal that they exist.
         """
         values = {
             "id": action_id,
@@ -176,7 +178,10 @@ class Actions:
         return await self._database.fetch_one(_IS_OF_OTHERS, values) is not None
 
     async def find_account(self, question_id: str, address: Address) -> Account | None:
-        """Return the account that a question at this address waits for, or None."""
+        """Return the account that must answer a question at this address.
+
+        Return None if the question doesn't exist or has expired.
+        """
         values = {"id": question_id, "address": address, "now": self._clock.now()}
         row = await self._database.fetch_one(_SELECT_ACCOUNT, values)
         return None if row is None else rows.parse_account(row["account"])
@@ -217,7 +222,8 @@ class Actions:
         return questions
 
     async def load_last_answer(self, address: Address) -> str:
-        """Return the text of the last answer at an address, or "" if the model didn't write it."""
+        """Return the text of the last answer at an address, or "" if it doesn't come from the
+        model."""
         row = await self._database.fetch_one(_SELECT_LAST_ANSWER, rows.address_values(address))
         return row["text"] if row is not None and row["kind"] == "chat" else ""
 

@@ -47,8 +47,10 @@ PAGE_MESSAGES = 500
 MAX_TITLE_CHARS = 200
 TITLE_FROM_TEXT_CHARS = 60
 _STORE_NAME_KEY = "archive_name"
-"""Key of `state_meta` for the name of this state.db in exports. An import uses this name to find
-the sessions that were exported from the same state.db."""
+"""The key in `state_meta` of this state.db's name in exports.
+
+An import uses the name to find the sessions that were exported from the same state.db.
+"""
 
 # Selects the next page of an export: the readable messages after a given session and message. A
 # session that wasn't imported is named after this state.db and its id, e.g.
@@ -133,7 +135,7 @@ class TransferRecord(NamedTuple):
 class SkippedRecord:
     """A record that an import leaves out, and the reason."""
 
-    # Why the line is refused. Without `line`, the plural name of this kind of record.
+    # The reason for refusing the line. Without `line`, the plural name of this kind of record.
     reason: str
     # The line number, or None for records that are skipped on purpose and only counted.
     line: int | None = None
@@ -173,7 +175,8 @@ class _MessageRow(NamedTuple):
 
     @property
     def identity(self) -> object:
-        """What identifies the message within its session: its external id, or its other columns."""
+        """The value that identifies the message within its session: its external id, or its other
+        columns."""
         if self.external_id is not None:
             return self.external_id
         return (self.created_at, self.role, self.sender_name, self.text)
@@ -291,7 +294,7 @@ class Archive:
     def export_personal_data(
         self, scopes: frozenset[Scope], accounts: Sequence[Account]
     ) -> AsyncIterator[Mapping[str, object]]:
-        """Export all other personal data, as `personal_data.export_personal_data` does."""
+        """Export all personal data except messages. See `personal_data.export_personal_data`."""
         return personal_data.export_personal_data(self._database, scopes, accounts)
 
 
@@ -384,7 +387,7 @@ def _store_conversation(
 
 
 def _build_row(record: TransferRecord, session_id: int, address_id: int) -> _MessageRow:
-    """Build a record's row. Only messages of the importing person get the origin `typed`."""
+    """Build the row of a record. Only messages of the importing person get the origin `typed`."""
     is_own = (
         record.role == "user"
         and record.sender is not None

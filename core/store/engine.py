@@ -22,7 +22,7 @@ T = TypeVar("T")
 Values = Mapping[str, object]
 
 LOG_SPACE_WAIT_S = 60.0
-"""How long large writes wait for `Database.wait_for_log_space`."""
+"""How long `Database.wait_for_log_space` lets a large write wait."""
 
 
 # --- Roles ---
@@ -111,7 +111,7 @@ class TextIndex(Protocol):
     ) -> Iterator[Ranking]:
         """Yield rankings of the messages that match a plan: first the newest, then the rest.
 
-        Only messages that meet the condition on `message_hit` are ranked. `is_small` says that the
+        Only messages that meet the condition on `message_hit` are ranked. `is_small` means that the
         scopes contain only a small share of all messages.
         """
         ...
@@ -191,7 +191,7 @@ class TextIndex(Protocol):
 
 
 class Connection(Protocol):
-    """An open transaction, which the functions that receive it neither begin nor end.
+    """An open transaction. A function that receives it neither begins nor ends the transaction.
 
     Rows are read by column name or position. Statements have named parameters.
     """
@@ -215,13 +215,13 @@ class Connection(Protocol):
 class Database(Protocol):
     """Runs transactions. Methods raise StoreError if the engine fails.
 
-    A write with an `epoch` raises StaleReadError if data in its scopes was erased since then,
-    because the write may repeat that data.
+    If data in the scopes of `epoch` was erased after `epoch` was read, a write raises
+    StaleReadError, because it may repeat the erased data.
     """
 
     # Names the database in sentences for people.
     name: str
-    # Describes the first damage that was noticed, or "" if there is none.
+    # Describes the first damage that was found, or "" if there is none.
     damage: str
 
     async def write(
@@ -246,9 +246,9 @@ class Database(Protocol):
         *,
         is_short: bool = False,
     ) -> T:
-        """Run `work`, which changes indexed text. It runs even if an index is damaged.
+        """Run `work`, which changes indexed text, even if an index is damaged.
 
-        Otherwise, this works like `write`.
+        In all other respects, this works like `write`.
         """
         ...
 
@@ -306,7 +306,8 @@ class Database(Protocol):
 
 
 class CopiedTable(NamedTuple):
-    """A table that a copy of the store must include, because no other table implies its rows."""
+    """A table that a copy of the store must include, because its rows can't be derived from other
+    tables."""
 
     name: str
     columns: tuple[str, ...]

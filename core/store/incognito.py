@@ -1,7 +1,7 @@
 """Hold incognito conversations, which are never written to state.db.
 
-They end with the process, or with `/incognito off`. Their sessions have `Session.is_incognito` set,
-and the ids of their sessions and messages are negative.
+They end with the process, or with `/incognito off`. Their sessions have `Session.is_incognito` set.
+The ids of their sessions and messages are negative.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class IncognitoConversation:
                 self.messages[position] = replace(other, quote=None, sent_blocks=None)
 
     def list_undoable(self) -> list[Message]:
-        """List the messages that /undo may hide, as `lineage.list_undoable` does."""
+        """List the messages that /undo may hide. See `lineage.list_undoable`."""
         undoable = []
         for message in reversed(self._list_shown()):
             if message.kind == "summary":
@@ -86,7 +86,7 @@ class IncognitoConversation:
         return undoable[::-1]
 
     def undo(self, origin: str, ids: Collection[int]) -> Sequence[Message]:
-        """Hide the messages with these ids and return them, as `lineage.undo` does.
+        """Hide the messages with these ids and return them. See `lineage.undo`.
 
         If the command `origin` is repeated, `ids` is ignored and the same messages are returned.
         """
@@ -94,7 +94,7 @@ class IncognitoConversation:
         return self._select(hidden_ids)
 
     def redo(self, origin: str) -> Sequence[Message]:
-        """Show the messages that were hidden last and return them, as `lineage.redo` does.
+        """Show the messages that were hidden last and return them. See `lineage.redo`.
 
         If the command `origin` is repeated, the same messages are returned.
         """
@@ -168,14 +168,14 @@ class IncognitoRegistry:
         return None
 
     def migrate_group(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
-        """Register the conversations of a group under its new id, too."""
+        """Register the conversations of a group under its new id as well."""
         for address, conversation in list(self.conversations.items()):
             if (address.platform, address.chat_id) == (platform, old_chat_id):
                 new_address = replace(address, chat_id=new_chat_id)
                 self.conversations.setdefault(new_address, conversation)
 
     def open_session(self, conversation: IncognitoConversation, session: Session) -> Session:
-        """Start `session` in a conversation, in place of its previous session and messages.
+        """Start `session` in a conversation. It replaces the previous session and its messages.
 
         Return the session with its new id.
         """
@@ -196,7 +196,7 @@ class IncognitoRegistry:
         summary: Message | None,
         sent_blocks: Mapping[int, tuple[Json, ...]],
     ) -> Session:
-        """Replace the parent of `session` by `session`, and return it with its new id.
+        """Replace the parent of `session` with `session`, and return it with its new id.
 
         Messages that are carried over stay. The summary goes between the first exchange and the
         latest messages. `sent_blocks` maps message ids to the content blocks that the model gets
@@ -244,10 +244,10 @@ class IncognitoRegistry:
         return with_id
 
     def invalidate(self) -> None:
-        """Delete everything that may repeat erased words.
+        """Delete all content that may repeat erased words.
 
-        These are system prompts, summaries, tool results, quotes, and the content blocks that were
-        sent to the model.
+        This includes system prompts, summaries, tool results, quotes, and the content blocks that
+        were sent to the model.
         """
         for conversation in self.conversations.values():
             if conversation.session is not None:

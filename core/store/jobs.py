@@ -48,7 +48,7 @@ class Job:
     # Must equal the scope of `target`, both when the job is created and whenever it runs.
     scope: Scope
     created_at: datetime
-    # Whether `text` is a question for the model. A reminder's text is delivered unchanged.
+    # Whether `text` is a question for the model. The text of a reminder is delivered unchanged.
     is_prompt: bool = False
     account: Account | None = None
     # Unique key of the command that created the job. A command that is handled twice creates only
@@ -69,20 +69,20 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRun:
-    """A run of a job that is due, with the message to send."""
+    """A run of a due job, with the message to send."""
 
     # The job as it was read. The run is dropped if the job has changed since then.
     job: Job
-    # When the job is due after this run, or None if it isn't.
+    # When the job is due after this run, or None if it isn't due again.
     next_at: datetime | None
     item: OutboxItem
     actions: Sequence[ButtonAction]
-    # When the job's text was read.
+    # The erasure epoch at which the job's text was read.
     epoch: ErasureEpoch
 
 
 class RunResult(Enum):
-    """What happened when a run was queued."""
+    """The result of queuing a run."""
 
     QUEUED = "queued"
     # The job was changed, paused, ended or erased after it was read. Nothing was queued.
@@ -329,7 +329,7 @@ class Jobs:
         return await self._fetch_job(_SELECT_BY_ORIGIN, {"origin": origin, "scope": scope})
 
     async def list_visible(self, scopes: frozenset[Scope]) -> list[Job]:
-        """List the open jobs that are visible in these scopes, ordered by when they are due."""
+        """List the open jobs that are visible in these scopes, ordered by their next run."""
         return await self._fetch_jobs(_SELECT_VISIBLE_JOBS, {"scopes": scope_parameter(scopes)})
 
     async def find(self, job_id: int, scopes: frozenset[Scope]) -> Job | None:
@@ -444,16 +444,16 @@ class Jobs:
     async def queue_runs(self, runs: Sequence[JobRun], now: datetime) -> list[RunResult | Refused]:
         """Queue the messages of runs for delivery, and set when their jobs are due next.
 
-        All of this is one transaction. Returns the result of each run: a `Refused` if the job's
-        scope differs from the current scope of its target. If something that a run may repeat was
-        erased since its epoch, its job counts as changed.
+        All runs are queued in one transaction. Returns a result for each run: a `Refused` if the
+        job's scope differs from the current scope of its target. If data that a run may repeat was
+        erased since the run's epoch, the job counts as changed.
         """
         return await self._database.write(
             lambda connection: [_queue_run(connection, run, now) for run in runs]
         )
 
     async def delay(self, delays: Sequence[tuple[Job, datetime]]) -> None:
-        """Make jobs due at other times, unless they were changed since they were read."""
+        """Make jobs due at other times, unless they have changed since they were read."""
 
         def set_times(connection: Connection) -> None:
             for job, next_at in delays:
@@ -492,7 +492,10 @@ class Jobs:
 
 
 def _queue_run(connection: Connection, run: JobRun, now: datetime) -> RunResult | Refused:
-    """Claim the run of a job, and put its message into the outbox, once for each due time."""
+    """Claim the run of a job, and put its message into the outbox.
+
+    Each due time is claimed only once.
+    """
     job = run.job
     try:
         check_epoch(connection, run.epoch)

@@ -22,7 +22,7 @@ from core.store.visibility import encode_list, scope_parameter, visible
 from core.types import Message, Scope, Session
 
 IS_PERSONS_MESSAGE = "role = 'user' AND kind <> 'summary' AND (kind <> 'command' OR text = '')"
-"""The SQL condition that a message is a person's, even if it was erased or undone later."""
+"""The SQL condition that a person wrote a message, even if it was erased or undone later."""
 WITH_TURN_PARTS = f"""
 WITH RECURSIVE parts (id, until_id) AS (
     SELECT CAST(:id AS BIGINT), CAST(9223372036854775807 AS BIGINT)
@@ -83,7 +83,7 @@ WHERE sessions.scope_id = (SELECT id FROM scopes WHERE key = :scope)
     AND {_is_listed("sessions")} AND {_IS_BEFORE} AND {_IS_LATEST}
 ORDER BY sessions.last_at DESC, sessions.id DESC LIMIT :limit
 """
-# Up to this many scopes are read one by one, and more with a single statement.
+# Up to this many scopes are read one by one. More scopes are read with a single statement.
 MAX_SCOPES_WALKED = 50
 # Later than all times, and higher than all ids.
 _LAST_AT = 1e12
@@ -120,8 +120,8 @@ WHERE {_is_listed("sessions")} AND sessions.id IN (
 )
 ORDER BY sessions.id LIMIT :limit
 """
-# Selects what people and tools said in a session, without undone messages and summaries for the
-# model.
+# Selects the messages of people and tools in a session, without undone messages and summaries for
+# the model.
 _SELECT_TRANSCRIPT_PAGE = f"""
 SELECT {MESSAGE_COLUMNS} FROM sessions CROSS JOIN messages ON messages.session_id = sessions.id
 WHERE sessions.id = :id AND {visible()} AND messages.kind IN ('chat', 'quote', 'command', 'notice')
@@ -140,8 +140,11 @@ SELECT part.id FROM sessions JOIN sessions AS part
     AND part.address_id = sessions.address_id AND part.scope_id = sessions.scope_id
 WHERE sessions.id = :session
 """
-"""Selects the sessions of a conversation at its address. A branch also shows messages of the
-sessions from which it was made, but they aren't selected, because the branch can't change them."""
+"""Selects the sessions of a conversation at its address.
+
+A branch also shows messages of its parent sessions, but these sessions aren't selected, because the
+branch can't change them.
+"""
 
 
 def list_latest(
@@ -154,10 +157,10 @@ def list_latest(
 ) -> list[Session]:
     """List up to `limit` conversations with messages, latest first.
 
-    The limit can't exceed `MAX_LISTED`. Each conversation is represented by the session with its
-    latest message; the session's `messages` counts all messages of the lineage. `needle` selects
-    titles that contain this text. `roots` selects lineages with these ids. To get the next page,
-    pass the last session of this page as `before`.
+    At most `MAX_LISTED` conversations are listed. Each is represented by the session with its
+    latest message, and the session's `messages` counts all messages of the lineage. `needle`
+    selects titles that contain this text. `roots` selects lineages with these ids. To get the next
+    page, pass the last session of this page as `before`.
     """
     most = max(0, min(limit, MAX_LISTED))
     values: dict[str, object] = {
@@ -232,8 +235,8 @@ def load_transcript_page(
 ) -> list[Message]:
     """List messages of a session before the message `bound`, oldest first.
 
-    With `is_later`, list the messages from `bound` on. Tool calls and results are included. The
-    list is empty if the session isn't visible.
+    With `is_later`, list the messages from `bound` on instead. Tool calls and results are included.
+    The list is empty if the session isn't visible.
     """
     values = {
         "id": int64_or_zero(session_id),
@@ -248,9 +251,9 @@ def load_transcript_page(
 
 # --- Undo and redo ---
 
-# Selects the messages of a session and those that it carries over, except deliveries of jobs: shown
-# messages, erased messages (commands without text), and messages that the command :origin has
-# already hidden.
+# Selects the messages of a session and those that it carries over, except deliveries of jobs. These
+# are shown messages, erased messages (commands without text), and messages that the command :origin
+# has already hidden.
 _SELECT_UNDOABLE = f"""
 SELECT {MESSAGE_COLUMNS} FROM sessions AS own JOIN messages ON messages.session_id = own.id
     OR messages.session_id IN ({_PART_IDS})
@@ -353,13 +356,13 @@ SELECT id FROM sessions WHERE ended_at IS NULL AND (
     OR parent_id IN (SELECT session_id FROM messages WHERE {in_list("messages.id", "ids")})
 )
 """
-"""Selects the open sessions whose next request won't begin with their last request. These are the
-session itself, and the children of the sessions that contain the messages ``:ids``."""
+"""Selects the open sessions whose next request won't begin with their last request: the session
+itself, and the children of the sessions that contain the messages ``:ids``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndoRequest:
-    """A /undo, /undo back or /retry command. Handling it twice has the same result as once."""
+    """A /undo, /undo back or /retry command. Handling it twice has the same effect as once."""
 
     session: Session
     # The stable key of the command.
@@ -465,7 +468,8 @@ def _list_messages(
 
 
 def _update_sessions(connection: Connection, values: Mapping[str, object]) -> None:
-    """Update the message counts of the changed sessions, and record that the cached prefix ends."""
+    """Update the message counts of the changed sessions, and record that their cached prefix is no
+    longer valid."""
     connection.execute(_COUNT_MESSAGES, values)
     for row in connection.execute(_SELECT_AFFECTED_SESSIONS, values).fetchall():
         record_prefix_break(connection, row["id"], "undo")

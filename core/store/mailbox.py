@@ -1,11 +1,11 @@
 """The inbox of events that aren't answered yet, and the outbox of items to deliver exactly once.
 
-An inbox entry contains its event until the entry is closed. Then only the event's id remains, so
-that a redelivered event isn't accepted twice.
+An inbox entry contains its event until the entry is closed. After that, only the event's id is
+kept, so that a redelivered event isn't accepted twice.
 
-An outbox item is an answer, a reminder, a notice or a task for a memory service. It is held (a
-running process works on it), due, done or dead (its delivery has failed). Items for one address are
-delivered in order, except notices. Each item has a unique key.
+An outbox item is an answer, a reminder, a notice or a task for a memory service. It has one of four
+states: held (a running process works on it), due, done or dead (its delivery has failed). Items for
+one address are delivered in order, except notices. Each item has a unique key.
 
 Dead letters are updates and entries that Mneme can't read or handle.
 """
@@ -49,7 +49,10 @@ SELECT addresses.platform,
     (SELECT MIN(COALESCE(MIN(update_id), 0), 0) - 1 FROM raw_updates), inbound, :error, :now
 FROM inbox JOIN addresses ON addresses.id = inbox.address_id WHERE inbox.id = :id
 """
-"""Stores an inbox entry as a dead letter. Its number is negative, unlike those of real updates."""
+"""Stores an inbox entry as a dead letter.
+
+Its number is negative, so that it differs from the numbers of real updates.
+"""
 _SELECT_DEAD_LETTERS = """
 SELECT failed_at, platform, error FROM raw_updates WHERE failed_at IS NOT NULL ORDER BY 1, update_id
 """
@@ -97,14 +100,14 @@ WHERE :platform IS NULL OR platform = :platform ORDER BY inbox.id
 class InboxEntry:
     """An event that was accepted and isn't answered yet."""
 
-    # Never used again for another entry.
+    # Never reused for another entry.
     id: int
     inbound: Inbound
     received_at: datetime
 
 
 class Inbox:
-    """Accepts and closes events. At an incognito address, events are stored without their text."""
+    """Accepts and closes events. Events at an incognito address are stored without their text."""
 
     def __init__(
         self,
@@ -178,9 +181,10 @@ class Inbox:
         return frozenset(row["update_id"] for row in letters)
 
     async def accept(self, inbound: Inbound, received_at: datetime) -> int | None:
-        """Store an event and return its entry's id, or None if the event was accepted before.
+        """Store an event and return the id of its entry, or None if the event was accepted before.
 
-        A new event also claims the open questions that Mneme has asked its account at its address.
+        If Mneme has asked the event's account a question at this address, a new event also claims
+        that question.
         """
 
         def insert(connection: Connection) -> int | None:
@@ -247,7 +251,7 @@ class Inbox:
         await self._database.execute("UPDATE inbox SET inbound = :inbound WHERE id = :id", values)
 
     async def close(self, entry_ids: Sequence[int]) -> None:
-        """Close entries as `close_entries` does."""
+        """Close entries. See `close_entries`."""
         if entry_ids:
             now = self._clock.now()
             await self._database.write(lambda connection: close_entries(connection, entry_ids, now))
@@ -349,7 +353,8 @@ class DeadItem:
 
 IS_OPEN = "done_at IS NULL AND dead_at IS NULL"
 _PLATFORM = "substr(address, 1, MAX(instr(address, ':') - 1, 0))"
-# Stands for the condition for the items of this gateway. See `ChatOwnership.own_items`.
+# A placeholder for the condition that selects the items of this gateway. See
+# `ChatOwnership.own_items`.
 _OWN = "/* own */"
 _FIRST_IDS = f"""
 SELECT MIN(id) FROM outbox WHERE {IS_OPEN} AND payload IS NOT NULL AND (
@@ -428,8 +433,11 @@ SELECT posted FROM outbox WHERE posted <> '[]' AND (
 )
 ORDER BY id DESC LIMIT 1000
 """
-"""Selects what was posted in a chat and its threads. Answers to interactions and to scheduled
-questions count for every chat, because their address doesn't say where they were posted."""
+"""Selects the ids of messages that were posted in a chat and its threads.
+
+Answers to interactions and to scheduled questions are selected for every chat, because their
+address doesn't say where they were posted.
+"""
 _MARK_DONE = """
 UPDATE outbox SET posted = COALESCE(:posted, posted), done_at = :now, dead_at = NULL,
     payload = NULL, next_at = NULL, error = NULL
@@ -501,9 +509,9 @@ class Outbox:
     ) -> bool:
         """Store an item with its buttons, or fill the open item with the same key.
 
-        `sibling_key` names an item of the same message; both are erased together. Without
-        `next_at`, this process delivers the item itself. An item that already has content is
-        replaced only if the process has claimed it (`is_claimed`). Return False if nothing was
+        `sibling_key` is the key of another item for the same message; both are erased together. An
+        item without `next_at` is delivered by this process itself. An item that already has content
+        is replaced only if this process has claimed it (`is_claimed`). Return False if nothing was
         stored.
         """
         now = self.clock.now()
@@ -521,7 +529,7 @@ class Outbox:
     async def set_posted(self, key: str, posted: Sequence[str]) -> None:
         """Store the ids of the platform messages that were sent so far.
 
-        Entries that begin with `INTENT_MARK` stand for messages whose id isn't known.
+        An entry that begins with `INTENT_MARK` represents a message whose id isn't known.
         """
         await self._update(_SET_POSTED, key=key, posted=rows.dump_json(list(posted)))
 
@@ -541,16 +549,17 @@ class Outbox:
     async def list_due(
         self, now: datetime, platforms: Sequence[str] | None = None, limit: int = 50
     ) -> list[OutboxItem]:
-        """List the items that this gateway delivers now, oldest first, for some platforms or all.
+        """List the items that this gateway delivers now, oldest first.
 
-        For each address, the list has at most one item, plus any number of notices.
+        Without `platforms`, the items of all platforms are listed. For each address, the list has
+        at most one item, plus any number of notices.
         """
         values = {"now": now, "platforms": rows.dump_json(platforms), "limit": limit}
         statement = self._restrict(_SELECT_DUE)
         return [_read_item(row) for row in await self.database.fetch_all(statement, values)]
 
     async def find_next_due(self, platforms: Sequence[str] | None = None) -> datetime | None:
-        """Return when the next item for these platforms is due, or None if none waits."""
+        """Return when the next item for these platforms is due, or None if no item is waiting."""
         values = {"platforms": rows.dump_json(platforms)}
         row = await self.database.fetch_one(self._restrict(_SELECT_NEXT_DUE), values)
         return None if row is None else rows.to_optional_datetime(row["next_at"])
@@ -642,9 +651,9 @@ class Outbox:
         """Clean up after the previous process. Call this when a process starts.
 
         Held items with content become due again. Old items that are done, and old dead letters, are
-        deleted. An answer without content stays held while an inbox entry waits at its address,
-        because that turn will run again. Otherwise the answer becomes dead. Reminders without
-        content are filled later by their jobs.
+        deleted. An answer without content stays held if an inbox entry waits at its address,
+        because the turn of that entry will run again. Otherwise the answer becomes dead. A reminder
+        without content isn't changed, because its job fills it later.
         """
         values = {"now": now, "error": EXPIRED_ERROR, "before": now - RETENTION}
 
@@ -674,7 +683,7 @@ def store_outbox_item(
     *,
     is_claimed: bool = False,
 ) -> bool:
-    """Store an item with its buttons. See `Outbox.put`, which is the same in its own transaction.
+    """Store an item with its buttons, as `Outbox.put` does in a transaction of its own.
 
     `message_id` is the id of the message in the conversation that has the same text.
     """

@@ -1,1 +1,1 @@
-"""Erase rows, and keep erased words from being written back."""
+"""Erase rows, and prevent other writes from storing the erased words again."""

@@ -1,8 +1,8 @@
-"""The erasure epoch, a counter that keeps erased words from being written back.
+"""Count erasures in the erasure epoch, so that erased words aren't written back.
 
-A turn or job remembers the epoch at which it begins to read. If something in its scopes is erased
-after that, its writes are refused, because they may repeat the erased words. Each erasure also adds
-a line to a journal outside of state.db. The line is encrypted with a key that changes whenever the
+A turn or job remembers the epoch at which it begins to read. If data in its scopes is erased after
+that, its writes are refused, because they may repeat the erased words. Each erasure also adds a
+line to a journal outside of state.db. The line is encrypted with a key that changes whenever the
 epoch advances.
 """
 
@@ -21,10 +21,10 @@ from core.store.visibility import EPOCH_META_KEY, epoch_number, scope_parameter
 from core.types import Scope
 
 JOURNAL_META_KEY = "erasure_key"
-"""Key of `state_meta`: the key that encrypts the journal line of the next erasure.
+"""The key in `state_meta` of the secret that encrypts the journal line of the next erasure.
 
-Each advance of the epoch replaces the key by its digest. Only a backup from before an erasure has
-the key to the line of that erasure, and such a backup contains the erased words anyway.
+Each advance of the epoch replaces the secret with its digest. Only a backup from before an erasure
+has the secret for the line of that erasure, and such a backup contains the erased words anyway.
 """
 
 # Matches the epoch, the day, the token of the erasure, and the ciphertext in hexadecimal, e.g. "12
@@ -34,8 +34,10 @@ _SELECT_FOR_JOURNAL = """
 SELECT id, address, account, scopes, made_at, json_remove(list, '$.messages') AS list
 FROM erasures WHERE id = :id
 """
-"""Leaves out message ids, because in a restored backup they may belong to other messages. A replay
-searches for the words instead."""
+"""Leaves out message ids, because in a restored backup they may belong to other messages.
+
+A replay of the journal searches for the words instead.
+"""
 # The name of `address` in the lines of earlier versions.
 _EARLIER_ADDRESS = "lane"
 _INSERT_BEGUN = """
@@ -48,7 +50,7 @@ ON CONFLICT (id) DO UPDATE SET address = excluded.address, account = excluded.ac
 
 
 def advance_epoch(connection: Connection) -> int:
-    """Increase the epoch, replace the journal key by its digest, and return the new epoch."""
+    """Increase the epoch, replace the journal key with its digest, and return the new epoch."""
     number = epoch_number(connection) + 1
     set_meta(connection, EPOCH_META_KEY, str(number))
     old_key = f"{get_meta(connection, JOURNAL_META_KEY)}"
@@ -81,11 +83,11 @@ def build_journal_line(connection: Connection, token: str, now: datetime) -> str
 def replay_journal(
     connection: Connection, journal: str, now: datetime
 ) -> tuple[int, Sequence[str]]:
-    """Begin the erasures that a restored backup doesn't know about.
+    """Begin the erasures that a restored backup doesn't contain yet.
 
-    The journal lists them. The epoch advances to that of the last line. Return the number of
-    erasures that began, and the days (ISO 8601) of unreadable lines. If state.db has no messages,
-    no days are returned, because there was nothing to erase.
+    The journal lists the erasures. The epoch advances to that of the last line. Return the number
+    of erasures that began, and the days (ISO 8601) of unreadable lines. If state.db has no
+    messages, return no days, because there was nothing to erase.
     """
     backup_epoch = epoch_number(connection)
     # The tokens of the erasures. An erasure may have several lines.

@@ -1,4 +1,4 @@
-"""Read everything that is stored about a person, to export it or to check an erasure.
+"""Read all data that is stored about a person, to export it or to check an erasure.
 
 `core/store/archive.py` exports the messages of conversations.
 """
@@ -42,7 +42,7 @@ _IS_HIDDEN_RESULT = f"(role = 'tool' AND kind = 'quote' AND NOT {_SEES_PROMPT})"
 
 
 def _is_own(column: str) -> str:
-    """Return the SQL condition that a column contains one of the person's account keys."""
+    """Return the SQL condition that a column contains the key of one of the person's accounts."""
     return in_list(column, "own")
 
 
@@ -132,8 +132,10 @@ EXPORT_STATEMENTS: Mapping[str, str] = {
 """The rows that are stored about a person, by the name of their kind in an export."""
 
 _NO_ID = "SELECT NULL, NULL, NULL,"
-"""The beginning of a scan statement whose first three columns aren't used. In the statements of
-`CopyStatements.select`, these columns are two ids and a time."""
+"""The beginning of a scan statement whose first three columns aren't used.
+
+The statements of `CopyStatements.select` return two ids and a time in these columns.
+"""
 _SCAN_NAMES = {"facts": "fact", "jobs": "reminder", "files": "file"}
 _SCAN_COPIES = tuple(
     (_SCAN_NAMES.get(kind, "thing"), statements.select)
@@ -187,7 +189,7 @@ _JSON_COLUMNS = {"blocks", "files", "inbound", "names", "operations", "payload",
 async def export_personal_data(
     database: Database, scopes: frozenset[Scope], accounts: Sequence[Account]
 ) -> AsyncIterator[Mapping[str, object]]:
-    """Yield everything that is stored about a person, except the messages of `Archive.export`.
+    """Yield all data that is stored about a person, except the messages of `Archive.export`.
 
     Items look like ``{"kind": "job", ...}``, with times in ISO 8601. From groups, they include only
     the person's own messages and rows, and quotes of the person. Short-lived rows such as codes and

@@ -40,7 +40,7 @@ _STORED_FIELDS = ("text", "upto", "counts", "derived")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErasureRequest:
-    """A request to erase something: the account that asks, and the chat in which it asks."""
+    """A request to erase data: the account that asks, and the chat in which it asks."""
 
     account: Account
     # The scope of the chat.
@@ -73,7 +73,7 @@ class ErasureItem:
 
 @dataclass(kw_only=True)
 class ErasureList:
-    """The rows and texts that an erasure deletes. Afterwards, the result of the erasure."""
+    """The rows and texts that an erasure deletes, and later the result of the erasure."""
 
     request: ErasureRequest
     # The person's description of what to forget.
@@ -113,7 +113,7 @@ class ErasureList:
     services: tuple[str, ...] = ()
     # Files that contain erased words but can't be written.
     unwritable_files: tuple[str, ...] = ()
-    # Whether state.db contains no erased bytes any more.
+    # Whether all erased bytes are gone from state.db.
     is_clean: bool = False
     # Whether the erasure is recorded in the journal for backups.
     is_journaled: bool = False

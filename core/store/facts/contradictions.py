@@ -90,7 +90,7 @@ def list_earlier_ids(connection: Connection, message: Message, limit: int) -> li
 
 
 class Lesson(NamedTuple):
-    """A fact to learn from a message, and the fact that it replaces."""
+    """A fact to learn from a message, and the id of the fact that it replaces."""
 
     fact: Fact
     # The text of the message when it was read.
@@ -123,7 +123,8 @@ def learn_fact(
     stored as a former fact instead. Return the stored fact. If the text of the fact's message is no
     longer `source_text`, nothing is stored, and the returned fact has no id.
 
-    Set `by` if somebody adds the fact now. Otherwise, the log says that its speaker added it.
+    `by` is the author who adds the fact now. Without `by`, the log names the fact's speaker as its
+    author.
     """
     if has_lost_source(connection, fact, source_text):
         return replace(fact, id=0)
@@ -157,10 +158,11 @@ def learn_fact(
 
 
 def _end_before_next(fact: Fact, other_values: Sequence[Fact], now: datetime) -> Fact:
-    """Return the fact with an end: when the first later value of its attribute began to hold.
+    """Return the fact with an end: the time when the first later value of its attribute began to
+    hold.
 
-    Such a fact is true but no longer holds, as in "I moved to Lisbon in 2019" said after "I moved
-    to Porto in 2024".
+    Such a fact is true but no longer holds. An example is "I moved to Lisbon in 2019", said after
+    "I moved to Porto in 2024".
     """
     later_facts = [other for other in other_values if _holds_before(fact, other)]
     next_fact = min(later_facts, key=lambda other: other.starts_at)
@@ -204,9 +206,8 @@ def undo_last_change(
 ) -> Fact | None:
     """Take back the last change of a fact. `change` is the log entry of that change.
 
-    The columns that the change modified get their old values. Other columns stay. If the change
-    created the fact, the fact is deleted with its history. Return the restored fact, or None if it
-    was deleted.
+    Only the columns that the change modified get their old values. If the change created the fact,
+    the fact is deleted with its history. Return the restored fact, or None if it was deleted.
     """
     if change["before"] is None:
         connection.execute("DELETE FROM facts WHERE id = :id", {"id": fact.id})
@@ -236,7 +237,7 @@ def has_lost_source(connection: Connection, fact: Fact, source_text: str | None)
 
 
 def _count_repetition(connection: Connection, known: Fact, fact: Fact) -> Fact:
-    """Record that the person said the fact `known` again, unless in the same message.
+    """Record that the person said the fact `known` again, unless it was in the same message.
 
     If `known` has no start time, it gets that of `fact`. Return the updated fact.
     """
@@ -290,7 +291,7 @@ def _holds_before(fact: Fact, other: Fact) -> bool:
 def _is_replaceable(fact: Fact) -> bool:
     """Return whether a fact may be closed in favour of another one with the same meaning.
 
-    Facts that a person wrote or pinned may not.
+    Facts that a person wrote or pinned may not be closed.
     """
     return fact.origin != "person" and not fact.is_pinned
 

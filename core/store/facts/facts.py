@@ -197,7 +197,7 @@ class FactCandidate(NamedTuple):
 
 
 class Alias(NamedTuple):
-    """Another name of a person or thing that a text mentions, such as "Ana" for "my sister"."""
+    """A name of a person or thing other than the name in a text, such as "Ana" for "my sister"."""
 
     # The name in the text, such as "sister".
     asked_name: str
@@ -231,7 +231,7 @@ class Facts:
         epoch: ErasureEpoch | None = None,
         by: Author | None = None,
     ) -> Fact:
-        """Store a fact as `learn_fact` does, and return the stored fact.
+        """Store a fact, and return the stored fact. See `learn_fact`.
 
         If the text of the fact's message is no longer `source_text`, nothing is stored, and the
         returned fact has no id.
@@ -246,9 +246,10 @@ class Facts:
         return await self._database.read(lambda connection: find_fact(connection, fact_id, scopes))
 
     async def list_page(self, scopes: Scopes, limit: int = 20, offset: int = 0) -> list[Fact]:
-        """List visible facts: pinned, then open, then former ones, each group latest first.
+        """List visible facts: first pinned, then open, then former facts. Each group begins with
+        the latest.
 
-        To page by id, as people do in lists, use `core/store/facts/history.py`.
+        To page by id, as the lists for people do, use `core/store/facts/history.py`.
         """
         offset = rows.int64_or_zero(max(0, offset))
         return await self._select_facts(_SELECT_PAGE, scopes, max(0, limit), offset=offset)
@@ -261,7 +262,7 @@ class Facts:
         text: str = "",
         asker: Account | None = None,
     ) -> list[tuple[Alias | None, Candidates]]:
-        """Find facts that contain any of the terms or of the names `keys`.
+        """Find facts that contain any of the terms or any of the names in `keys`.
 
         Return lists of at most `MAX_CANDIDATES` facts. The first list answers the question itself
         and has no alias. If `text` is given, one more list follows for each alias of a name in
@@ -346,7 +347,7 @@ class Facts:
     async def list_changed(
         self, message_ids: Sequence[int], since: datetime, scopes: Scopes
     ) -> list[tuple[int, str]]:
-        """List the changes to visible facts that these messages have made since a time.
+        """List the changes that these messages have made to visible facts since a time.
 
         Each item is a fact's id and the action, such as "learn" or "correct".
         """
@@ -428,7 +429,7 @@ class Facts:
     async def remove(
         self, fact_id: int, scopes: Scopes, by: Author = _UNKNOWN_AUTHOR
     ) -> Fact | None:
-        """Close a fact that no longer holds, without a new fact that replaces it.
+        """Close a fact that no longer holds, without replacing it.
 
         Return the closed fact, or None if the fact isn't visible in these scopes.
         """
@@ -502,8 +503,7 @@ class Facts:
     async def load_unread(self, session: Session) -> tuple[ErasureEpoch | None, Sequence[Message]]:
         """Load the current epoch and the unread messages of a session, oldest first.
 
-        While something in the session's scope is being erased, the epoch is None and the list is
-        empty.
+        While data in the session's scope is being erased, the epoch is None and the list is empty.
         """
 
         def load(connection: Connection) -> tuple[ErasureEpoch | None, Sequence[Message]]:

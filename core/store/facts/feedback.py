@@ -32,7 +32,7 @@ SELECT {sent_text_sql(of_memory=True)} AS memory FROM messages
 WHERE session_id = :session_id AND id < :id AND role = 'user' AND sent IS NOT NULL
 ORDER BY id DESC LIMIT 1
 """
-"""Selects what memory added to the question before an answer."""
+"""Selects the text that memory added to the question before an answer."""
 _SELECT_MENTIONED = f"""
 {SELECT_VISIBLE} AND instr(:text, rtrim(content, ' .')) > 0 ORDER BY last_at DESC, id DESC LIMIT 50
 """
@@ -106,7 +106,10 @@ class AnswerFeedback:
     async def find_answer(
         self, address: Address, external_id: str, scopes: Scopes
     ) -> tuple[int, int] | None:
-        """Return the message and the session of a platform's answer, or None."""
+        """Return the ids of the message and the session of an answer on a platform.
+
+        Return None if the answer isn't stored or isn't visible in these scopes.
+        """
         values = {
             **address_values(address),
             "external_id": external_id,

@@ -62,7 +62,7 @@ class LoggedFactChange:
 
     id: int
     fact_id: int
-    # As in `FactChange`.
+    # The same as in `FactChange`.
     action: str
     at: datetime
     reason: str
@@ -70,7 +70,7 @@ class LoggedFactChange:
     message_id: int | None
     # The wording before the change, or None if the fact is new.
     before: str | None
-    # The wording after it.
+    # The wording after the change.
     after: str
     # Whether this is the fact's last change, which can be undone.
     is_last: bool
@@ -89,7 +89,8 @@ Item = TypeVar("Item", bound=_Numbered)
 async def list_latest_facts(
     database: Database, scopes: Scopes, limit: int, before: int = LAST_ID
 ) -> list[Fact]:
-    """List visible facts with an id below `before`, starting with the last one learned."""
+    """List visible facts with an id below `before`, in the reverse order in which they were
+    learned."""
     return await database.read(
         lambda connection: _walk(connection, _SELECT_FACTS, read_fact, scopes, limit, before)
     )
@@ -140,7 +141,10 @@ async def list_facts_before(
 async def _list_around(
     database: Database, statement: str, scopes: Scopes, fact_id: int, limit: int
 ) -> list[Fact]:
-    """List the facts before or after a fact with a statement bounded by its id."""
+    """List the facts before or after a fact.
+
+    `statement` selects them and has the id of the fact as a parameter.
+    """
     values = {
         "scopes": scope_parameter(scopes),
         "bound": rows.int64_or_zero(fact_id),
@@ -161,7 +165,7 @@ async def list_latest_changes(
 async def count_changes(
     database: Database, scopes: Scopes, facts: Sequence[Fact]
 ) -> Mapping[int, int]:
-    """Return how many changes each fact has, by its id. The first change learned it."""
+    """Return how many changes each fact has, by fact id. The first change learned the fact."""
     ids = encode_list([fact.id for fact in facts])
     values = {"ids": ids, "scopes": scope_parameter(scopes)}
     changed_rows = await database.fetch_all(_SELECT_CHANGED, values)
@@ -176,7 +180,7 @@ def _walk(
     limit: int,
     before: int,
 ) -> list[Item]:
-    """Return the items with the highest ids, from all scopes together."""
+    """Return the items with the highest ids among all scopes."""
     items: list[Item] = []
     for key in _list_keys(scopes):
         values = {"scope": key, "before": before, "limit": limit}

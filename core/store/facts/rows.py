@@ -21,8 +21,8 @@ from core.text.terms import entity_key
 from core.types import Account, Scope, Scopes
 
 FactKind = Literal["identity", "project", "episode", "working"]
-"""identity: who a person is, and what they have or prefer. project: plans and decisions. episode:
-something that happened. working: matters only for a few days."""
+"""identity: who a person is, and what they own or prefer. project: plans and decisions. episode: an
+event. working: matters only for a few days."""
 FactOrigin = Literal["person", "rule", "model"]
 """person: a person asked Mneme to remember the fact. rule, model: a rule or a model found the fact
 in a person's words."""
@@ -31,7 +31,7 @@ Precision = Literal["day", "month", "year"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """Something that a person has said, such as "my sister lives in Rome"."""
+    """A statement that a person has made, such as "my sister lives in Rome"."""
 
     scope: Scope
     content: str
@@ -48,7 +48,7 @@ class Fact:
     entities: tuple[str, ...] = ()
     # How often the person has said the fact in these words.
     mention_count: int = 1
-    # The fact holds from `valid_from` until before `valid_to`. None is unknown.
+    # The fact holds from `valid_from` until just before `valid_to`. None means unknown.
     valid_from: datetime | None = None
     valid_to: datetime | None = None
     # How exactly `valid_from` is known.
@@ -74,7 +74,7 @@ class Fact:
     def has_ended(self) -> bool:
         """Whether the fact held only until a known time.
 
-        False for an open fact, and for a fact that was closed because another one says the same.
+        False for an open fact, and for a fact that was closed because another fact says the same.
         """
         return self.closed_at is not None and self.valid_to is not None
 
