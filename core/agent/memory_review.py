@@ -60,10 +60,8 @@ MAX_ANSWER_TOKENS = 1_500
 _log = structlog.get_logger("review")
 
 OnProposals = Callable[[Sequence[PendingNote], int], Awaitable[None]]
-"""Tells a person about the proposals of a review.
-
-The number is the id of the last reviewed message.
-"""
+"""Tells a person about the proposals of a review. The number is the id of the last reviewed
+message."""
 
 
 class _Proposal(BaseModel):

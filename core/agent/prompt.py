@@ -56,8 +56,8 @@ from core.types import (
     ToolContext,
 )
 
-# An estimate. It is used until the provider reports the token usage of a session's first call.
-# There is no local tokenizer.
+# An estimate until the provider reports the usage of a session's first call. There is no local
+# tokenizer.
 CHARS_PER_TOKEN = 3.5
 # A picture of 1568 by 1045 pixels, which is the largest that is sent in this form.
 PICTURE_TOKENS = 2_200
@@ -227,9 +227,8 @@ class PromptWriter:
     ) -> tuple[list[Message], dict[int, Message]]:
         """Render the sent form of each chat message that lacks it.
 
-        The sent form is missing if the message was edited later, or if it comes from a parent
-        session with memory that may not be shown here. Returns all rows, and the changed rows by
-        id.
+        The sent form is missing after an edit, or if it comes from a parent session with memory
+        that may not be shown here. Returns all rows, and the changed rows by id.
         """
         rows = list(rows)
         missing = [
@@ -407,11 +406,7 @@ class PromptWriter:
 
 
 def _render_forward_frame(quote: Quote, name: str, at: str, *, is_own: bool) -> str:
-    """Return a frame that names the author of a forwarded message.
-
-    `name` is the author's name, and `at` is a clause with the time. Both may be empty. `is_own`
-    means that the sender forwarded their own message.
-    """
+    """Return a frame that names the author of a forwarded message. `name` and `at` may be empty."""
     if quote.is_ours:
         author = "you"
     elif is_own:
@@ -460,7 +455,7 @@ def _shorten_result(text: str, limit_chars: int) -> str:
 def _render_name(name: str, user_id: str, context: ToolContext) -> str:
     """Return a person's name on one line. In a group, the mark of their account follows.
 
-    The name is changed so that it can't close quotation marks or imitate an account's mark.
+    A name can't close quotation marks or imitate an account's mark.
     """
     safe_name = _FORGED_MARK.sub("", _clean_name(name))
     if not user_id or not context.scope.is_group:
@@ -566,10 +561,7 @@ def build_conversation(rows: Sequence[Message]) -> list[dict[str, Any]]:
 
 
 def _group_rows(rows: Sequence[Message], first: int) -> tuple[list[dict[str, Any]], list[int]]:
-    """Group the rows from the index `first` on into turns.
-
-    Return the turns, and the index of the first row of each turn.
-    """
+    """Return the turns from the index `first` on, and the index of the first row of each turn."""
     turns: list[dict[str, Any]] = []
     first_rows: list[int] = []
     # The role of the last turn if the next row may be added to that turn.

@@ -38,10 +38,8 @@ PEOPLE_TOPICS = frozenset(("partner", "children", "siblings"))
 """In these topics, a statement about one person ("my son") answers questions about the group ("my
 children")."""
 ATTRIBUTE_TOPICS = frozenset(("name",))
-"""These topics count less than the person whose attribute they are:
-
-"what's my daughter's name?".
-"""
+"""These topics count less than the person whose attribute they are: "what's my daughter's
+name?"."""
 MIN_STEM_CHARS = 3
 """Words of at most this length have no endings."""
 MIN_SHARED_CHARS = 1

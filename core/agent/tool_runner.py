@@ -106,10 +106,8 @@ SwitchCheck = Callable[[str, Json, Account], Awaitable[None]]
 """Raises ToolError if the account has switched off the tool of this name for these arguments."""
 
 LoadOutcome = Callable[[ToolCallKey], Awaitable[CallOutcome | None]]
-"""Returns the outcome that a stopped call has stored, after all its writes have ended.
-
-Raises StoreError.
-"""
+"""Returns the outcome that a stopped call has stored, after all its writes have ended. Raises
+StoreError."""
 
 
 class ToolRunner:

@@ -616,8 +616,8 @@ class Agent:
         actions: Sequence[ButtonAction] = (),
         calls: Sequence[ModelCall] = (),
     ) -> list[Message]:
-        """In one transaction, store the last rows, close the inbox entries and fill the outbox
-        item."""
+        """Store the last rows, close the inbox entries and fill the outbox item in one
+        transaction."""
         outbox_item = None
         if answer is not None:
             outbox_item = replace(turn.outbox_item, answer=answer, next_at=None)
@@ -651,11 +651,8 @@ def _question_row(session: Session, inbound: Inbound, quote: Quote | None = None
 
 
 def _may_have_receipts(answer: Answer, rows: Sequence[Message]) -> bool:
-    """Return whether the answer may need receipts.
-
-    It may if tools ran in the last turn, if the answer cites a source, or if this is the first
-    turn.
-    """
+    """Return whether tools ran in the last turn, the answer cites a source, or it's the
+    first turn."""
     turn_rows = find_last_turn(rows)
     # The result of an approved look-up is a pasted text.
     has_results = any(row.role == "tool" or row.origin == "pasted" for row in turn_rows)

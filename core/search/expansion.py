@@ -88,10 +88,8 @@ MAX_REMEMBERED_QUERIES = 16
 """The model's lists for this many queries are cached, so that further pages of a query use the same
 lists."""
 MAX_CONCURRENT_SUMMARIES = 3
-"""The maximum number of summaries that are written at once.
-
-It limits the model calls and the transcripts in memory.
-"""
+"""The maximum number of summaries that are written at once. It limits the model calls and the
+transcripts in memory."""
 TRANSCRIPT_CHARS = 100_000
 """A longer transcript is cut to this length before it is summarized."""
 MIN_SUMMARY_CHARS = 400

@@ -13,17 +13,12 @@ from core.search.ranking import RankedMatches
 from core.store.query import MessageMatch
 
 DAMPING = 2
-"""The higher the damping, the smaller the lead of the first items in a list.
-
-The paper uses 60 for long lists. Here, the first of ten sessions matters most.
-"""
+"""The higher the damping, the smaller the lead of the first items in a list. The paper uses 60 for
+long lists. Here, the first of ten sessions matters most."""
 NEAR_WEIGHT = 1 / 3
-"""The weight of messages that were found by meaning.
-
-Messages that were found by words have the weight 1. On chats of real people, the messages found by
-meaning add 0 / 0.5 points to hit@1 / hit@5 with multilingual-e5-small. With equal weights, the
-results get worse.
-"""
+"""The weight of messages that were found by meaning. Messages that were found by words have the
+weight 1. On chats of real people, the messages found by meaning add 0 / 0.5 points to hit@1 / hit@5
+with multilingual-e5-small. With equal weights, the results get worse."""
 
 K = TypeVar("K", bound=Hashable)
 

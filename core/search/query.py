@@ -361,18 +361,14 @@ _PLATFORMS = frozenset(
         "hermes",
     ]
 )
-"""The values of ``on:`` that are platforms.
-
-All other values of ``on:`` are days. ``platform:`` accepts any name.
-"""
+"""The values of ``on:`` that are platforms. All other values of ``on:`` are days. ``platform:``
+accepts any name."""
 _TIME_KEYS = frozenset({"before", "until", "after", "since", "during"})
 _ASCII_PUNCTUATION = str.maketrans(
     {"\u201c": '"', "\u201d": '"', "\u201e": '"', "\u2033": '"', "\uff1a": ":"}
 )
-"""Replaces typographic quotation marks and colons with ASCII.
-
-Positions in the text don't change.
-"""
+"""Replaces typographic quotation marks and colons with ASCII. Positions in the text don't
+change."""
 _NAME = re.compile(r"[\w.-]{1,40}")
 _NUMBER = re.compile(r"#?(\d{1,18})", re.ASCII)
 """The number of a session, message or page: ``12`` or ``#12``."""

@@ -76,17 +76,12 @@ def rank_matches(index: TextSearch, query: SearchQuery, names: Sequence[str] = (
 K1 = 1.0
 B = 0.75
 IDF_POWER = 0.85
-"""The exponent of a term's inverse document frequency.
-
-It is below 1 and lowers the weight of rare terms, because the rarest term is seldom the most
-important one.
-"""
+"""The exponent of a term's inverse document frequency. It is below 1 and lowers the weight of rare
+terms, because the rarest term is seldom the most important one."""
 NEIGHBOUR_WEIGHTS = ((0, 1.0), (1, 0.45), (2, 0.3), (-1, 0.3), (-2, 0.15))
-"""Pairs of an offset and a weight.
-
-The words of a passage also count, with this weight, for the passage that comes `offset` passages
-later. Later passages get a higher weight, because an answer follows its question.
-"""
+"""Pairs of an offset and a weight. The words of a passage also count, with this weight, for the
+passage that comes `offset` passages later. Later passages get a higher weight, because an answer
+follows its question."""
 ADJACENT_BONUS = 0.5
 """The bonus for words that are adjacent in the query and close together in a passage, in either
 order."""
@@ -525,7 +520,8 @@ def _period_boost(
 
 
 def _period_nearness(days: IntArray, periods: Sequence[tuple[int, int]]) -> FloatArray:
-    """Return how near each day is to a period, from 1 within the nearest period to 0 far away."""
+    """Return how near each day is to a period, from 1 within the nearest period down to 0
+    far away."""
     # Rows are distinct days, and columns are periods.
     first, last = np.array(periods).T
     unique_days, rows = np.unique(days, return_inverse=True)

@@ -72,8 +72,8 @@ MIN_MATCHES = 20
 """A search reads at least this many matches, because several matches may belong to the same
 session."""
 TEND_MESSAGES = 128
-"""One step of maintenance indexes this many messages, which blocks other writers for about 10 ms.
-"""
+"""One step of maintenance indexes this many messages, which blocks other writers for about
+10 ms."""
 REPAIRS = 2
 """A search tries to repair the indexes at most twice.
 
@@ -81,10 +81,8 @@ If a table of an index is missing, a single repair isn't enough, because SQLite 
 its cached copy.
 """
 STEPS_BEFORE_SEARCH = 10
-"""If many messages aren't indexed yet, a search runs at most this many indexing steps first.
-
-It then ignores the messages that still aren't indexed.
-"""
+"""If many messages aren't indexed yet, a search runs at most this many indexing steps first. It
+then ignores the messages that still aren't indexed."""
 INLINE_SEARCH_S = 0.010
 """A search for a turn may block the event loop for this long."""
 INLINE_SEARCH_CHARS = 50_000

@@ -301,10 +301,8 @@ SEARCHED_CHARS = 50_000
 MAX_SPANS = 200
 """At most this many matches of a text are highlighted."""
 MAX_TRIES = 1_000
-"""The search for matches stops after this many tries.
-
-A try that matches only part of a longer word also counts.
-"""
+"""The search for matches stops after this many tries. A try that matches only part of a longer word
+also counts."""
 
 _LETTERS = re.compile(f"{LETTER_CLASS}+")
 

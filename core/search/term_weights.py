@@ -58,10 +58,8 @@ MIN_CORRECTION_LETTERS = 4
 """A correction has at least this many letters. Shorter words resemble too many others."""
 MAX_CORRECTED_LETTERS = 24
 MAX_CORRECTIONS = 3
-"""A word has at most this many corrections.
-
-The right one usually wins, because messages with the query's other words rank first.
-"""
+"""A word has at most this many corrections. The right one usually wins, because messages with the
+query's other words rank first."""
 MIN_CORRECTION_LIKELIHOOD = 0.2
 """A correction is dropped if its score is below this share of the best correction's score."""
 

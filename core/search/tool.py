@@ -29,10 +29,8 @@ MAX_BUDGET_CHARS = 50_000
 BROWSE_SESSIONS = 10
 """This many recent sessions are listed if the model sets neither words nor a limit."""
 TIMEOUT_S = 120.0
-"""The timeout of the tool.
-
-It is longer than all model calls of `ExpandedRecall` together, so that no result is lost.
-"""
+"""The timeout of the tool. It is longer than all model calls of `ExpandedRecall` together, so that
+no result is lost."""
 
 
 # The arguments of the tool. They are described to the model in `data/prompts.toml`. This is a

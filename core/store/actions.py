@@ -128,10 +128,8 @@ CLAIM_QUESTIONS = f"""
 UPDATE actions SET taker = :taker
 WHERE taker IS NULL AND id IN (SELECT id FROM ({_SELECT_QUESTIONS}) AS questions)
 """
-"""Runs when an event is accepted.
-
-It assigns the open questions to the event, so that no later event can answer them.
-"""
+"""Runs when an event is accepted. It assigns the open questions to the event, so that no later
+event can answer them."""
 
 
 _SELECT_LAST_ANSWER = f"""

@@ -47,10 +47,8 @@ PAGE_MESSAGES = 500
 MAX_TITLE_CHARS = 200
 TITLE_FROM_TEXT_CHARS = 60
 _STORE_NAME_KEY = "archive_name"
-"""The key in `state_meta` of this state.db's name in exports.
-
-An import uses the name to find the sessions that were exported from the same state.db.
-"""
+"""The key in `state_meta` of this state.db's name in exports. An import uses the name to find the
+sessions that were exported from the same state.db."""
 
 # Selects the next page of an export: the readable messages after a given session and message. A
 # session that wasn't imported is named after this state.db and its id, e.g.

@@ -140,11 +140,8 @@ SELECT part.id FROM sessions JOIN sessions AS part
     AND part.address_id = sessions.address_id AND part.scope_id = sessions.scope_id
 WHERE sessions.id = :session
 """
-"""Selects the sessions of a conversation at its address.
-
-A branch also shows messages of its parent sessions, but these sessions aren't selected, because the
-branch can't change them.
-"""
+"""Selects the sessions of a conversation at its address. A branch also shows messages of its parent
+sessions, but these sessions aren't selected, because the branch can't change them."""
 
 
 def list_latest(

@@ -49,10 +49,7 @@ SELECT addresses.platform,
     (SELECT MIN(COALESCE(MIN(update_id), 0), 0) - 1 FROM raw_updates), inbound, :error, :now
 FROM inbox JOIN addresses ON addresses.id = inbox.address_id WHERE inbox.id = :id
 """
-"""Stores an inbox entry as a dead letter.
-
-Its number is negative, so that it differs from the numbers of real updates.
-"""
+"""Stores an inbox entry as a dead letter. Its number is negative, unlike the numbers of updates."""
 _SELECT_DEAD_LETTERS = """
 SELECT failed_at, platform, error FROM raw_updates WHERE failed_at IS NOT NULL ORDER BY 1, update_id
 """
@@ -183,8 +180,7 @@ class Inbox:
     async def accept(self, inbound: Inbound, received_at: datetime) -> int | None:
         """Store an event and return the id of its entry, or None if the event was accepted before.
 
-        If Mneme has asked the event's account a question at this address, a new event also claims
-        that question.
+        A new event also claims the questions that Mneme has asked its account at its address.
         """
 
         def insert(connection: Connection) -> int | None:
@@ -251,7 +247,7 @@ class Inbox:
         await self._database.execute("UPDATE inbox SET inbound = :inbound WHERE id = :id", values)
 
     async def close(self, entry_ids: Sequence[int]) -> None:
-        """Close entries. See `close_entries`."""
+        """Close entries, and keep the ids of events that weren't stored as messages."""
         if entry_ids:
             now = self._clock.now()
             await self._database.write(lambda connection: close_entries(connection, entry_ids, now))
@@ -353,8 +349,7 @@ class DeadItem:
 
 IS_OPEN = "done_at IS NULL AND dead_at IS NULL"
 _PLATFORM = "substr(address, 1, MAX(instr(address, ':') - 1, 0))"
-# A placeholder for the condition that selects the items of this gateway. See
-# `ChatOwnership.own_items`.
+# Replaced by the condition for the items of this gateway. See `ChatOwnership.own_items`.
 _OWN = "/* own */"
 _FIRST_IDS = f"""
 SELECT MIN(id) FROM outbox WHERE {IS_OPEN} AND payload IS NOT NULL AND (
@@ -433,11 +428,8 @@ SELECT posted FROM outbox WHERE posted <> '[]' AND (
 )
 ORDER BY id DESC LIMIT 1000
 """
-"""Selects the ids of messages that were posted in a chat and its threads.
-
-Answers to interactions and to scheduled questions are selected for every chat, because their
-address doesn't say where they were posted.
-"""
+"""Selects what was posted in a chat and its threads. Answers to interactions and to scheduled
+questions are selected for every chat, because their address doesn't say where they were posted."""
 _MARK_DONE = """
 UPDATE outbox SET posted = COALESCE(:posted, posted), done_at = :now, dead_at = NULL,
     payload = NULL, next_at = NULL, error = NULL
@@ -509,9 +501,9 @@ class Outbox:
     ) -> bool:
         """Store an item with its buttons, or fill the open item with the same key.
 
-        `sibling_key` is the key of another item for the same message; both are erased together. An
-        item without `next_at` is delivered by this process itself. An item that already has content
-        is replaced only if this process has claimed it (`is_claimed`). Return False if nothing was
+        `sibling_key` is the key of another item for the same message; both are erased together.
+        This process itself delivers an item without `next_at`. An item that already has content is
+        replaced only if this process has claimed it (`is_claimed`). Return False if nothing was
         stored.
         """
         now = self.clock.now()
@@ -551,8 +543,7 @@ class Outbox:
     ) -> list[OutboxItem]:
         """List the items that this gateway delivers now, oldest first.
 
-        Without `platforms`, the items of all platforms are listed. For each address, the list has
-        at most one item, plus any number of notices.
+        For each address, there is at most one item, plus any number of notices.
         """
         values = {"now": now, "platforms": rows.dump_json(platforms), "limit": limit}
         statement = self._restrict(_SELECT_DUE)
@@ -652,8 +643,8 @@ class Outbox:
 
         Held items with content become due again. Old items that are done, and old dead letters, are
         deleted. An answer without content stays held if an inbox entry waits at its address,
-        because the turn of that entry will run again. Otherwise the answer becomes dead. A reminder
-        without content isn't changed, because its job fills it later.
+        because that turn will run again. Otherwise the answer becomes dead. Reminders without
+        content are filled later by their jobs.
         """
         values = {"now": now, "error": EXPIRED_ERROR, "before": now - RETENTION}
 
@@ -683,7 +674,7 @@ def store_outbox_item(
     *,
     is_claimed: bool = False,
 ) -> bool:
-    """Store an item with its buttons, as `Outbox.put` does in a transaction of its own.
+    """Store an item with its buttons. See `Outbox.put`, which runs this in its own transaction.
 
     `message_id` is the id of the message in the conversation that has the same text.
     """

@@ -1,7 +1,7 @@
 """Find the newest message ids of each platform and chat, and the menus that a bot already has.
 
-After a start, an adapter uses the ids to fetch the messages written since the last run, or to look
-for a message that the previous run may have sent. It only sends menus that have changed.
+When an adapter starts, it uses the ids to fetch the messages that were written since the last run,
+or to look for a message that the last run may have sent. It sends only the menus that have changed.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ SELECT chat_id, newest_id FROM (
         AND end_reason IS NOT 'import'
 ) AS ranked WHERE place = 1
 """
-"""Selects the id of the newest message of each chat, among a bounded number of messages.
+"""Selects the id of the newest message of each chat, among a limited number of messages.
 
-The newest row counts, not the highest id: a group that gets a new chat id begins with low ids.
-Imported messages have the ids of another account.
+The newest row counts and not the highest id, because a group that gets a new chat id begins with
+low ids. Imported messages have the ids of another account.
 """
 
 _SELECT_AUTHOR = """
@@ -71,9 +71,9 @@ ORDER BY sessions.last_at DESC, sessions.id DESC LIMIT 1
 
 
 async def load_author(database: Database, address: Address, external_id: str) -> Scope | None:
-    """Return the private scope of the person who wrote a message, or None if it is unknown.
+    """Return the private scope of the person who wrote a message, or None if the author is unknown.
 
-    In a group, that person is the sender of the message.
+    In a group, the author is the sender of the message.
     """
     values = {**address_values(address), "external": external_id}
     row = await database.fetch_one(_SELECT_AUTHOR, values)
@@ -110,13 +110,13 @@ WHERE platform = :platform AND chat_id = :chat_id AND thread_id = :thread_id
             AND role = 'assistant' AND kind <> 'undone'
     )
 """
-"""Selects a question after which only its answer follows, with the tools and the platform messages
-of the answer."""
+"""Selects a question if only its answer follows, with the tools and the platform messages of the
+answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class LatestQuestion:
-    """The latest question of a conversation, which has been answered."""
+    """The latest question of a conversation, if it has been answered."""
 
     text: str
     # The tools that ran for the answer.
@@ -128,9 +128,10 @@ class LatestQuestion:
 async def load_latest_question(
     database: Database, address: Address, external_id: str
 ) -> LatestQuestion | None:
-    """Return the question with a message id, and what is known of its answer.
+    """Return the question with a message id, and the known parts of its answer.
 
-    Return None unless the message is the latest question of an open conversation, and is answered.
+    Return None unless the message is the latest question of an open conversation and has been
+    answered.
     """
     values = {**address_values(address), "external": external_id}
     row = await database.fetch_one(_SELECT_LATEST_QUESTION, values)
@@ -165,7 +166,8 @@ async def load_last_message_ids(database: Database, platform: str) -> dict[Addre
 
 
 async def note_first_message(database: Database, address: Address, message_id: str) -> None:
-    """Record that a message was written before Mneme first ran, so that the start fetches it."""
+    """Record a message that was written before Mneme first ran, so that the first start
+    fetches it."""
     key = f"{_FIRST_MESSAGE}{address.key}"
     await database.write(lambda connection: set_meta(connection, key, message_id))
 
@@ -184,7 +186,7 @@ async def _load_first_messages(database: Database, platform: str) -> dict[Addres
 async def load_newest_chat_ids(database: Database, platform: str) -> dict[str, int]:
     """Return the id of the newest stored message in each recently active chat of a platform.
 
-    Messages of people and of Mneme count, in all threads of the chat.
+    Messages of people and of Mneme in all threads of the chat count.
     """
     values = {"platform": platform, "limit": RECENT_MESSAGES}
     rows = await database.fetch_all(_SELECT_NEWEST_IDS, values)
@@ -192,7 +194,10 @@ async def load_newest_chat_ids(database: Database, platform: str) -> dict[str, i
 
 
 class SentMenus:
-    """Stores which menus of commands a platform has accepted for each bot, as fingerprints."""
+    """Stores, for each bot, which menus of commands the platform has accepted.
+
+    Menus are stored as fingerprints.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -24,7 +24,7 @@ from core.types import Address, Json, Message, Quote, Scope, Session, is_memory_
 MAX_QUOTE_CHARS = 500
 """The maximum length of a quote's text, as it is stored and shown to the model."""
 MAX_TURN_ROWS = 100
-"""The question of an answer is at most this many rows before it."""
+"""The question of an answer is searched for in at most this many rows before the answer."""
 MAX_NAME_CHARS = 80
 """The maximum length of a quoted person's name, as it is stored and shown to the model."""
 
@@ -100,9 +100,9 @@ WITH RECURSIVE line (
 """Selects the messages of a session and its parents, in the order in which the model sees them.
 
 `line` is the session and its chain of parents. `parts` adds the first exchange of the lineage, if a
-compression kept it (`head_from` to `head_until`). Each parent ends where its child was opened,
-because later messages at the parent's own address must not appear in the middle of the child's
-prefix. After a compression, the order is: first exchange, summary, messages from `parent_from` on.
+compression kept it (`head_from` to `head_until`). Each parent ends where its child was opened.
+Later messages at the parent's own address must not appear in the middle of the child's prefix.
+After a compression, the order is: first exchange, summary, messages from `parent_from` on.
 """
 _SELECT_HISTORY = f"""{_HISTORY_PARTS}
 SELECT {MESSAGE_COLUMNS}, messages.sent, parts.visible_scopes
@@ -131,7 +131,8 @@ LIMIT 1
 """
 MAX_CACHED_MESSAGES = 12_000
 MAX_CACHED_CHARS = 4_000_000
-"""How many messages, and characters of their rows, are kept in memory for all histories."""
+"""The maximum numbers of messages, and of characters of their rows, that are kept in memory for all
+histories."""
 
 # Inserts nothing if the address already has a message with the same external id.
 _INSERT_MESSAGE = """
@@ -161,8 +162,8 @@ WHERE messages.address_id IN (
 """
 _FROM_CHAT_BY_EXTERNAL_ID = f"{_FROM_CHAT} AND messages.external_id = :external_id"
 _OWN_TOPIC_FIRST = f"ORDER BY messages.address_id <> ({rows.ADDRESS_ID})"
-"""Prefers messages in the given topic. If a message was answered in another topic of its chat, the
-message is stored in that topic."""
+"""Prefers messages in the given topic. A message that was answered in another topic of its chat is
+stored in that topic."""
 _SELECT_TO_AMEND = f"""
 SELECT messages.id, messages.session_id, messages.kind, messages.text, messages.blocks
 {_FROM_CHAT_BY_EXTERNAL_ID} {_OWN_TOPIC_FIRST}
@@ -213,9 +214,9 @@ UPDATE messages SET kind = 'command', text = '', blocks = NULL, sent = NULL, too
 WHERE id = :id
 """
 # Deletes the title that was derived from the message :id, in the first session of a conversation
-# and in those that continue it, e.g. "Lisbon", "Lisbon #2" and "Lisbon (branch)". The last word is
-# in the person's language. Keeps the title if :id isn't the first user message, or if the title was
-# set with /title.
+# and in the sessions that continue it, e.g. "Lisbon", "Lisbon #2" and "Lisbon (branch)". The last
+# word is in the person's language. Keeps the title if :id isn't the first user message, or if the
+# title was set with /title.
 _DELETE_DERIVED_TITLE = """
 UPDATE sessions SET title = NULL
 FROM sessions AS first
@@ -237,11 +238,11 @@ WHERE first.id = :session_id AND first.parent_id IS NULL AND first.external_id I
 
 
 def append_message(connection: Connection, message: Message) -> Message:
-    """Insert a message and return it with its id, exactly as a later read returns it.
+    """Insert a message, and return it with its id, exactly as a later read returns it.
 
-    If a message with the same external id exists, insert nothing and return that message. `blocks`
-    are stored only if they differ from the plain text. Raises StoreError if the session doesn't
-    exist.
+    If a message with the same external id exists, insert nothing and return the existing message.
+    `blocks` are stored only if they differ from the plain text. Raises StoreError if the session
+    doesn't exist.
     """
     values = _message_values(message)
     # The statement has no RETURNING clause, because SQLite would create a temporary table for the
@@ -284,7 +285,7 @@ def _message_values(message: Message) -> dict[str, object]:
 def set_sent_blocks(
     connection: Connection, sent_blocks: Iterable[tuple[int, Sequence[Json]]]
 ) -> None:
-    """Store the content blocks that the model got for each message id."""
+    """Store the content blocks that the model got for each message."""
     for message_id, blocks in sent_blocks:
         values = {"id": message_id, "sent": rows.dump_json(blocks)}
         connection.execute(_SET_SENT_BLOCKS, values)
@@ -330,7 +331,7 @@ def amend_message(
 def erase_message(connection: Connection, row: Row) -> None:
     """Erase the message of a row with the columns id, session_id, kind and text.
 
-    An empty message of kind `command` remains, with the platform's id, so that a redelivered
+    An empty message of kind `command` remains. It keeps the platform's id, so that a redelivered
     message isn't accepted again.
     """
     if row["kind"] == "command" and not row["text"]:
@@ -360,7 +361,7 @@ def delete_derived_title(connection: Connection, session_id: int, message_id: in
 def quote_message(
     message: Message, platform_quote: Quote | None, *, is_later_part: bool = False
 ) -> Quote:
-    """Return a quote of a stored message with the stored text.
+    """Quote a stored message with its stored text.
 
     If the person selected a part of the message, or if the platform quotes a later part of an
     answer, use the text of `platform_quote` instead. The quote of an erased message has no text,
@@ -388,7 +389,7 @@ def quote_message(
 
 
 def limit_quote(text: str) -> str:
-    """Return a quote with at most `MAX_QUOTE_CHARS` of its text."""
+    """Cut the text of a quote to at most `MAX_QUOTE_CHARS`."""
     if len(text) <= MAX_QUOTE_CHARS:
         return text
     return f"{text[: MAX_QUOTE_CHARS - 2].rstrip()} …"
@@ -437,7 +438,7 @@ class DeliveredAnswer:
 async def load_answer_seconds(
     database: Database, scopes: frozenset[Scope], since: datetime
 ) -> list[float]:
-    """Return how many seconds each answer of a model took, for the answers since a time."""
+    """Return how many seconds the model took for each of its answers since a time."""
     values = {"scopes": scope_parameter(scopes), "since": since}
     answers = await database.fetch_all(_SELECT_ANSWER_SECONDS, values)
     return [max(0.0, float(row["seconds"])) for row in answers]
@@ -446,10 +447,10 @@ async def load_answer_seconds(
 async def find_delivered_answer(
     database: Database, message_ids: Sequence[int]
 ) -> DeliveredAnswer | None:
-    """Return the delivered answer with one of these messages, if it can still be edited.
+    """Return the delivered answer that contains one of these messages, if it can still be edited.
 
-    Answers to interactions and scheduled questions can't be edited. Neither can an answer with a
-    part that may have been posted twice.
+    Answers to interactions and scheduled questions can't be edited. An answer with a part that may
+    have been posted twice can't be edited either.
     """
     row = await database.fetch_one(_SELECT_DELIVERED, {"ids": encode_list(message_ids)})
     if row is None:
@@ -467,7 +468,7 @@ async def find_delivered_answer(
 
 @dataclass(slots=True)
 class _History:
-    """A cached history of a session, and the scopes for which it was loaded."""
+    """The cached history of a session, and the scopes for which it was loaded."""
 
     session_id: int
     scopes: frozenset[Scope]
@@ -496,10 +497,10 @@ class _History:
 class HistoryCache:
     """Loads the histories of sessions, and caches those of open sessions.
 
-    Every turn needs the whole history. For a cached one, only newer messages are read. If any
-    process has changed or deleted one of its messages, it is loaded again; triggers count such
-    changes for each session. The cache is bounded by the number of messages and by their total
-    length. Threads may share it.
+    Every turn needs the whole history. If it is cached, only newer messages are read. If any
+    process has changed or deleted one of its messages, the whole history is read again; triggers
+    count such changes for each session. The cache is limited by the number of messages and by their
+    total length. It is safe to share between threads.
     """
 
     def __init__(
@@ -524,7 +525,7 @@ class HistoryCache:
     def load(
         self, connection: Connection, session: Session, scopes: frozenset[Scope]
     ) -> list[Message]:
-        """Load a session's history from state.db, as `Conversations.load_history` does."""
+        """Load a session's history from state.db. See `Conversations.load_history`."""
         return self._load(connection, session, scopes).messages.share()
 
     def load_and_keep(
@@ -558,7 +559,7 @@ class HistoryCache:
 
 
 def _continue_history(connection: Connection, history: _History) -> _History | None:
-    """Return a history with the messages that were added to its session.
+    """Extend a history with the messages that were added to its session since.
 
     Return None if the last known message has changed. Also return None if a summary was added,
     because a summary comes first in a history.

@@ -1,6 +1,6 @@
-"""Store what Mneme has learned about models: missing features, window sizes and outages.
+"""Store the limits of models that Mneme has learned: missing features, window sizes and outages.
 
-It also stores the helper models that people choose for conversations.
+This module also stores the helper models that people choose for conversations.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class ModelLimits:
         await self._database.execute(statement, {"key": _lacks_key(model)})
 
     async def load_effort(self, model: str, effort: Effort) -> Effort:
-        """Return the thinking level to use instead of `effort`, if the model has refused it.
+        """Return the thinking level that replaces `effort` if the model has refused `effort`.
 
         Otherwise return `effort`.
         """
@@ -90,7 +90,7 @@ class ModelLimits:
         await self._database.write(lambda connection: set_meta(connection, key, "1"))
 
     async def load_window(self, model: str) -> int | None:
-        """Return a model's context window in tokens, or None if no error has named it."""
+        """Return a model's context window in tokens, or None if no error has mentioned it."""
         tokens = await self._database.read(lambda connection: _read(connection, _window_key(model)))
         return int(tokens) if tokens.isdecimal() else None
 
@@ -155,9 +155,9 @@ class HelperChoices:
 
 @dataclass(slots=True)
 class Outage:
-    """An outage of a model, and the conversations in which Mneme has mentioned it."""
+    """An outage of a model, and the conversations in which an answer has mentioned it."""
 
-    # A sentence that contains no text of people.
+    # A sentence without any text that people wrote.
     reason: Sentence
     # The model that last answered in each conversation that knows about the outage, by root
     # session. Incognito sessions have negative ids.
@@ -167,8 +167,8 @@ class Outage:
 class ModelOutages:
     """The current outages of models, and the turns that a fallback model has begun.
 
-    Both are kept in memory and in state.db, so a restarted process doesn't mention an outage again
-    and finishes a turn with the same model. Without a database, they are kept only in memory.
+    Both are kept in memory and in state.db, so that a restarted process doesn't mention an outage
+    again and finishes a turn with the same model. Without a database, they are kept only in memory.
     """
 
     def __init__(self, database: Database | None = None) -> None:
@@ -183,7 +183,7 @@ class ModelOutages:
         self._unsaved_turns: set[str] = set()
 
     async def load(self) -> None:
-        """Read the outages that the previous process stored, and drop unreadable ones."""
+        """Read the outages that the previous process stored. Drop the unreadable ones."""
         if self._database is None:
             return
         saved = await self._database.read(lambda connection: _read(connection, OUTAGES_KEY))
@@ -302,7 +302,7 @@ def _read_outage(value: Any) -> Outage:
 
 
 def _conversation_of(request: Request) -> int:
-    """Return a request's root session, which stays the same after a compression."""
+    """Return the id of a request's root session, which stays the same after a compression."""
     return request.billing.root_id or request.billing.session_id or 0
 
 

@@ -24,7 +24,7 @@ class Source:
     """The account that made a change, and the message or command that asked for it."""
 
     account: Account | None = None
-    # The message in the conversation.
+    # The message in the conversation that asked for the change.
     message_id: int | None = None
     # For a command: the chat, and the command's id on the platform.
     address: Address | None = None
@@ -60,7 +60,7 @@ class NoteChange(Source):
     before: str | None = None
     after: str | None = None
     undoes: int | None = None
-    # Whether a person was asked and confirmed the change.
+    # Whether a person was asked about the change and confirmed it.
     is_insisted: bool = False
     # The text, sender and link of the source message. They are empty if the message was erased or
     # isn't visible.
@@ -87,11 +87,11 @@ class Author(Source):
 
     # A "typed" change happens at once. Any other change waits for a confirmation.
     origin: Origin = "tool"
-    # Why the change waits, as a clause.
+    # A clause that says why the change waits.
     reason: str = "no person typed it"
-    # Whether a person was asked and confirmed the change.
+    # Whether a person was asked about the change and confirmed it.
     is_insisting: bool = False
-    # The helper model decides first whether the change needs a confirmation.
+    # The helper model decides first whether a person must confirm the change.
     is_proposed: bool = False
     # The erasure epoch at which the words of the change were read.
     epoch: ErasureEpoch | None = None
@@ -107,12 +107,12 @@ class PendingNote(Source):
     """A change that waits for a person's confirmation."""
 
     scope: Scope
-    # The name of a note file, or SKILL, FACT, REMINDER or QUESTION for a single operation on
-    # something else.
+    # The name of a note file. For a single operation on something else: SKILL, FACT, REMINDER or
+    # QUESTION.
     target: str
-    # All of these operations are carried out, or none.
+    # Either all of these operations are carried out, or none.
     operations: tuple[Operation, ...]
-    # Why the operations wait, as a clause.
+    # A clause that says why the operations wait.
     reason: str
     at: datetime
     # Whether the curator proposed the change. A draft contains whole notes.
@@ -127,7 +127,7 @@ class PendingNote(Source):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoteVersion:
-    """A text that a note has had, and the latest change that produced it."""
+    """A text that a note has had, with the latest change that produced the text."""
 
     # The text of the note.
     after: str
@@ -174,8 +174,8 @@ REMINDER = "remind"
 QUESTION = "cron"
 JOB_CHANGE = "job"
 TOOL_CALL = "tool"
-"""Targets that aren't files. A pending reminder or question is stored as its chat command, and a
-call of an external tool with its arguments as JSON."""
+"""Targets that aren't files. A pending reminder or question is stored as its chat command. A
+pending call of an external tool is stored with its arguments as JSON."""
 SKILL = "skill"
 """Target of a pending change to a skill. The target of a stored change also contains the folder and
 file, as in ``skill:work/tidy-inbox:SKILL.md``."""
@@ -187,7 +187,7 @@ _GROUPED_SKILL_ACTIONS = ("consolidate", "add", "delete", "undo")
 UNDO_LOOKBACK = 100
 """How many of the latest changes are searched for a change to undo."""
 MAX_PENDING = 50
-"""How many changes may be pending in a scope. This keeps a scope from being flooded."""
+"""The maximum number of pending changes in a scope, so that a scope can't be flooded."""
 
 _CHANGE_COLUMNS = """
 note_changes.*, scopes.key AS scope_key, addresses.platform, addresses.chat_id, addresses.thread_id
@@ -287,8 +287,8 @@ UPDATE note_changes SET is_pinned = TRUE WHERE id = :id AND (
 )
 """
 """A pinned note stays pinned when it is reworded."""
-# Selects the sum of the latest ids of note and fact changes, unless it was already reviewed or
-# reviews are paused.
+# Selects the sum of the latest ids of note and fact changes, unless this sum was already reviewed
+# or reviews are paused.
 _SELECT_UNREVIEWED_MARK = f"""
 SELECT latest.mark FROM (
     SELECT MAX(id) + COALESCE(
@@ -318,7 +318,8 @@ ON CONFLICT (scope_id, name) DO UPDATE SET is_disabled = COALESCE(:is_disabled, 
 
 
 class Notes:
-    """Stores changes to notes and skills, changes that wait for a yes, and the usage of skills."""
+    """Stores changes to notes and skills, changes that wait for approval, and the usage of
+    skills."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -330,9 +331,9 @@ class Notes:
     async def log_changes(self, *changes: NoteChange) -> list[int]:
         """Store changes whose files are already written, and return their ids.
 
-        This works even during an erasure: the erasure waits for the note file, and then has to find
-        the changes here. If instructions change, the system prompts of their scope are deleted and
-        later built again.
+        This works even during an erasure. The erasure waits for the note file, and then has to find
+        the changes in the store. If instructions change, the system prompts of their scope are
+        deleted and later built again.
         """
 
         def write(connection: Connection) -> list[int]:
@@ -392,7 +393,8 @@ class Notes:
     ) -> list[NoteChange]:
         """List the latest changes with an id below `before`, latest first.
 
-        If `after` is given, list the first changes with a higher id instead, also latest first.
+        If `after` is given, list the first changes with a higher id than `after` instead, also
+        latest first.
         """
         order = "ASC" if after else "DESC"
         statement = f"""{_SELECT_VISIBLE} AND note_changes.id < :before AND note_changes.id > :after
@@ -446,11 +448,11 @@ class Notes:
         return await self._fetch_change(statement, scopes, entry=entry)
 
     async def list_verdicts(self, scopes: frozenset[Scope]) -> list[NoteChange]:
-        """List the verdicts on notes and skills whose text hasn't changed since."""
+        """List the verdicts on notes and skills whose text hasn't changed since the verdict."""
         return await self._fetch_changes(_SELECT_VERDICTS, scopes)
 
     async def load_versions(self, scopes: frozenset[Scope], target: str) -> dict[str, NoteVersion]:
-        """Load the latest version of each text that a file's notes have ever had, by the text."""
+        """Load the latest version of each text that the notes of a file have ever had, by text."""
         values = {"scopes": scope_parameter(scopes), "target": target}
         return {
             row["after"]: NoteVersion(**rows.read_fields(row, NoteVersion))
@@ -470,7 +472,7 @@ class Notes:
         await self._database.execute(_SET_PINNED, values)
 
     async def list_group(self, scopes: frozenset[Scope], change: NoteChange) -> list[NoteChange]:
-        """List the changes that one undo takes back together with this one, oldest first.
+        """List the changes that are undone together with this one, oldest first.
 
         A consolidation changes several notes, and adding or deleting a skill changes several files.
         """
@@ -490,7 +492,8 @@ class Notes:
     async def load_skill_uses(
         self, scopes: frozenset[Scope]
     ) -> dict[tuple[Scope, str], dict[str, Any]]:
-        """Load how often and when each skill was used, and whether it is off, by scope and name."""
+        """Load the usage of each skill, by scope and name: how often and when it was used, and
+        whether it is off."""
         uses_by_skill: dict[tuple[Scope, str], dict[str, Any]] = {}
         values = {"scopes": scope_parameter(scopes)}
         for row in await self._database.fetch_all(_SELECT_SKILLS, values):
@@ -518,7 +521,7 @@ class Notes:
         """Return the number of the latest change if the curator should review the scopes, or None.
 
         The number ("mark") grows with each change to a note or fact. Return None if the curator is
-        paused, or has already reviewed this mark.
+        paused or has already reviewed this mark.
         """
         values = {"scopes": scope_parameter(scopes), "now": rows.to_timestamp(now)}
         row = await self._database.read_inline(
@@ -548,7 +551,8 @@ class Notes:
         """Store a change that waits for a confirmation, and return it with its id.
 
         If the same operations already wait in the scope, no second row is stored. Return None if
-        too many changes wait in the scope, or if this change and a waiting one are both drafts.
+        too many changes wait in the scope, or if this change is a draft and another draft already
+        waits.
         """
 
         def write(connection: Connection) -> PendingNote | None:
@@ -656,7 +660,7 @@ def _delete_prompts(connection: Connection, changes: Sequence[NoteChange]) -> No
 
 
 def _insert_change(connection: Connection, change: NoteChange) -> int:
-    """Store a change and return its id. A note with a new wording stays pinned."""
+    """Store a change, and return its id. A pinned note stays pinned when it is reworded."""
     values = _note_values(connection, change)
     change_id = rows.insert(connection, _INSERT_CHANGE, values)
     if change.before is not None and change.after is not None:

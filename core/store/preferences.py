@@ -1,8 +1,7 @@
 """Store people's and groups' settings, such as the time zone, quiet hours and language.
 
-Each row belongs to one account or to one group. Of these settings, a group has only a language. If
-a person has several accounts, a setting of the account that asks wins over the same setting of the
-others.
+Each row belongs to one account or to one group. A group has only a language. If a person has
+several accounts, the settings of the account that asks take precedence over those of the others.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ class Preference:
 
     # The time zone, as an IANA name.
     zone: str | None = None
-    # Wall times in `zone`, such as "22:00". Both are set, or neither.
+    # Wall times in `zone`, such as "22:00". Either both are set or neither is.
     quiet_from: str | None = None
     quiet_until: str | None = None
-    # "on" if answers are also spoken. It applies only to this account.
+    # "on" if answers are also spoken. This setting applies to a single account.
     voice: str | None = None
     # The groups of tools that are switched off, separated by commas: "web,calendar".
     tools_off: str | None = None
@@ -60,7 +59,7 @@ class Preference:
 
 
 def _next_wall_time(local: datetime, clock_time: time, zone: ZoneInfo) -> datetime:
-    """Return the next moment, in UTC, when a clock in the zone shows `clock_time`."""
+    """Return the next moment, in UTC, at which a clock in the zone shows `clock_time`."""
     day = local.date()
     if local.time() >= clock_time:
         day += timedelta(days=1)
@@ -106,7 +105,7 @@ class Preferences:
         return await self._database.read(lambda connection: _load(connection, accounts))
 
     async def list_voice_accounts(self) -> list[Account]:
-        """Return the accounts that get spoken answers, too."""
+        """Return the accounts that also get spoken answers."""
         statement = "SELECT account FROM preferences WHERE voice = 'on'"
         accounts = []
         for row in await self._database.fetch_all(statement):
@@ -122,10 +121,8 @@ class Preferences:
         return {row["account"]: row["language"] for row in language_rows}
 
     async def list_direct_chats(self) -> dict[tuple[str, str], Account]:
-        """Return the accounts that have set a language.
-
-        The key of each is the platform and the chat id of its direct chat.
-        """
+        """Return the accounts that have set a language, by the platform and chat id of their direct
+        chats."""
         chats = {}
         for row in await self._database.fetch_all(_SELECT_DIRECT_CHATS):
             account = rows.parse_account(row["account"])
@@ -180,29 +177,30 @@ def _load(connection: Connection, accounts: Sequence[Account]) -> Preference:
 
 Listening = Literal["mention", "reply", "always", "commands"]
 LISTENING: tuple[Listening, ...] = ("mention", "reply", "always", "commands")
-"""Which messages of a group are for the assistant, besides commands and those with the prefix."""
+"""The kinds of group messages that can be meant for the assistant. Commands and messages with the
+prefix always are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatSettings:
     """The settings that admins chose for a topic, a group or a server.
 
-    None means the setting of the enclosing group or server, or else the default.
+    None means that the setting of the enclosing group or server applies, or else the default.
     """
 
     # Words of `LISTENING`. The default is "mention reply".
     listens: str | None = None
     # A message that begins with this text is for the assistant. "" turns this off.
     prefix: str | None = None
-    # "all" if messages that aren't for the assistant are stored, too, or else "addressed".
+    # "all" if messages that aren't for the assistant are stored as well, otherwise "addressed".
     stores: str | None = None
     # The roles whose members get answers. Empty for all members.
     roles: tuple[str, ...] = ()
     retention_days: int | None = None
     # The key of the server that a channel belongs to.
     server: str | None = None
-    # When the assistant explained what it stores, and when it last told a stranger that it doesn't
-    # answer.
+    # When the assistant last explained what it stores, and when it last told a stranger that it
+    # doesn't answer.
     introduced_at: datetime | None = None
     refused_at: datetime | None = None
 
@@ -222,7 +220,10 @@ class ChatSettings:
         return bool(self.listens or self.stores or self.roles) or self.prefix is not None
 
     def take_over(self, earlier: ChatSettings) -> ChatSettings:
-        """Return these settings, with unset ones taken from those under the chat's earlier id."""
+        """Return these settings.
+
+        Unset ones are taken from the settings under the chat's earlier id.
+        """
         gaps: dict[str, Any] = {
             name: rows.field_values(earlier)[name]
             for name, value in rows.field_values(self).items()
@@ -232,15 +233,17 @@ class ChatSettings:
 
 
 def server_key(inbound: Inbound) -> str:
-    """Return the key of the server that has the event's channel, or "" if there is none."""
+    """Return the key of the server that contains the event's channel, or "" if there is no
+    server."""
     server_id = inbound.server_id
     return f"{inbound.address.platform}:server:{server_id}" if server_id else ""
 
 
 def chat_keys(inbound: Inbound) -> list[str]:
-    """Return the keys whose settings apply to an event: its topic or thread, its chat, its server.
+    """Return the keys whose settings apply to an event: its topic or thread, its chat and its
+    server.
 
-    A forum's topic "General" has no number, so its key has a word: ``"telegram:-5/general"``.
+    The topic "General" of a forum has no number, so its key has a word: ``"telegram:-5/general"``.
     """
     address = inbound.address
     general = f"{address.key}/general" if inbound.is_in_general else ""
@@ -269,7 +272,7 @@ class ChatRules:
         self._is_loaded = False
 
     async def load(self) -> None:
-        """Read all settings from state.db, once."""
+        """Read all settings from state.db, unless they were already read."""
         if not self._is_loaded:
             await self.reload()
 
@@ -282,7 +285,7 @@ class ChatRules:
         self._is_loaded = True
 
     def get(self, key: str) -> ChatSettings:
-        """Return the settings of exactly this key.
+        """Return the settings of this key alone.
 
         Settings of the enclosing group or server aren't included.
         """
@@ -291,7 +294,7 @@ class ChatRules:
     def find(self, inbound: Inbound) -> ChatSettings:
         """Return the settings that apply to an event.
 
-        A topic's settings win over its chat's, and those win over the server's.
+        A topic's settings take precedence over its chat's, and the chat's over the server's.
         """
         settings = ChatSettings()
         if self._settings:
@@ -309,7 +312,8 @@ class ChatRules:
         return settings
 
     def find_retention(self, key: str) -> int | None:
-        """Return how many days a chat keeps its messages, as its admins set it, or None."""
+        """Return for how many days a chat keeps its messages, or None if its admins haven't
+        set it."""
         settings = self.get(key)
         if settings.retention_days is None and settings.server:
             return self.get(settings.server).retention_days
@@ -320,7 +324,8 @@ class ChatRules:
         return [key for key, settings in self._settings.items() if settings.server == server]
 
     def list_retention(self) -> dict[str, int]:
-        """Return how many days messages are kept, by key, for each chat whose admins set it."""
+        """Return for how many days messages are kept, by key, for each chat whose admins have set
+        it."""
         return {
             key: settings.retention_days
             for key, settings in sorted(self._settings.items())

@@ -1,4 +1,5 @@
-"""Types of a search: the query and its filters, the plan for the indexes, and the results."""
+"""Define the types of a search: the query and its filters, the plan for the indexes, and the
+results."""
 
 from __future__ import annotations
 
@@ -32,9 +33,9 @@ class Phrase(NamedTuple):
 
 
 class Clause(NamedTuple):
-    """A condition that a message contains all of these phrases.
+    """A condition on a message: it contains all of these phrases.
 
-    An excluded clause is met if at least one of the phrases is missing.
+    A message meets an excluded clause if at least one of the phrases is missing.
     """
 
     phrases: tuple[Phrase, ...]
@@ -45,10 +46,10 @@ class Clause(NamedTuple):
 
 
 class SearchPlan(NamedTuple):
-    """A parsed query, which the text indexes execute.
+    """A parsed query that the text indexes execute.
 
-    A message matches if it meets all clauses of at least one alternative. Without alternatives,
-    nothing matches.
+    A message matches if it meets all clauses of at least one alternative. Without alternatives, no
+    message matches.
     """
 
     alternatives: tuple[tuple[Clause, ...], ...] = ()
@@ -88,17 +89,17 @@ class SearchFilters:
     after: datetime | None = None
     # Only messages in the lineage of this session.
     session_id: int | None = None
-    # Also messages of delegated sessions.
+    # Messages of delegated sessions are searched, too.
     has_delegated: bool = False
     # Only messages with a file of this kind, a key of `FILE_KINDS`.
     file_kind: str | None = None
-    # Only messages with a file whose name contains this.
+    # Only messages with a file whose name contains this text.
     file_name: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultLimits:
-    """How many sessions and messages the results of a search may contain, and how much text."""
+    """The maximum numbers of sessions and messages in the results, and the amount of text."""
 
     # Number of sessions on one page.
     sessions: int = 3
@@ -142,7 +143,7 @@ class SearchQuery:
     filters: SearchFilters = SearchFilters()
     limits: ResultLimits = ResultLimits()
     help: ModelHelp = ModelHelp()
-    # The id of a message to show with its neighbours, instead of a search (shape "scroll").
+    # The id of a message to show with its neighbours. Nothing is searched (shape "scroll").
     around: int | None = None
     # Messages that are in the model's context. They are left out of the results.
     hidden: Window = ()
@@ -167,9 +168,9 @@ class FileHit(NamedTuple):
 
     file_id: int
     name: str
-    # As the platform calls it: "photo", "voice", "document".
+    # The platform's word for the kind: "photo", "voice", "document".
     kind: str
-    # Where in the file the words are: "page 7", "0:42". Empty if only the name matches.
+    # The place of the words in the file: "page 7", "0:42". Empty if only the name matches.
     place: str
     # The text around the words.
     snippet: str
@@ -178,13 +179,13 @@ class FileHit(NamedTuple):
 
 
 class Hit(NamedTuple):
-    """A message that matches a search, as the results show it."""
+    """A message that matches a search, in the form that the results show."""
 
     session_id: int
     message_id: int
     role: Role
     at: datetime
-    # The text around the match, which is enclosed in ``>>>`` and ``<<<``.
+    # The text around the match. The match itself is enclosed in ``>>>`` and ``<<<``.
     snippet: str
     # Higher is better.
     score: float
@@ -197,7 +198,7 @@ class Hit(NamedTuple):
 
 
 class ShownMessage(NamedTuple):
-    """A message of a found session, shown around the match."""
+    """A message of a found session that is shown together with the match."""
 
     message_id: int
     role: Role
@@ -215,12 +216,12 @@ class ShownMessage(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundSession:
-    """A session among the results. The shape of the results decides which fields are set."""
+    """A session in the results. The shape of the results decides which fields are set."""
 
     session: Session
     score: float = 0.0
     summary: str | None = None
-    # The beginning of the first message.
+    # The beginning of the session's first message.
     preview: str | None = None
     matches: tuple[Hit, ...] = ()
     # The first messages of the lineage.
@@ -229,7 +230,7 @@ class FoundSession:
     window: tuple[ShownMessage, ...] = ()
     # The last messages of the lineage.
     bookend_end: tuple[ShownMessage, ...] = ()
-    # How many messages before and after the window aren't shown. In the shape "read",
+    # The numbers of messages before and after the window that aren't shown. In the shape "read",
     # `messages_after` is the number of messages between the first and the last ones.
     messages_before: int = 0
     messages_after: int = 0
@@ -283,7 +284,7 @@ class MessageMatch(NamedTuple):
 
 
 class CandidateMessage(NamedTuple):
-    """A message that may be a result, with everything that the ranking needs."""
+    """A message that may be a result, with all values that the ranking needs."""
 
     message_id: int
     session_id: int

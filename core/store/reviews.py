@@ -1,7 +1,7 @@
 """Find the people whose memory is due for a review, and record each review.
 
-A review is recorded before it begins, so a review that a crash interrupts isn't repeated. Rejected
-proposals are recorded, too, so no later review makes them again.
+A review is recorded before it begins, so that it isn't repeated if a crash interrupts it. Rejected
+proposals are also recorded, so that no later review makes them again.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class DueReview:
 
 @dataclass(frozen=True, slots=True)
 class ReviewMaterial:
-    """The messages that a review reads, oldest first, and the epoch of the read."""
+    """The messages that a review reads, oldest first, and the epoch at which they were read."""
 
     messages: Sequence[Message]
     epoch: ErasureEpoch
@@ -128,7 +128,7 @@ class MemoryReviews:
         """Record that a review begins, and return up to `limit` messages typed after `since`.
 
         `scopes` are all scopes of the person. Return None if one of them was reviewed after
-        `before`, or while an erasure runs in one of them.
+        `before`, or if an erasure is running in one of them.
         """
         values = {
             "scopes": scope_parameter(scopes),
@@ -161,8 +161,8 @@ class MemoryReviews:
         """Store the proposals of a review, and return the new ones with their ids.
 
         Skip proposals that already wait, that were rejected in one of the person's `scopes`, or
-        that exceed the limit. Raises StaleReadError if something in the scopes of `epoch` was
-        erased since.
+        that exceed the limit. Raises StaleReadError if data in the scopes of `epoch` was erased
+        since.
         """
 
         def write(connection: Connection) -> list[PendingNote]:
@@ -180,16 +180,16 @@ class MemoryReviews:
         return await self._database.write(write, epoch)
 
     async def record_rejection(self, note: PendingNote) -> None:
-        """Record that a person rejected a change, so no review proposes it again."""
+        """Record that a person rejected a change, so that no review proposes it again."""
         await self._database.write(lambda connection: _record_rejection(connection, note))
 
     async def reword(
         self, note: PendingNote, reworded: PendingNote, epoch: ErasureEpoch | None = None
     ) -> None:
-        """Replace the words of a change that waits by those of a person.
+        """Replace the words of a waiting change with the words of a person.
 
-        The change then belongs to that person, and no longer to a message. Its earlier words count
-        as rejected. Raises StaleReadError if something in the scopes of `epoch` was erased since.
+        The change then belongs to that person and no longer to a message. Its earlier words count
+        as rejected. Raises StaleReadError if data in the scopes of `epoch` was erased since.
         """
 
         def write(connection: Connection) -> None:
@@ -220,7 +220,7 @@ def _record_rejection(connection: Connection, note: PendingNote) -> None:
 def _load_rejections(connection: Connection, scopes: frozenset[Scope]) -> dict[str, None]:
     """Return the digests of the rejected changes in these scopes, oldest first.
 
-    They are the keys of a dict, which are unique and keep their order.
+    The digests are the keys of a dict, because keys are unique and keep their order.
     """
     values = {"scopes": scope_parameter(scopes)}
     digests: list[str] = []
@@ -233,8 +233,8 @@ def _digest(note: PendingNote) -> list[str]:
     """Return two digests of a proposed change: of its wording, and of the message that it cites.
 
     Two digests are needed because the model may word the same proposal differently, or cite another
-    message for it. Proposals to end the same fact count as equal, whatever their wording. The
-    digests contain nothing that the person wrote.
+    message for it. Proposals to end the same fact have equal digests, whatever their wording. The
+    digests don't contain the person's words.
     """
     keys = []
     for operation in note.operations:

@@ -47,7 +47,7 @@ SESSION_SUMMARY_COLUMNS = """
 """The columns of a session that search results need. The system prompt is left out, because it is
 often larger than 10 KB."""
 SESSION_SUMMARY_WIDTH = 16
-"""Number of `SESSION_SUMMARY_COLUMNS`."""
+"""The number of columns in `SESSION_SUMMARY_COLUMNS`."""
 SELECT_SESSIONS = f"""
 SELECT {SESSION_SUMMARY_COLUMNS}, sessions.system_prompt, sessions.model, sessions.parent_from,
     sessions.visible_scopes, sessions.head_from, sessions.head_until
@@ -100,7 +100,7 @@ def clean_optional(text: str | None) -> str | None:
 
 
 def to_timestamp(at: datetime) -> float:
-    """Return seconds since 1970 UTC. Raises ValueError if `at` has no time zone."""
+    """Return a time as seconds since 1970 UTC. Raises ValueError if `at` has no time zone."""
     if at.tzinfo is None:
         raise ValueError("a time without a time zone cannot be stored")
     return at.timestamp()
@@ -153,7 +153,7 @@ def _convert_for_json(value: object) -> Any:
 
 
 def dump_blocks(blocks: Sequence[Json], text: str) -> str | None:
-    """Encode content blocks. Return None if they are just one text block with `text`."""
+    """Encode content blocks as JSON. Return None if the only block is a text block with `text`."""
     if list(blocks) == [{"type": "text", "text": text}]:
         return None
     return dump_json(blocks)
@@ -194,7 +194,7 @@ def load_inbound(encoded: str) -> Inbound:
 
 
 def dump_answer(answer: Answer | None) -> str | None:
-    """Encode an answer as it is delivered, with files in base64. None stays None."""
+    """Encode an answer for delivery, with files in base64. None stays None."""
     if answer is None:
         return None
     values = field_values(answer)
@@ -285,14 +285,14 @@ def set_meta(connection: Connection, key: str, value: str) -> None:
 
 
 COPY_KEY = "store_copy"
-"""A key of `state_meta`: how far an unfinished copy of another store has come."""
+"""A key in `state_meta` for the position that an unfinished copy of another store has reached."""
 
 
 # --- Erased bytes ---
 
 COMPACTION_KEY = "erasure_compaction"
-"""A key of `state_meta`: the stage at which the removal of erased bytes continues. Missing if there
-is nothing to do. See `Database.compact`."""
+"""A key in `state_meta` for the stage at which the removal of erased bytes continues. The key is
+missing if no bytes must be removed. See `Database.compact`."""
 COMPACT_ALL = "all"
 """The first stage: erased words may be in text indexes."""
 COMPACT_LOG = "log"
@@ -406,7 +406,7 @@ def read_session(row: Row | Sequence[Any]) -> Session:
 
 
 def session_values(session: Session) -> dict[str, object]:
-    """Return a session's own columns, without those that other rows or predicates determine."""
+    """Return the columns of a session that the table `sessions` stores itself."""
     return {
         "external_id": session.external_id,
         "parent_id": session.parent_id,
@@ -474,7 +474,7 @@ def split_turns(messages: Sequence[Message]) -> Sequence[Sequence[Message]]:
 def is_first_after_compression(session: Session, rows: Sequence[Message]) -> bool:
     """Return whether this is the first turn after an automatic compression.
 
-    A summary with a `tool_name` comes from a compression that the person asked for.
+    A summary with a `tool_name` belongs to a compression that the person asked for.
     """
     may_have_summary = session.parent_id is not None or session.is_incognito
     if not may_have_summary or not any(
@@ -489,7 +489,10 @@ def is_first_after_compression(session: Session, rows: Sequence[Message]) -> boo
 
 
 def find_last_turn(messages: Sequence[Message]) -> Sequence[Message]:
-    """Return the last of the turns that `split_turns` returns, or an empty list."""
+    """Return the last turn of a session, in the sense of `split_turns`.
+
+    Return an empty list if there is no turn.
+    """
     turn: list[Message] = []
     for message in reversed(messages):
         if message.kind == "summary":
@@ -514,18 +517,21 @@ def is_first_turn(messages: Sequence[Message], last_turn: Sequence[Message]) -> 
 class History(list[Message]):
     """The messages of a session, oldest first. Messages are only ever appended.
 
-    Copies share the results of `fold` for their first `shared_count` messages. A turn needs several
-    such results. Computing them from the beginning would take longer with every message.
+    A turn needs several results of `fold`. Computing them from the beginning would take longer with
+    every message, so copies share the results for their first `shared_count` messages.
     """
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:
         super().__init__(messages)
         self.shared_count = len(self)
-        # How many rows were folded, and the result, by the function.
+        # For each function: how many rows were folded, and the result.
         self.shared_values: dict[object, Any] = {}
 
     def extend_copy(self, messages: Iterable[Message]) -> History:
-        """Return a copy with more messages, which keeps the results that are already computed."""
+        """Return a copy with more messages.
+
+        The copy keeps the results that are already computed.
+        """
         extended = History(self)
         extended.extend(messages)
         extended.shared_count = len(extended)
@@ -533,7 +539,7 @@ class History(list[Message]):
         return extended
 
     def share(self) -> History:
-        """Return a copy to which a turn may append messages."""
+        """Return a copy to which a turn may append messages without changing this history."""
         shared = History(self)
         shared.shared_values = self.shared_values
         return shared
@@ -559,5 +565,6 @@ def fold(messages: Sequence[Message], add: Callable[[T, Message], T], initial: T
 
 
 def scoped_term(scope_id: int, term: str) -> str:
-    """Return a term as it is indexed, after its scope's id: ``7xcoffee`` for scope 7."""
+    """Return the indexed form of a term, which begins with its scope's id: ``7xcoffee`` for scope
+    7."""
     return f"{scope_id}x{term}"

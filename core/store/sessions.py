@@ -1,8 +1,8 @@
 """Store sessions and their messages, and load them for the agent and for people.
 
 Each write of `Conversations` is one transaction. Incognito conversations exist only in memory. For
-them, state.db has only the ids of their events and a mark per address, with which the next process
-tells people that their conversations are gone.
+these, state.db contains only the ids of their events and a mark for each address. The marks let the
+next process tell people that their conversations are gone.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ WHERE messages.role IN ('user', 'tool') AND messages.kind IN ('chat', 'quote')
 AND messages.session_id IN (SELECT id FROM sessions WHERE {visible()})
 ORDER BY messages.id DESC LIMIT :limit
 """
-"""Selects the latest messages that may contain text of others."""
+"""Selects the latest messages that may contain text of other people."""
 _SELECT_BY_IDS = f"""
 SELECT {MESSAGE_COLUMNS} FROM messages WHERE {in_list("messages.id", "ids")}
 AND messages.session_id IN (SELECT id FROM sessions WHERE {visible()})
@@ -112,7 +112,7 @@ SELECT id FROM inbox WHERE address_id = ({rows.ADDRESS_ID}) AND external_id = :e
 """
 
 SHORT_TEXT_CHARS = 10_000
-"""Messages with fewer characters than this are indexed fast enough for the event loop."""
+"""Shorter messages are indexed fast enough to run on the event loop."""
 
 
 class Conversations:
@@ -127,7 +127,7 @@ class Conversations:
         self._histories = messages.HistoryCache()
 
     def invalidate(self) -> None:
-        """Delete everything in memory that may repeat erased words."""
+        """Delete all cached data that may repeat erased words."""
         self._histories.clear()
         self._incognito.invalidate()
 
@@ -140,7 +140,7 @@ class Conversations:
     async def load_open(
         self, address: Address, scopes: frozenset[Scope]
     ) -> tuple[Session, list[Message]] | None:
-        """Return an address's open session and its history, or None.
+        """Return the open session of an address and its history, or None if no session is open.
 
         The history is the same as that of `load_history`.
         """
@@ -224,8 +224,8 @@ class Conversations:
     async def reopen(self, session_id: int, at: datetime) -> Session:
         """Open an ended session again at its address, with its stored system prompt.
 
-        The address's open session ends for the reason `resumed`. A session that is still open is
-        returned unchanged. Raises StoreError if the session doesn't exist.
+        The session that is open there ends for the reason `resumed`. A session that is still open
+        is returned unchanged. Raises StoreError if the session doesn't exist.
         """
 
         def write(connection: Connection) -> Session:
@@ -272,16 +272,16 @@ class Conversations:
         actions: Sequence[ButtonAction] = (),
         epoch: ErasureEpoch | None = None,
     ) -> list[Message]:
-        """Append messages, with everything else that must be stored in the same transaction.
+        """Append messages, and store everything that belongs to them, in one transaction.
 
         This closes the inbox entries `closed_entry_ids`, logs the model `calls` and stores the
         `actions` of buttons. The outbox item is filled, or held if it has no answer yet.
         `sent_blocks` has new content blocks for earlier messages, by message id. For incognito
         messages, the outbox item is ignored, so that their text isn't stored.
 
-        Return the stored messages. A message whose external id already exists at the address isn't
-        stored again: the existing one is returned. If a session doesn't exist, StoreError is raised
-        and nothing is stored.
+        Return the stored messages. If a message's external id already exists at the address, the
+        existing message is returned. Raises StoreError and stores nothing if a session doesn't
+        exist.
         """
         is_incognito = any(message.session_id < 0 for message in new_messages)
         if is_incognito or any(message_id < 0 for message_id, _ in sent_blocks):
@@ -341,8 +341,7 @@ class Conversations:
     ) -> list[Message]:
         """Append messages to an incognito conversation, and return them.
 
-        `sent_blocks` has new content blocks for earlier messages, by message id. A message whose
-        external id is known isn't appended again: the known message is returned. Messages of an
+        If a message's external id is known, the known message is returned instead. Messages of an
         ended conversation aren't kept.
         """
         for conversation in self._incognito.conversations.values():
@@ -357,7 +356,7 @@ class Conversations:
         """List the messages of a session and its parents that the model sees, oldest first.
 
         A parent's messages are included from `CarryOver.parent_from` on, if the parent is visible
-        in these scopes. If a parent could see more than these scopes, the blocks that memory added
+        in these scopes. If a parent could see more scopes than these, the blocks that memory added
         to its messages are left out.
         """
         if session.id < 0:
@@ -378,7 +377,7 @@ class Conversations:
         return await self._database.read(read)
 
     async def has_erased(self, session: Session, ids: Collection[int]) -> bool:
-        """Return whether a message that answers may repeat was erased in one of these sessions."""
+        """Return whether a message of a person was erased in one of these sessions."""
         conversation = self._incognito.find_by_session(session.id)
         if conversation is not None:
             return conversation.has_erased()
@@ -396,7 +395,7 @@ class Conversations:
     async def last_message_at(self, session: Session) -> datetime | None:
         """Return the time of the last message at a session's address, or None.
 
-        Messages of all sessions count, commands too, but not the deliveries of jobs.
+        Messages and commands of all sessions count, but not the deliveries of jobs.
         """
         row = await self._database.fetch_one(_SELECT_LAST_MESSAGE_TIME, {"session": session.id})
         return None if row is None else rows.to_optional_datetime(row["at"])
@@ -445,8 +444,8 @@ class Conversations:
 
         Return the message's id, or None if it isn't stored. The content blocks that were sent to
         the model are deleted, because the edit may be meant to remove words from them. An erased
-        message keeps its ids, so it isn't accepted again. Its inbox entry is closed, because it
-        needs no answer. A command's text is never replaced, because its arguments may be secret.
+        message keeps its ids, so that it isn't accepted again. Its inbox entry is closed, because
+        it needs no answer. A command's text is never replaced, because its arguments may be secret.
         """
         now = self._clock.now()
         conversation = self._incognito.conversations.get(address)
@@ -471,7 +470,7 @@ class Conversations:
     async def load_latest_question(
         self, address: Address, external_id: str
     ) -> LatestQuestion | None:
-        """Load a question and what is known of its answer; see `core.store.message_ids`."""
+        """Load a question and the known parts of its answer. See `core.store.message_ids`."""
         return await load_latest_question(self._database, address, external_id)
 
     async def resolve_quote(self, inbound: Inbound, scopes: frozenset[Scope]) -> Quote | None:
@@ -554,14 +553,14 @@ class Conversations:
         roots: Collection[int] | None = None,
         before: Session | None = None,
     ) -> list[Session]:
-        """List conversations as `lineage.list_latest` does. Titles must contain `text`."""
+        """List conversations whose titles contain `text`. See `lineage.list_latest`."""
         needle = comparison_form(rows.clean_optional(text)).strip() or None
         return await self._database.read(
             lambda connection: lineage.list_latest(connection, scopes, limit, needle, roots, before)
         )
 
     async def list_relatives(self, session: Session, scopes: frozenset[Scope]) -> list[Session]:
-        """List related sessions, as `lineage.list_relatives` does."""
+        """List related sessions. See `lineage.list_relatives`."""
         return await self._database.read(
             lambda connection: lineage.list_relatives(connection, session, scopes)
         )
@@ -575,7 +574,7 @@ class Conversations:
         *,
         is_later: bool,
     ) -> list[Message]:
-        """List messages of a session, as `lineage.load_transcript_page` does."""
+        """List messages of a session. See `lineage.load_transcript_page`."""
         return await self._database.read(
             lambda connection: lineage.load_transcript_page(
                 connection, session_id, scopes, bound, limit, is_later=is_later
@@ -583,13 +582,13 @@ class Conversations:
         )
 
     async def find_tip(self, session_id: int, scopes: frozenset[Scope]) -> Session | None:
-        """Find a conversation's last session, as `lineage.find_tip` does."""
+        """Find the last session of a conversation. See `lineage.find_tip`."""
         return await self._database.read(
             lambda connection: lineage.find_tip(connection, session_id, scopes)
         )
 
     async def list_undoable(self, request: UndoRequest) -> Sequence[Message]:
-        """List the messages that a command may hide, as `lineage.list_undoable` does."""
+        """List the messages that a command may hide. See `lineage.list_undoable`."""
         if conversation := self._incognito.find_by_session(request.session.id):
             return conversation.list_undoable()
         return await self._database.read(
@@ -599,7 +598,7 @@ class Conversations:
     async def undo(
         self, request: UndoRequest, ids: Sequence[int], epoch: ErasureEpoch | None = None
     ) -> Sequence[Message]:
-        """Hide messages as `lineage.undo` does, and return them.
+        """Hide messages, and return them. See `lineage.undo`.
 
         A title that was derived from the first hidden message is deleted.
         """
@@ -619,7 +618,7 @@ class Conversations:
     async def redo(
         self, request: UndoRequest, epoch: ErasureEpoch | None = None
     ) -> Sequence[Message]:
-        """Show hidden messages again, as `lineage.redo` does."""
+        """Show hidden messages again. See `lineage.redo`."""
         if conversation := self._incognito.find_by_session(request.session.id):
             return conversation.redo(request.origin)
         return await self._database.write_indexed(
@@ -648,7 +647,7 @@ def _answered_calls(messages: Sequence[Message]) -> list[ToolCallKey]:
 
 
 def ensure_session(connection: Connection, session: Session) -> Session:
-    """Return the open session of the address or a new one; see `Conversations.ensure`."""
+    """Return the open session of the address, or a new one. See `Conversations.ensure`."""
     open_session = _find_open(connection, session.address)
     if open_session is not None and open_session.scope == session.scope:
         return open_session
@@ -656,11 +655,11 @@ def ensure_session(connection: Connection, session: Session) -> Session:
 
 
 def create_session(connection: Connection, session: Session, ending: EndReason = "new") -> Session:
-    """Store a session and return it with its id.
+    """Store a session, and return it with its id.
 
-    The address's open session ends for the reason `ending`, unless `session` has itself already
-    ended, as the sessions of imports and delegated tasks have. Raises StaleReadError if `ending` is
-    "compression" and the parent of `session` has already ended.
+    The address's open session ends for the reason `ending`. If `session` itself has already ended,
+    as in an import or a delegated task, the open session stays open. Raises StaleReadError if
+    `ending` is "compression" and the parent of `session` has already ended.
     """
     parent = None if session.parent_id is None else _load_session(connection, session.parent_id)
     if ending == "compression" and parent is not None and parent.end is not None:

@@ -2,8 +2,8 @@
 
 A sync task is an outbox item that calls one hook of one service. It contains ids but no words; the
 words are loaded from state.db when the task runs. Equal tasks have equal keys, so a task that is
-queued twice exists only once, and tasks that a crash has prevented are simply queued later. The
-table `told` records the last row of each session that a service has received.
+queued twice exists only once. If a crash prevents a task from being queued, the next start queues
+it. The table `sync_watermarks` records the last row of each session that a service has received.
 
 The statements of this module don't filter by scope. Their results go to a service under their own
 scope, and are never shown to a person.
@@ -40,9 +40,9 @@ from core.types import Address, Answer, Message, Scope, Session
 
 Turn = Sequence[Message]
 PLATFORM = "memory"
-"""Platform of the addresses of sync tasks."""
+"""The platform in the addresses of sync tasks."""
 NOTES = "notes"
-"""Used instead of a session id in tasks about notes."""
+"""Replaces the session id in tasks about notes."""
 Hook = Literal[
     "sync_turn",
     "on_session_end",
@@ -53,7 +53,7 @@ Hook = Literal[
 ]
 HOOKS: tuple[Hook, ...] = get_args(Hook)
 LOOKBACK = timedelta(days=1)
-"""Older messages and notes are synced only by a backfill, which a person must request."""
+"""Older messages and notes are synced only if a person requests a backfill."""
 MAX_ROW_ID = 2**63 - 1
 # Matches the key of a task, e.g. "memory:honcho:12:31-40:sync_turn".
 _TASK_KEY = re.compile(
@@ -89,7 +89,8 @@ class SyncTask:
     # Tasks with the same key keep their order in the outbox. The key is the id of an address, or
     # NOTES.
     conversation_key: str = field(default="", compare=False)
-    # The last row that the service has after this task, or 0 if the task sends no new rows.
+    # The last row that the service has received after this task, or 0 if the task sends no new
+    # rows.
     last_id: int = field(default=0, compare=False)
 
     @property
@@ -102,7 +103,10 @@ class SyncTask:
 
     @classmethod
     def parse(cls, key: str, payload: str = "") -> SyncTask | None:
-        """Decode a task from its key and payload. Return None if the key isn't a task's."""
+        """Decode a task from its key and payload.
+
+        Return None if the key doesn't belong to a task.
+        """
         match = _TASK_KEY.fullmatch(key)
         if match is None:
             return None
@@ -115,8 +119,8 @@ class SyncTask:
 class Forgotten:
     """The ids of messages or note changes that a service must erase.
 
-    There are no texts, because they are already erased. A copy that a service has derived from
-    several messages or notes must be erased if any of them is listed.
+    It contains no texts, because they are already erased. A service must also erase each copy that
+    it derived from several messages or notes if one of them is listed.
     """
 
     scope: Scope
@@ -214,7 +218,7 @@ ORDER BY messages.id
 
 @dataclass(frozen=True, slots=True)
 class SyncQueue:
-    """Queues sync tasks, and loads their hooks' arguments when they run."""
+    """Queues sync tasks, and loads the arguments of their hooks when they run."""
 
     database: Database
     clock: Clock
@@ -236,9 +240,9 @@ class SyncQueue:
         """Queue the answered turns and ended sessions that services don't have yet.
 
         With a `session_id`, this covers one session; while it is open, its turns wait until a batch
-        is full. Otherwise, it covers all sessions with a message since `since`, and imported ones
-        only with `has_imported`. Return the number of sessions with queued turns, counted once per
-        service.
+        is full. Otherwise, this covers all sessions with a message since `since`. Imported sessions
+        are covered only with `has_imported`. Return the number of sessions with queued turns,
+        counted once per service.
         """
         session_count = 0
         for provider, hooks in self.hooks.items():
@@ -290,7 +294,7 @@ class SyncQueue:
     async def queue_notes(self, since: datetime | None = None) -> None:
         """Queue the note changes that this or another process has made.
 
-        These are the changes since `since` (by default `LOOKBACK` ago), and all later ones than the
+        These are the changes since `since` (by default `LOOKBACK` ago), and all changes after the
         last synced change.
         """
         begin = rows.to_timestamp(since or self.clock.now() - LOOKBACK)
@@ -323,10 +327,10 @@ class SyncQueue:
                 await self._store_tasks([task])
 
     async def catch_up(self, since: datetime | None = None) -> int:
-        """Queue the notes and turns that the previous process left unqueued.
+        """Queue the notes and turns that the previous process didn't queue.
 
-        With `since`, this is the first sync of a new service: everything since that time is queued,
-        including imported sessions. Return the same number as `queue_turns`.
+        `since` is set for the first sync of a new service. Then all notes and turns since that time
+        are queued, including imported sessions. Return the same number as `queue_turns`.
         """
         await self.queue_notes(since)
         return await self.queue_turns(
@@ -340,7 +344,7 @@ class SyncQueue:
         stamp: str = "",
         providers: Collection[str] = (),
     ) -> Sequence[str]:
-        """Queue the erasure of rows that have already changed, as `queue_erasure` does.
+        """Queue the erasure of rows that have already changed. See `queue_erasure`.
 
         If `providers` isn't empty, ask only these services. Return the names of the services that
         were asked.
@@ -415,7 +419,7 @@ class SyncQueue:
     async def load_arguments(self, task: SyncTask) -> tuple[object, ...] | None:
         """Load the arguments for a task's hook from the current rows.
 
-        Return None if nothing is left to send.
+        Return None if there is nothing left to send.
         """
         if task.hook == "on_forget":
             if task.scope is None:
@@ -475,7 +479,7 @@ class SyncQueue:
     async def _load_messages(
         self, session_id: int, after: int = 0, erased: Sequence[int] = ()
     ) -> Sequence[Message]:
-        """Load messages as `_list_messages` does."""
+        """Load messages of a session. See `_list_messages`."""
         return await self.database.read(
             lambda connection: _list_messages(connection, session_id, after=after, erased=erased)
         )

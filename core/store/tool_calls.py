@@ -1,13 +1,14 @@
-"""Record which tool calls were carried out, so a restart neither repeats nor loses one.
+"""Record which tool calls were carried out, so that a restart neither repeats nor loses one.
 
 The message with the model's tool calls is stored before the tools run, and their results
 afterwards. If the process is killed in between, the results are missing. `record_call` runs in the
 same transaction as the call's effect, so a call without a record wasn't carried out. If a call
 waits for approval, the transaction that stores the waiting change records that.
 
-Notes and skills are files, so no transaction of state.db covers them. A change to a file is stored
-before the file is written, and is unfinished until then. After a restart, the content of the file
-decides whether an unfinished change stays, or is deleted together with the record of its call.
+Notes and skills are files, so a transaction of state.db doesn't cover them. A change to a file is
+stored before the file is written, and is unfinished until then. After a restart, the content of the
+file decides about an unfinished change: it stays, or is deleted together with the record of its
+call.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class CallOutcome(Enum):
     DONE = 0
     # The call was stored to wait for approval.
     WAITING = 1
-    # An earlier version wrote the record and didn't store which of the two happened.
+    # Written by an earlier version, which didn't store which of the two happened.
     DONE_OR_WAITING = None
 
 
@@ -77,9 +78,9 @@ def forget_calls(connection: Connection, calls: Sequence[ToolCallKey]) -> None:
 
 
 def begin_approved_call(connection: Connection, session_id: int, approval: str) -> bool:
-    """Record that an approved tool call begins. `approval` names the approval.
+    """Record that an approved tool call begins. `approval` identifies the approval.
 
-    Return False if a restart has interrupted the call, because it may have been carried out.
+    Return False if a restart has interrupted the call, because the call may have been carried out.
     """
     statement = "SELECT 1 FROM tool_calls WHERE call_id = ?"
     if connection.execute(statement, (approval,)).fetchone() is not None:

@@ -45,7 +45,7 @@ MissCause = Literal[
     "tools",
     "messages",
 ]
-"""The cause of a cache miss: why the provider didn't read a request's prefix from its cache."""
+"""The reason for a cache miss, when the provider didn't read a request's prefix from its cache."""
 
 GroupKey = TypeVar("GroupKey")
 MAX_MONTHS = 12
@@ -81,7 +81,7 @@ class UsageSum:
     usage: Usage
     # None if the cache was hit.
     miss: MissCause | None = None
-    # Tokens that a hit would have read from the cache.
+    # The number of tokens that a hit would have read from the cache.
     missed: int = 0
 
 
@@ -107,7 +107,7 @@ class Spending:
 
     @property
     def cached_share(self) -> float:
-        """The share of the input that was read from the cache, 0 to 1."""
+        """The share of the input that was read from the cache, from 0 to 1."""
         usage = self.usage
         return usage.cache_read / usage.total_input if usage.total_input else 0.0
 
@@ -118,7 +118,7 @@ class Spending:
 
     @property
     def uncached_cost(self) -> float | None:
-        """The cost of the same calls without a cache, or None if no model has a price."""
+        """The cost of the same calls without a cache hit, or None if no model has a price."""
         return self._compute_cost(
             (each.model, Usage(input=each.usage.total_input, output=each.usage.output))
             for each in self.sums
@@ -127,7 +127,7 @@ class Spending:
     def format_amount(self, cost: float) -> str:
         """Format a cost as ``$12.34``, ``$0.042`` or ``under $0.0001``.
 
-        Small amounts have more digits.
+        Small amounts get more digits.
         """
         if 0 < cost < 0.0001:
             return f"under {self.prices.currency}0.0001"
@@ -141,17 +141,17 @@ class Spending:
 
     @property
     def by_model(self) -> list[tuple[str, Spending]]:
-        """The spending per model, the one with the most input tokens first."""
+        """The spending per model, starting with the most input tokens."""
         return self._group(lambda usage_sum: usage_sum.model, lambda part: part.usage.total_input)
 
     @property
     def price_dates(self) -> list[str]:
-        """The months when the models' prices were looked up, earliest first."""
+        """The months in which the models' prices were looked up, earliest first."""
         dates = {price.date for model, _ in self.by_model if (price := self._find_price(model))}
         return sorted(date for date in dates if date)
 
     def _find_price(self, model: str) -> Price | None:
-        """Return the price of a model. A name such as ``model-20250929`` has that of ``model``."""
+        """Return the price of a model. The name may end with a date, as in ``model-20250929``."""
         prices = self.prices.prices
         return prices.get(model) or prices.get(_DATE_SUFFIX.sub("", model))
 
@@ -166,7 +166,7 @@ class Spending:
 
     @property
     def unpriced_tokens(self) -> int:
-        """The input and output of the models without a price."""
+        """The number of input and output tokens of the models without a price."""
         models = self.unpriced_models
         return sum(
             usage_sum.usage.total_input + usage_sum.usage.output
@@ -176,7 +176,7 @@ class Spending:
 
     @property
     def by_kind(self) -> list[tuple[CallKind, Spending]]:
-        """The spending per kind of call, the most frequent kind first."""
+        """The spending per kind of call, starting with the most frequent kind."""
         return self._group(lambda usage_sum: usage_sum.kind, lambda part: part.calls)
 
     @property
@@ -196,7 +196,7 @@ class Spending:
     def _group(
         self, key: Callable[[UsageSum], GroupKey], size: Callable[[Spending], int]
     ) -> list[tuple[GroupKey, Spending]]:
-        """Group the sums by `key`, and return the groups, the largest `size` first."""
+        """Group the sums by `key`, and return the groups, starting with the largest `size`."""
         groups: dict[GroupKey, list[UsageSum]] = {}
         for usage_sum in self.sums:
             groups.setdefault(key(usage_sum), []).append(usage_sum)
@@ -269,11 +269,11 @@ ON CONFLICT (session_id) DO NOTHING
 _DELETE_PREFIX_BREAK = "DELETE FROM prefix_breaks WHERE session_id = :session"
 
 MODEL_LIMITS = ("answers", "input_tokens", "output_tokens", "money", "tokens")
-"""The limits that stop model calls."""
+"""The limits that stop calls to the model."""
 NEAR_SHARE = 0.8
-"""A limit is reported as nearly reached when at least this share of it is used."""
+"""A limit is reported as nearly reached once at least this share of it is used."""
 RAISE_OWNER_LINE = "/usage more"
-"""The command that raises the owner's daily budget, as it is stored."""
+"""The command that raises the owner's daily budget, in its stored form."""
 OWNER_CHECK_INTERVAL = timedelta(minutes=1)
 """The owner's usage is added up again after this time, unless the budget is almost used up."""
 _IS_OF_PERSON = in_list("account", "accounts")
@@ -320,7 +320,7 @@ SELECT COUNT(*) AS raises FROM (
 
 @dataclass(frozen=True, slots=True)
 class UsedLimit:
-    """How much of a daily limit is used. ``str()`` returns English: ``299 of 300 answers``."""
+    """The used part of a daily limit. ``str()`` returns English: ``299 of 300 answers``."""
 
     name: LimitedResource
     used: float
@@ -344,8 +344,7 @@ class Budget:
     # The usage today by the name of the limit, e.g. "answers".
     used: Mapping[str, float]
     prices: UsageOptions
-    # Only in the owner's budget, at which Mneme asks before it continues: the amounts by which the
-    # owner can raise the limits.
+    # How far the owner can raise each limit. Set only in the owner's budget, at which Mneme asks.
     step: DayLimits = field(default_factory=dict)
 
     @property
@@ -396,11 +395,11 @@ class UsageLog:
         self._zone = ZoneInfo(zone)
 
     def set_prices(self, prices: UsageOptions) -> None:
-        """Use other prices from now on."""
+        """Replace the prices from now on."""
         self.prices = prices
 
     async def log(self, call: ModelCall) -> None:
-        """Store a call as `log_call` does."""
+        """Store a call. See `log_call`."""
         await self._database.write(lambda connection: log_call(connection, call))
 
     async def load_spending(
@@ -411,7 +410,7 @@ class UsageLog:
         until: datetime | None = None,
         session_id: int | None = None,
     ) -> Spending:
-        """Sum up the calls charged to these scopes, from `since` until before `until`."""
+        """Sum up the calls charged to these scopes, from `since` until just before `until`."""
         values = _bind_span(scopes, since, until)
         values["session"] = None if session_id is None else rows.int64_or_zero(session_id)
         sums = [
@@ -421,7 +420,7 @@ class UsageLog:
         return Spending(sums=sums, prices=self.prices)
 
     async def load_month(self, scopes: frozenset[Scope], now: datetime) -> tuple[Spending, float]:
-        """Return the spending of this month, and the share of the month that is over."""
+        """Return the spending of this month, and the share of the month that has passed."""
         start = self._start_of_day(now).replace(day=1)
         end = self._start_of_day(start + timedelta(days=32)).replace(day=1)
         return await self.load_spending(scopes, since=start), (now - start) / (end - start)
@@ -464,8 +463,8 @@ class UsageLog:
     ) -> list[Budget]:
         """Load today's budgets of a person with all linked accounts and, in a group, of the group.
 
-        Files are counted only if "files" is one of `names`. The owner has one budget (`owner_day`),
-        at which Mneme asks before it continues, unless settings limit the owner like everyone else.
+        Files are counted only if "files" is one of `names`. The owner has one budget (`owner_day`).
+        Mneme asks when it is reached, unless settings limit the owner like everyone else.
         """
         limits = self._limits
         if limits is None:
@@ -485,7 +484,7 @@ class UsageLog:
         midnight: datetime,
         names: Sequence[str],
     ) -> list[Budget]:
-        """Load the budgets of `load_budgets`. `midnight` is the beginning of the day."""
+        """Load the budgets that `load_budgets` returns. `midnight` is the beginning of the day."""
         scope, _ = _resolve_billing(connection, billing)
         if scope is None:
             return []
@@ -573,7 +572,7 @@ class UsageLog:
     ) -> None:
         """Raise LimitReached if one of the limits `names` is reached today.
 
-        Without `names`, check `MODEL_LIMITS`. Report nearly reached limits to `on_near`.
+        Without `names`, check `MODEL_LIMITS`. Nearly reached limits are reported to `on_near`.
         """
         checked_names = names or MODEL_LIMITS
         payer = replace(billing, session_id=None)
@@ -633,7 +632,7 @@ def log_call(connection: Connection, call: ModelCall) -> None:
 
 
 def record_prefix_break(connection: Connection, session_id: int, cause: MissCause) -> None:
-    """Record why a session's next request won't begin like its last one.
+    """Record why a session's next request won't begin with its last one.
 
     Only the first cause since the last request is stored.
     """
@@ -691,7 +690,7 @@ def _explain_miss(
 def _bind_span(
     scopes: frozenset[Scope], since: datetime | None = None, until: datetime | None = None
 ) -> dict[str, object]:
-    """Return the parameters of `_FROM_VISIBLE_CALLS`. None leaves that end open."""
+    """Return the parameters of `_FROM_VISIBLE_CALLS`. An end that is None has no limit."""
     return {"scopes": scope_parameter(scopes), "since": since or 0.0, "until": until or 1e12}
 
 

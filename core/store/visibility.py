@@ -1,9 +1,9 @@
 """Build SQL conditions for the rows that a read may return: scopes and search filters.
 
 A person may see a row only if its scope is one of the person's scopes, which
-`People.load_visible_scopes` loads. Every statement that reads
-for a person contains the condition `visible`, and no caller filters the results. `check_epoch`
-refuses writes that are based on data that was erased since (see `core/store/erasure`).
+`People.load_visible_scopes` loads. Every statement that reads for a person contains the condition
+`visible`, and no caller filters the results. `check_epoch` refuses a write if the data on which it
+is based was erased since (see `core/store/erasure`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def scope_parameter(scopes: frozenset[Scope]) -> str:
     """Encode scopes as the value of ``:scopes``.
 
     Keys with a NUL character are left out. SQLite's JSON reader would end such a key at the NUL,
-    and the shortened key could be that of another scope.
+    and the shortened key could be the key of another scope.
     """
     return encode_list(sorted({scope.key for scope in scopes if "\0" not in scope.key}))
 
@@ -229,12 +229,12 @@ def address_join(*conditions: str) -> str:
 
 
 EPOCH_META_KEY = "erasures"
-"""Key of `state_meta`: the number of the epoch.
+"""The key in `state_meta` for the number of the epoch.
 
-The number increases when an erasure begins or finishes, and when scopes are detached. As long as it
-doesn't change, a write needs no other check of its epoch.
+The number increases when an erasure begins or finishes, and when scopes are detached. As long as
+the number doesn't change, a write needs no other check of its epoch.
 """
-# Selects a row if something in the epoch's scopes is being erased, or was erased or detached since.
+# Selects a row if data in the epoch's scopes is being erased, or was erased or detached since.
 _SELECT_CONFLICT = f"""
 SELECT 1 FROM erasures
 WHERE started_at IS NOT NULL AND COALESCE(epoch, 9223372036854775807) > :number
@@ -256,7 +256,7 @@ def current_epoch(connection: Connection, scopes: str) -> ErasureEpoch | None:
 
 
 def check_epoch(connection: Connection, epoch: ErasureEpoch | None) -> None:
-    """Raise StaleReadError if something in the epoch's scopes was erased since the epoch.
+    """Raise StaleReadError if data in the epoch's scopes was erased since the epoch.
 
     A running erasure counts, and so do scopes that were detached since the epoch.
     """

@@ -34,10 +34,8 @@ _SELECT_FOR_JOURNAL = """
 SELECT id, address, account, scopes, made_at, json_remove(list, '$.messages') AS list
 FROM erasures WHERE id = :id
 """
-"""Leaves out message ids, because in a restored backup they may belong to other messages.
-
-A replay of the journal searches for the words instead.
-"""
+"""Leaves out message ids, because in a restored backup they may belong to other messages. A replay
+of the journal searches for the words instead."""
 # The name of `address` in the lines of earlier versions.
 _EARLIER_ADDRESS = "lane"
 _INSERT_BEGUN = """

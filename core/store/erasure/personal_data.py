@@ -132,10 +132,8 @@ EXPORT_STATEMENTS: Mapping[str, str] = {
 """The rows that are stored about a person, by the name of their kind in an export."""
 
 _NO_ID = "SELECT NULL, NULL, NULL,"
-"""The beginning of a scan statement whose first three columns aren't used.
-
-The statements of `CopyStatements.select` return two ids and a time in these columns.
-"""
+"""The beginning of a scan statement whose first three columns aren't used. The statements of
+`CopyStatements.select` return two ids and a time in these columns."""
 _SCAN_NAMES = {"facts": "fact", "jobs": "reminder", "files": "file"}
 _SCAN_COPIES = tuple(
     (_SCAN_NAMES.get(kind, "thing"), statements.select)

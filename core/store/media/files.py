@@ -1,9 +1,9 @@
 """Store the files that people send: their messages, their contents and their search index.
 
-Equal bytes are stored once, under their SHA-256. A file of a message refers to these bytes and
-belongs to the message's scope. When a message is erased, triggers delete its files in the same
-transaction. Bytes that no message uses any more are listed in `file_removals`, and
-`core/media/folder.py` deletes them from the home.
+Each content is stored once, under its SHA-256 hash, even if several messages have it. A file
+belongs to its message and to the message's scope, and refers to its content by hash. When a message
+is erased, triggers delete its files in the same transaction. If no message uses a content any more,
+its hash is listed in `file_removals`, and `core/media/folder.py` deletes the bytes from the home.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
 class FilePart:
     """A part of the text of a file, such as a page."""
 
-    # Where the part is in the file: "page 7", "0:42" or "sheet Costs". Empty if it is the whole
+    # The place of the part in the file: "page 7", "0:42" or "sheet Costs". Empty for the whole
     # text.
     label: str
     text: str
@@ -54,7 +54,7 @@ class FileContent:
     duration_s: float | None = None
     width: int | None = None
     height: int | None = None
-    # Why there is no text, as a word of `core.media.decoding` such as "scan", or "".
+    # The reason why there is no text, as a word of `core.media.decoding` such as "scan", or "".
     note: str = ""
 
     @property
@@ -75,14 +75,15 @@ class AttachedFile:
     position: int
     message_id: int | None = None
     account: str = ""
-    # "photo", "voice", "document" and so on, as the platform calls it.
+    # The platform's word for the kind: "photo", "voice", "document" and so on.
     kind: str
     name: str
     mime: str | None = None
     size: int | None = None
     # The platform's id or URL of the file.
     reference: str | None = None
-    # Why the file isn't stored, as a sentence. Empty if it is stored or wasn't downloaded yet.
+    # A sentence that says why the file isn't stored. Empty if it is stored or wasn't downloaded
+    # yet.
     problem: str = ""
     at: datetime
     # None if the file isn't stored.
@@ -94,7 +95,7 @@ class FileMatch:
     """A file that a search found, with the part of its text that matched."""
 
     file: AttachedFile
-    # The part that matches best, or None if only the name matches.
+    # The best matching part, or None if only the name matches.
     part: FilePart | None = None
     score: float = 0.0
 
@@ -114,7 +115,7 @@ class FileFilter:
 
 @dataclass(frozen=True, slots=True)
 class FileUsage:
-    """The number of files and the bytes that they take."""
+    """The number of files, and their total size in bytes."""
 
     files: int
     size: int
@@ -158,7 +159,8 @@ ON CONFLICT (address_id, external_id, position) DO UPDATE SET
 """
 """Inserts nothing if the message was erased in the meantime."""
 MADE_PREFIX = "tool:"
-"""The beginning of the `external_id` of a file that a tool made, which no platform has."""
+"""The beginning of the `external_id` of a file that a tool made. Such a file has no id on a
+platform."""
 _INSERT_MADE_FILE = """
 INSERT INTO message_files (scope_id, address_id, external_id, position, message_id, account, kind,
     name, mime, size, hash, at)
@@ -186,7 +188,7 @@ _SELECT_BY_NAME = f"""
 ORDER BY message_files.id DESC LIMIT :limit
 """
 _COUNT_SCOPES = "SELECT COUNT(DISTINCT scope_id) FROM message_files WHERE hash = :hash"
-# The label of a part with a description. Parts of documents and recordings have others.
+# The label of a part with a description. Parts of documents and recordings have other labels.
 DESCRIPTION_LABEL = ""
 """The label of the part that describes a picture."""
 _SELECT_ORPHANS = """
@@ -216,8 +218,8 @@ class Files:
     ) -> AttachedFile:
         """Store a file of a message with its content, and return the stored row.
 
-        `parts` replaces the text that the content already has. Raises StaleReadError if the message
-        was erased.
+        `parts` replaces the stored text of the content. Raises StaleReadError if the message was
+        erased.
         """
 
         def write(connection: Connection) -> AttachedFile:
@@ -236,7 +238,7 @@ class Files:
         return await self._database.write(write, epoch)
 
     async def store_parts(self, content: FileContent, parts: Sequence[FilePart]) -> None:
-        """Replace the text of a file's content, for example after a transcription."""
+        """Replace the text of a content, for example after a transcription."""
 
         def write(connection: Connection) -> None:
             known = connection.execute(
@@ -324,7 +326,7 @@ class Files:
     async def search(
         self, text: str, scopes: frozenset[Scope], file_filter: FileFilter, limit: int
     ) -> list[FileMatch]:
-        """Find files whose text contains the words, then files whose name does, best first.
+        """Find files by their text, then files by their name, both best first.
 
         Without words, return the latest files.
         """
@@ -360,7 +362,10 @@ class Files:
         return [_read_file(row) for row in await self._database.fetch_all(statement, values)]
 
     async def measure_usage(self, accounts: Iterable[str] | None = None) -> FileUsage:
-        """Return the space that the files of these accounts take, or that of all files."""
+        """Measure the space that the files of these accounts take.
+
+        Without `accounts`, measure the space of all files.
+        """
         condition = ""
         values: dict[str, Any] = {}
         if accounts is not None:
@@ -390,7 +395,8 @@ class Files:
         return await self._database.write(write)
 
     async def drop_orphans(self, before: datetime) -> None:
-        """Delete older files whose message was never stored, such as a withdrawn one."""
+        """Delete files that are older than `before` and whose message was never stored, for example
+        because the message was withdrawn."""
         values = {"before": to_timestamp(before)}
         orphan_rows = await self._database.fetch_all(_SELECT_ORPHANS, values)
         if orphan_rows:
@@ -408,7 +414,7 @@ class Files:
     async def forget_removals(self, hashes: Sequence[str]) -> None:
         """Remove contents from the deletion list.
 
-        Call this after their bytes were deleted, or if they are needed again.
+        Call this after the bytes were deleted, or if they are needed again.
         """
         statement = (
             f"DELETE FROM file_removals WHERE {in_list('hash', 'hashes')} "
@@ -420,7 +426,7 @@ class Files:
 def find_files(connection: Connection, query: SearchQuery) -> tuple[FileHit, ...]:
     """Return the files that match a search of the history, best first.
 
-    Return none if the search has a filter that doesn't apply to files, such as a sender.
+    Return no files if the search has a filter that doesn't apply to files, such as a sender.
     """
     filters = query.filters
     filters_for_files = SearchFilters(
@@ -460,7 +466,7 @@ def _make_hit(match: FileMatch, terms: frozenset[str]) -> FileHit:
 
 
 def find_snippet(text: str, terms: frozenset[str]) -> str:
-    """Return the sentence of a text with the most search terms, shortened."""
+    """Return the sentence that contains the most search terms, shortened."""
     best = ""
     best_count = -1
     for sentence in _SENTENCE_END.split(text):
@@ -472,7 +478,7 @@ def find_snippet(text: str, terms: frozenset[str]) -> str:
 
 
 def _store_content(connection: Connection, content: FileContent, parts: Sequence[FilePart]) -> None:
-    """Store a content and its text, replacing the text that it already has."""
+    """Store a content and its text. An earlier text of the content is replaced."""
     values = rows.field_values(content)
     connection.execute(_INSERT_CONTENT, values)
     connection.execute("DELETE FROM file_removals WHERE hash = :hash", values)
@@ -524,7 +530,10 @@ def _load_of_message(
     external_ids: Sequence[str],
     position: int | None = None,
 ) -> list[AttachedFile]:
-    """Return the files of these messages, or only the one at `position`."""
+    """Return the files of these messages.
+
+    With `position`, return only the file at that position.
+    """
     statement = f"""
         {_SELECT_FILES} WHERE {_IS_OF_ADDRESS} AND {in_list("message_files.external_id", "ids")}
             AND (:position IS NULL OR position = :position)
@@ -569,7 +578,7 @@ def _search(
 def _match_parts(
     connection: Connection, ranking: Ranking, scopes: frozenset[Scope], file_filter: FileFilter
 ) -> list[FileMatch]:
-    """Return the files that `ranking` selects, each with its best part."""
+    """Return the files that `ranking` selects, each with its best matching part."""
     statement = f"""
         SELECT file_parts.label, file_parts.text, found.score, shown.id
         FROM ({ranking.sql}) AS found

@@ -1,1 +1,1 @@
-"""Store people and their accounts, link accounts to one person, and take access away."""
+"""Store people and their accounts, link accounts to one person, and remove access."""

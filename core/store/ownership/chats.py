@@ -1,8 +1,8 @@
-"""The chats that this gateway works on, if several gateways share a database.
+"""Divide the chats between the gateways that share a database.
 
-A gateway works on the inbox entries and outbox items of its own chats only. The front, which
-receives the messages of all platforms, also works on everything that belongs to no chat of another
-gateway, such as scheduled questions.
+A gateway works only on the inbox entries and outbox items of its own chats. The front gateway
+receives the messages of all platforms. It also works on all items that belong to no other gateway's
+chat, such as scheduled questions.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ IS_UNOWNED = f"NOT EXISTS (SELECT 1 FROM chat_owners WHERE chat = {CHAT_OF_ITEM}
 
 
 def chat_key(address: Address) -> str:
-    """Return the key of a chat: of its address without the thread."""
+    """Return the key of the chat that contains an address. Threads of a chat have the same key."""
     return replace(address, thread_id=None).key
 
 
 @dataclass(eq=False)
 class ChatOwnership:
-    """Which chats this gateway works on.
+    """Knows which chats this gateway works on.
 
-    `owners` has the number of the gateway that works on each chat, as far as this gateway knows.
-    The front knows all of them, and the other gateways know their own.
+    `owners` maps chats to the number of the gateway that works on them. The front gateway knows all
+    owners. The other gateways know only their own chats.
     """
 
     # The number of this gateway.

@@ -1,9 +1,9 @@
 """Link accounts to one person, and unlink them.
 
 One account asks for a code, which offers the link. Another account sends the code, which claims the
-link. Then both accounts confirm it. If one of them has no access of its own, the owner must
-confirm, too. Linking moves no messages: afterwards, all accounts of the person see the same scopes.
-Only settings or the command line can make an account the owner's. A link can't.
+link. Then both accounts confirm the link. If one of them has no access of its own, the owner must
+confirm, too. Linking moves no messages. Afterwards, all accounts of the person see the same scopes.
+A link can't make an account the owner's; only settings or the command line can.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class Link:
     scope: Scope
     # The chat in which the code was typed.
     claiming_address: Address
-    # Code by which the owner identifies the link. It is set when both sides have confirmed and the
-    # owner must decide.
+    # The code by which the owner identifies the link. It is set once both sides have confirmed and
+    # the owner must decide.
     token: str | None = None
     # Whether the accounts already belong to one person.
     is_joined: bool = False
@@ -105,14 +105,14 @@ class Links:
         self._wrong_codes: dict[Account, list[datetime]] = {}
 
     async def offer(self, account: Account, address: Address, scope: Scope, now: datetime) -> str:
-        """Return a new code with which another account can link to this one.
+        """Create a code with which another account can link to this one.
 
         The account's earlier codes stop working. Raises Refused if the account is the owner's.
         """
         code = generate_code()
 
         def store_offer(connection: Connection) -> None:
-            """Store the offer, and delete the account's earlier offers."""
+            """Store the new offer, and delete the account's earlier offers."""
             _refuse_owner(connection, account)
             people.ensure_account(connection, account, None)
             values = {
@@ -175,10 +175,10 @@ class Links:
             raise Refused("link_guesses")
 
     async def confirm(self, digest: str, account: Account, now: datetime) -> Link:
-        """Record a confirmation: first of the claiming account, then of the offering account.
+        """Record a confirmation. The claiming account confirms first, then the offering account.
 
-        After both, the accounts belong to one person, or the link waits for the owner. Return the
-        link. Raises Refused if `account` can't confirm the link now.
+        After both confirmations, the accounts belong to one person, or the link waits for the
+        owner. Return the link. Raises Refused if `account` can't confirm the link now.
         """
         values = _link_values(digest, now)
 
@@ -214,7 +214,10 @@ class Links:
         values: Values,
         now: datetime,
     ) -> None:
-        """Join the accounts if both have access, or else store a token for the owner's decision."""
+        """Join the accounts if both have access.
+
+        Otherwise store a token for the owner's decision.
+        """
         if self._has_access(connection, offering) and self._has_access(connection, claiming):
             _join(connection, _load_link(connection, values), values)
             return
@@ -228,10 +231,11 @@ class Links:
         return [link for link in links if not link.is_joined]
 
     async def decide(self, token: str, now: datetime, *, is_yes: bool) -> Link | None:
-        """Join the two persons of a link if the owner has confirmed it, or else delete the link.
+        """Join the two persons of a link if the owner accepts it (`is_yes`), or else delete the
+        link.
 
-        Return the link, or None if no link has this token, or if the owner rejects a link that they
-        have already confirmed.
+        Return the link. Return None if no link has this token, or if the owner rejects a link that
+        they have already accepted.
         """
 
         def store_decision(connection: Connection) -> Link | None:
@@ -330,7 +334,7 @@ def _give_access(connection: Connection, link: Link, now: datetime) -> None:
 
 
 def _list_links(connection: Connection, token: str | None, now: datetime) -> list[Link]:
-    """List the links that wait for the owner, or only the one with the given token."""
+    """List the links that wait for the owner. With `token`, list only the link with that token."""
     link_rows = connection.execute(_SELECT_FOR_OWNER, {"token": token, "now": now}).fetchall()
     return [_load_link(connection, _link_values(row["digest"], now)) for row in link_rows]
 

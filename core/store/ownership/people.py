@@ -23,7 +23,7 @@ from core.types import LOCAL_SCOPE, Account, Address, ErasureEpoch, Inbound, Sco
 TERMINAL = Account(platform="terminal", user_id="local")
 """The account of the terminal, which is always the owner's."""
 ALPHABET = "ACDEFGHJKMNPQRTUVWXYZ234679"
-"""Letters and digits that people don't mistake for each other."""
+"""Letters and digits that people don't confuse with each other."""
 CODE_CHARS = 8
 CODE_LIFETIME = timedelta(hours=1)
 MAX_PENDING_PAIRINGS = 3
@@ -35,8 +35,8 @@ MAX_WAITING_CHARS = 4096
 
 VIEW_POLL_INTERVAL_S = 0.05
 VIEW_TIMEOUT_S = 120.0
-"""How long work waits for an erasure to finish. If the erasing process died, maintenance finishes
-the erasure sooner than this."""
+"""The time limit for waiting until an erasure finishes. If the erasing process died, maintenance
+finishes the erasure sooner."""
 _SELECT_OPEN_ENTRIES = f"SELECT id FROM inbox WHERE {in_list('id', 'ids')}"
 
 SELECT_LINKED_ACCOUNTS = """
@@ -221,7 +221,7 @@ class AccountAccess:
     scope: Scope
     # All scopes that are visible in the chat.
     scopes: frozenset[Scope]
-    # The scopes of the accounts of the same person.
+    # The scopes of all accounts of the same person.
     accounts: frozenset[Scope]
     is_owner: bool
     # Whether one of the person's accounts was approved by pairing.
@@ -251,8 +251,8 @@ class KnownAccount:
     account: Account
     name: str
     person_id: int
-    # Why the account has access (settings, cli, chat, code or listed) or lost access (removed or
-    # blocked). The value is "" for an account that never had access.
+    # Why the account has access (settings, cli, chat, code or listed) or why it lost access
+    # (removed or blocked). Empty if the account never had access.
     why: str
     # When the account was approved or removed.
     at: datetime | None
@@ -265,7 +265,7 @@ def generate_code() -> str:
 
 
 def normalize_code(code: str) -> str:
-    """Return a code as it is stored: in capitals, without spaces and dashes."""
+    """Convert a typed code to the stored form: capitals without spaces and dashes."""
     return "".join(char for char in code[:100].upper() if char.isalnum())
 
 
@@ -297,7 +297,7 @@ def move_account(
     """Move an account to another person, and delete persons that have no accounts left.
 
     `owner_source` records why the account is the owner's: ``settings`` or ``cli``. Pass ``revoked``
-    to take the owner's account away, and None for accounts of other people. A stored ``revoked``
+    for an account that the owner loses, and None for accounts of other people. A stored ``revoked``
     stays until the account becomes the owner's again.
     """
     values = {**rows.field_values(account), "person": person_id, "owner_source": owner_source}
@@ -388,7 +388,7 @@ class People:
         await self._database.write(write)
 
     async def load_visible_scopes(self, scope: Scope) -> frozenset[Scope]:
-        """See the function `load_visible_scopes`."""
+        """Return all scopes that are visible in a chat with this scope."""
         return await self._database.read(lambda connection: load_visible_scopes(connection, scope))
 
     async def list_private_chats(self, scope: Scope) -> list[tuple[Address, Scope]]:
@@ -402,7 +402,7 @@ class People:
         return [(rows.read_address(row), Scope(key=row["key"])) for row in chats]
 
     async def load_access(self, account: Account, scope: Scope) -> AccountAccess:
-        """See the function `load_access`."""
+        """Load the facts that decide whether Mneme answers an account in this chat."""
         return await self._database.read_inline(
             lambda connection: load_access(connection, account, scope)
         )
@@ -416,9 +416,9 @@ class People:
     ) -> Pairing | None:
         """Store a pairing request with a new code for the stranger who wrote `inbound`.
 
-        Return None if the account still has a valid code or asked a moment ago, or if too many
-        requests of its platform wait. If the stored request only has a command, `inbound` becomes
-        its message.
+        Return None if the account has a valid code, if it asked a moment ago, or if too many
+        requests of its platform wait. If the stored request contains only a command, `inbound`
+        replaces it.
         """
         waiting_message = None if inbound is None else _limit_waiting_message(inbound)
         pairing = Pairing(
@@ -631,7 +631,7 @@ def _limit_waiting_message(inbound: Inbound) -> Inbound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """The scopes that a turn or job may see, at a given epoch."""
+    """The scopes that a turn or job may see at a given epoch."""
 
     # The scope of the chat. A group's scope is its current one.
     scope: Scope
@@ -645,7 +645,7 @@ class View:
 
 
 class EpochGuard:
-    """Loads views, and clears caches after any process has erased something."""
+    """Loads views, and clears caches after any process has erased data."""
 
     def __init__(
         self, database: Database, cache_invalidators: Sequence[Callable[[], None]] = ()
@@ -660,8 +660,8 @@ class EpochGuard:
     ) -> View:
         """Wait until no erasure runs in the scopes that `scope` sees, and return the view.
 
-        If something was erased since the last call, all caches are cleared first. Raises StoreError
-        if an erasure takes longer than `VIEW_TIMEOUT_S`.
+        If data was erased since the last call, all caches are cleared first. Raises StoreError if
+        an erasure takes longer than `VIEW_TIMEOUT_S`.
         """
 
         def load(connection: Connection) -> View | None:

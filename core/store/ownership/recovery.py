@@ -1,4 +1,4 @@
-"""Takes over what a dead gateway has left unfinished."""
+"""Take over the unfinished work of a dead gateway."""
 
 from __future__ import annotations
 
@@ -46,14 +46,17 @@ async def is_posting(database: Database, chats: Collection[str]) -> bool:
 async def recover_chats(database: Database, chats: Collection[str], now: datetime) -> None:
     """Make the outbox items due that a dead gateway held for these chats.
 
-    An answer that was never written is expired, unless its turn will run again.
+    If an answer was never written, its item expires, unless its turn will run again.
     """
     values = {"chats": encode_list(list(chats))}
     await _recover_items(database, in_list(CHAT_OF_ITEM, "chats"), values, now)
 
 
 async def recover_unowned(database: Database, now: datetime) -> None:
-    """Do the same for the chats that no gateway works on, which the front delivers to."""
+    """Make the held outbox items of chats without a gateway due.
+
+    The front gateway delivers them.
+    """
     await _recover_items(database, IS_UNOWNED, {}, now)
 
 
@@ -74,7 +77,7 @@ async def recover_incognito(
 ) -> Sequence[Address]:
     """Return the incognito addresses whose gateway is dead, and close their inbox entries.
 
-    Their texts are lost.
+    The texts of these conversations are lost.
     """
 
     def write(connection: Connection) -> Sequence[Address]:

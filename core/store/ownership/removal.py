@@ -1,7 +1,7 @@
 """End the codes, links, buttons, jobs and deliveries of accounts that lose access.
 
-This covers private chats. The gateway stops running turns. In groups, `gateway.access_and_rates`
-checks an account's access at each button press and each run of a job.
+This module handles private chats. The gateway stops running turns. In groups,
+`gateway.access_and_rates` checks an account's access at each button press and each run of a job.
 """
 
 from collections.abc import Collection, Iterable
@@ -58,7 +58,7 @@ class Removals:
     async def remove(
         self, accounts: Iterable[Account], now: datetime, *, is_blocked: bool = False
     ) -> None:
-        """Take away the access of these accounts until they are approved again.
+        """Remove the access of these accounts until they are approved again.
 
         This overrides settings. A blocked account can't even request access. Running turns that
         have seen the scopes of these accounts restart.
@@ -91,7 +91,7 @@ class Removals:
 def _remove_account(
     connection: Connection, account: Account, now: datetime, *, is_blocked: bool
 ) -> None:
-    """Take an account's access away, and end its private jobs, links and deliveries.
+    """Remove an account's access, and end its private jobs, links and deliveries.
 
     The account becomes a person of its own.
     """
@@ -112,5 +112,6 @@ def _remove_account(
 
 
 def removal_reason() -> str:
-    """Return why the jobs of a removed person are paused, as an English sentence to store."""
+    """Return the reason for pausing the jobs of a removed person, as an English sentence to
+    store."""
     return compose_sentence(REMOVED_KEY, {})

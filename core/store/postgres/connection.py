@@ -1,4 +1,4 @@
-"""A connection to PostgreSQL that takes the same statements as one to SQLite.
+"""A connection to PostgreSQL that accepts the same statements as a connection to SQLite.
 
 Parameters are named, and rows are read by name or position. The server prepares statements that run
 often, so it plans them only once. It infers the types of text parameters from the statement.
@@ -60,7 +60,7 @@ def _make_rows(cursor: psycopg.Cursor[Any]) -> Callable[[Sequence[Any]], StoreRo
 
 
 class StoreCursor(psycopg.Cursor[StoreRow]):
-    """The result of a statement. After a statement that returns no rows, it is empty."""
+    """The result of a statement. It is empty after a statement that returns no rows."""
 
     # The id of the message that the statement inserted.
     lastrowid: int | None = None
@@ -89,7 +89,7 @@ class StoreCursor(psycopg.Cursor[StoreRow]):
 
 
 class StoreConnection:
-    """A connection to the store's database, which takes statements in SQLite's SQL."""
+    """A connection to the store's database that accepts statements in SQLite's SQL."""
 
     index = PostgresIndex()
 
@@ -165,9 +165,10 @@ class StoreConnection:
 
 
 def _add_values(values: Mapping[str, Any], translated: Translated) -> dict[str, Any]:
-    """Return the parameters of a translated statement.
+    """Convert the parameters for a translated statement.
 
-    JSON lists become arrays, and the results of tests for NULL are added.
+    JSON lists become arrays. For each parameter that the statement compares with NULL, a boolean
+    parameter is added.
     """
     added = dict(values)
     for name in translated.lists:
@@ -221,7 +222,8 @@ class _NumberLoader(Loader):
 
 
 def _adapt_types(connection: psycopg.Connection[Any]) -> None:
-    """Send our own types, and read numbers, as the connection to SQLite does."""
+    """Register the types that the connection sends and reads in the same way as the SQLite
+    connection."""
     adapters = connection.adapters
     adapters.register_dumper(str, _TextDumper)
     for type_with_key in (Account, Address, Scope):

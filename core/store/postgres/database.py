@@ -4,13 +4,14 @@ A caller passes a function that gets the connection, as in `core/store/sqlite/da
 function runs in one thread from BEGIN to COMMIT, so a cancelled caller can't leave a transaction
 open.
 
-Several processes may write to the same store. Each write takes an advisory lock first, so they
-write one after the other. Therefore, ids grow in the order of the commits, and no write sees half
-of another one.
+Several processes may write to the same store. Each write takes an advisory lock first, so writes
+run one after the other. Therefore, ids grow in the order of the commits, and no write sees half of
+another write.
 
-A gateway that has joined others holds a lock of its own on the writer's connection. If the gateway
-dies, the server releases this lock after the last write has ended, and another gateway may give it
-up. A gateway that was given up while it was only cut off can't write any more.
+If several gateways share the database, each holds a lock of its own on the writer's connection. If
+a gateway dies, the server releases this lock after the gateway's last write has ended. Another
+gateway may then give it up. A gateway that was only disconnected while it was given up can't write
+any more.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ BEGIN;
 SELECT pg_advisory_xact_lock({WRITE_LOCK});
 """
 CLAIM_POLL_S = 0.1
-"""How often a claim of the gateway's lock is tried again."""
+"""How often the gateway tries to get its lock, in seconds between attempts."""
 _JOIN = """
 INSERT INTO gateways (joined_at) VALUES (extract(epoch FROM clock_timestamp())) RETURNING id
 """
@@ -66,8 +67,8 @@ SELECT schemaname || '.' || tablename FROM pg_tables WHERE schemaname = :schema
 class Database:
     """Runs transactions. Methods raise StoreError if PostgreSQL fails.
 
-    A write with an `epoch` raises StaleReadError if data in its scopes was erased since then,
-    because the write may repeat that data.
+    If data in the scopes of `epoch` was erased after `epoch` was read, a write raises
+    StaleReadError, because it may repeat the erased data.
     """
 
     def __init__(
@@ -155,7 +156,7 @@ class Database:
         *,
         is_short: bool = False,
     ) -> T:
-        """Run `work`, which changes indexed text, like `write`.
+        """Run `work`, which changes indexed text. See `write`.
 
         PostgreSQL needs no index repairs.
         """
@@ -248,7 +249,7 @@ class Database:
         return True
 
     async def compact_step(self) -> bool:
-        """Remove deleted rows from the tables' files, if something was erased.
+        """Remove deleted rows from the tables' files, if data was erased.
 
         Return False, because no step follows.
         """
@@ -307,9 +308,9 @@ class ConnectionThread:
         return await self._call(lambda: self._translate_errors(work, self._open()))
 
     async def take_lock(self, key: str) -> None:
-        """Take an advisory lock, which each later connection takes, too.
+        """Take an advisory lock. Each later connection takes it again.
 
-        Raises LockTakenError if another process has it.
+        Raises LockTakenError if another process holds the lock.
         """
 
         def take(connection: StoreConnection) -> None:
@@ -323,7 +324,7 @@ class ConnectionThread:
         self._locks.append(key)
 
     async def join(self, on_given_up: Callable[[], None]) -> int:
-        """Add a gateway, whose lock is taken before another process can see the gateway."""
+        """Add a gateway, and take its lock before another process can see the gateway."""
 
         def add(connection: StoreConnection) -> int:
             number = int(connection.execute(_JOIN).fetchall()[0][0])
@@ -375,7 +376,8 @@ class ConnectionThread:
         return self._connection
 
     def _take_locks_again(self, connection: StoreConnection) -> None:
-        """Take the locks of the last connection on a new one, or close it if that fails."""
+        """Take the locks of the last connection on the new one, or close the new one if
+        that fails."""
         try:
             for key in self._locks:
                 self._translate_errors(partial(self._take_lock, key=key), connection)
@@ -434,7 +436,7 @@ class ConnectionThread:
 
 
 def _roll_back(connection: StoreConnection) -> None:
-    """Roll a failed transaction back, or close the connection if that fails, too."""
+    """Roll a failed transaction back. Close the connection if the rollback fails, too."""
     try:
         connection.raw.execute("ROLLBACK")
     except psycopg.Error:

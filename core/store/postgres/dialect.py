@@ -13,7 +13,7 @@ from typing import NamedTuple
 LIST_SUFFIX = "__list"
 """The suffix of a parameter that has the items of a JSON list."""
 MISSING_SUFFIX = "__missing"
-"""The suffix of a parameter that is true if the parameter without it is NULL."""
+"""The suffix of a parameter that says whether the parameter without the suffix is NULL."""
 
 _TOKEN = re.compile(
     r"""
@@ -64,8 +64,9 @@ class Translated(NamedTuple):
     sql: str
     # The parameters with a JSON list. The items are bound under the name with `LIST_SUFFIX`.
     lists: frozenset[str]
-    # The parameters of which the statement asks whether they are NULL. The server must know the
-    # type of a parameter before it has a value, so they are bound with `MISSING_SUFFIX`.
+    # The parameters that the statement compares with NULL. The server must know the type of a
+    # parameter before it has a value, so the results of the comparison are bound with
+    # `MISSING_SUFFIX`.
     nullable: frozenset[str]
     # Whether a RETURNING clause was added that returns the inserted row's id.
     returns_id: bool
@@ -137,7 +138,7 @@ def _write_extremes(sql: str) -> str:
 
 
 def _has_several_arguments(sql: str, start: int) -> bool:
-    """Return whether the function call whose arguments begin at `start` has more than one."""
+    """Return whether a function call has several arguments. The arguments begin at `start`."""
     depth = 0
     is_quoted = False
     for character in sql[start:]:

@@ -24,7 +24,8 @@ GIVEN_UP = "MN001"
 
 
 class GivenUpError(StoreError):
-    """Another gateway has taken the chats of this one, so this one must not write any more."""
+    """Another gateway has taken over the chats of this gateway, so this gateway must not write any
+    more."""
 
 
 class StoreCutError(StoreError):
@@ -32,7 +33,7 @@ class StoreCutError(StoreError):
 
 
 def to_store_error(name: str, error: psycopg.Error) -> StoreError:
-    """Convert an error of PostgreSQL to a StoreError with a sentence that says what to do."""
+    """Convert an error of PostgreSQL to a StoreError. Its sentence says what to do."""
     text = " ".join(str(error).split())
     if error.sqlstate == GIVEN_UP:
         return GivenUpError("pg_given_up", name=name)
@@ -45,7 +46,7 @@ def to_store_error(name: str, error: psycopg.Error) -> StoreError:
 
 
 def to_connect_error(name: str, error: psycopg.Error) -> StoreError:
-    """Convert an error of opening a connection, which usually has no error code."""
+    """Convert an error that occurred while connecting. Such an error usually has no error code."""
     text = " ".join(str(error).split())
     if "password authentication failed" in text or "no password supplied" in text:
         error = errors.InvalidPassword(text)

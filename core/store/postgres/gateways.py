@@ -1,6 +1,6 @@
-"""The gateways that share a database, and the chats that each of them works on.
+"""Store which gateways share a database, and which chats each gateway works on.
 
-All functions run in a write transaction. Writes come one after the other, so no two gateways take
+All functions run in a write transaction. Writes run one after the other, so two gateways can't take
 the same chat.
 """
 
@@ -64,7 +64,7 @@ def list_gateways(connection: Connection) -> frozenset[int]:
 
 
 def assign_chat(connection: Connection, chat: str, gateway: int) -> int:
-    """Let a gateway work on a chat unless it has an owner. Return the number of the owner."""
+    """Assign a chat to a gateway unless it has an owner. Return the number of the owner."""
     connection.execute(_ASSIGN, {"chat": chat, "gateway": gateway})
     row = connection.execute(
         "SELECT gateway_id FROM chat_owners WHERE chat = :chat", {"chat": chat}
@@ -73,10 +73,10 @@ def assign_chat(connection: Connection, chat: str, gateway: int) -> int:
 
 
 def give_up_gateway(connection: Connection, gateway: int, heir: int) -> frozenset[str] | None:
-    """Remove a dead gateway. Its chats with unfinished work go to `heir` and are returned.
+    """Remove a dead gateway. Give its chats with unfinished work to `heir`, and return them.
 
-    Its other chats have no owner any more. Returns None if the gateway is alive, or if a write of
-    it hasn't ended yet.
+    Its other chats have no owner any more. Returns None if the gateway is alive, or if one of its
+    writes hasn't ended yet.
     """
     statement = f"SELECT pg_try_advisory_xact_lock({LIFE_LOCK}, CAST(:gateway AS integer)) AS dead"
     row = connection.execute(statement, {"gateway": gateway}).fetchone()

@@ -1,8 +1,8 @@
 """Fill and check the text indexes on PostgreSQL.
 
-Triggers remove changed and deleted messages from the indexes, and note the ids of messages to
-index. Only Python can compute the indexed words, so this module indexes the noted messages at the
-end of the same transaction.
+Triggers remove changed and deleted messages from the indexes, and record the ids of messages to
+index. Only Python can compute the indexed words, so this module indexes the recorded messages at
+the end of the same transaction.
 
 Call functions that take a connection inside a write transaction.
 """
@@ -20,7 +20,7 @@ from core.text.normalize import MAX_INDEXED_CHARS
 from core.text.terms import date_terms, hint_terms, name_terms, terms_of
 
 HINT_WEIGHT = 0.6
-"""How much a hint counts in the ranking of facts, such as the name of an attribute."""
+"""The weight of a hint, such as the name of an attribute, in the ranking of facts."""
 BATCH = 500
 
 _TAKE_NOTED = "DELETE FROM messages_to_index RETURNING message_id"

@@ -76,14 +76,14 @@ def read_schema_version(connection: Connection[Any]) -> int | None:
 
 
 def count_gateways(connection: Connection[Any]) -> int:
-    """Return how many locks the running gateways of the database hold."""
+    """Count the locks that the running gateways of the database hold."""
     values = {"life": LIFE_LOCK, "gateway": GATEWAY_LOCK}
     row = connection.execute(_COUNT_GATEWAYS, values).fetchone()
     return 0 if row is None else int(row[0])
 
 
 def _create_schema(connection: Connection[Any]) -> None:
-    """Create all tables, and insert the rows with which a new store begins."""
+    """Create all tables, and insert the initial rows of a store."""
     connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
     connection.execute(f"SET LOCAL search_path TO {SCHEMA}")
     _create_bare(connection)
@@ -149,7 +149,7 @@ SELECT replace(translate(lower(normalize(regexp_replace(
 
 
 def _create_bare(connection: Connection[Any]) -> None:
-    """Create the SQL function `bare`, which does the same as `comparison_form`.
+    """Create the SQL function `bare`, the counterpart of the Python function `comparison_form`.
 
     The server can lower case and remove accents by itself. The function lists the other letters
     that `comparison_form` replaces, such as traditional Han characters.

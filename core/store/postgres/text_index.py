@@ -1,8 +1,8 @@
 """Search and fill the text indexes on PostgreSQL. Implements `TextIndex`.
 
-An index is a `tsvector` of our own terms, so the server analyses no text. BM25 needs to know how
-often a document contains a term. `ts_rank`, or reading the vectors, would be too slow. So a term
-that occurs at least twice or four times is also indexed with a mark (see `words.py`), and the
+An index is a `tsvector` of our own terms, so the server doesn't analyse text. BM25 needs to know
+how often a document contains a term. `ts_rank`, or reading the vectors, would be too slow. So a
+term that occurs at least twice or four times is also indexed with a mark (see `words.py`). The
 scores of the marks are added up from the index alone.
 """
 
@@ -31,17 +31,17 @@ from core.store.postgres.words import (
 from core.store.query import SearchPlan
 
 K1, B = 1.2, 0.75
-"""The parameters of BM25, as in FTS5: saturation, and influence of the length."""
+"""The parameters of BM25, with the values of FTS5: saturation, and influence of the length."""
 NEWEST_RANKED = 4_000
 """If more messages match, only this many of the newest are ranked at first."""
 COUNTED_MESSAGES = 10_000
 """The matches of a phrase are counted up to this number, to find out how rare it is."""
 TOOLS_COUNT = 0.5
-"""A word of a tool call counts half."""
+"""A word of a tool call counts as half a word."""
 COMMON_FACT_COUNT = 2_000
 """A word in more facts than this is ignored, unless all words of the query are that common."""
 _LEVELS = (("", 0.0, 1.0), (FEW_MARK, 1.0, float(FEW)), (MANY_MARK, float(FEW), float(MANY)))
-"""For each mark, how often a term counts without it, and with it."""
+"""For each mark, the count of a term without the mark, and the count with it."""
 _MARK_COUNTS = ((MANY_MARK, MANY), (FEW_MARK, FEW), (TOOLS_MARK, TOOLS_COUNT))
 
 _COUNT_MESSAGES = """
@@ -188,7 +188,7 @@ class PostgresIndex:
     ) -> str:
         """Return the SQL for a message's score, and add its parameters to `values`.
 
-        As in FTS5, only the phrases of the alternatives that the message matches count.
+        Only the phrases of the alternatives that the message matches count, as in FTS5.
         """
         alternatives = [phrase_queries(clauses, scope_ids) for clauses in plan.alternatives]
         phrases = list(dict.fromkeys(chain.from_iterable(alternatives)))
@@ -239,7 +239,7 @@ class PostgresIndex:
         limit: int,
         condition: SqlCondition,
     ) -> Iterator[Ranking]:
-        """Yield rankings of the chunks that contain a leading term: the newest chunks first."""
+        """Yield rankings of the chunks that contain a leading term, newest chunks first."""
         values = condition.values | self._chunk_values(connection, leading, lending)
         ranked = _RANK_CHUNKS.format(condition=condition.sql)
         if match_count <= limit:

@@ -19,7 +19,7 @@ from core.text.normalize import WORD_PATTERN, comparison_form, indexed_words
 MAX_TERM_CHARS = 200
 """Longer terms are cut. PostgreSQL allows 2 KB."""
 MAX_VECTOR_BYTES = 900_000
-"""A vector contains as many terms as fit into this size. PostgreSQL allows 1 MB."""
+"""The size limit of a vector in bytes. Further terms are dropped. PostgreSQL allows 1 MB."""
 MAX_POSITION = 16_383
 FIELD_GAP = 16
 """The distance between the words of the text and those of tool calls, so no phrase spans both."""
@@ -42,7 +42,7 @@ class Vector(NamedTuple):
 
 
 def words_of(text: str | None) -> list[str]:
-    """Return the words of a text as they are indexed: in lower case, without accents."""
+    """Return the words of a text in their indexed form: in lower case, without accents."""
     return [
         word[:MAX_TERM_CHARS] for word in WORD_PATTERN.findall(comparison_form(indexed_words(text)))
     ]
@@ -180,7 +180,7 @@ def phrase_queries(clauses: Iterable[Clause], scope_ids: Sequence[int]) -> Count
 
 
 def _scoped_word(text: str, scope_ids: Sequence[int]) -> tuple[str, ...]:
-    """Return a text's term in each scope, or nothing if the text has several words."""
+    """Return the term of a text in each scope, or an empty tuple if the text has several words."""
     words = query_words(text)
     if len(words) != 1:
         return ()

@@ -1,1 +1,1 @@
-"""Read the database for searches."""
+"""Read rows and text indexes for searches."""

@@ -1,11 +1,13 @@
 """Divide messages into chunks, and keep the text indexes over messages and chunks up to date.
 
 A chunk is a run of 8 to 16 messages of a session that is indexed as one document. So a question
-finds it even if its words are spread over several messages. A very long message is a chunk of its
-own. Chunks are created some time after their messages are stored; until then, a search reads the
-new messages (those after `CHUNKED_UNTIL_KEY`) directly. When a message changes, a trigger removes
-its chunk from the index, and `index_pending` adds the chunk again. Each indexed term starts with
-the id of its scope, so a search reads only entries of its own scopes.
+finds the chunk even if its words are spread over several messages. A very long message is a chunk
+of its own.
+
+Chunks are created some time after their messages are stored. Until then, a search reads the new
+messages (those after `CHUNKED_UNTIL_KEY`) directly. When a message changes, a trigger removes its
+chunk from the index, and `index_pending` adds the chunk again. Each indexed term starts with the id
+of its scope, so a search reads only entries of its own scopes.
 
 Call functions that take a connection inside a write transaction. Each call does one small step, so
 other writers wait only briefly.
@@ -31,12 +33,12 @@ from core.store.search.text_search import (
 from core.text.normalize import TERMS_VERSION
 
 REBUILD_CURSOR_KEY = "index_cursor"
-"""A key of `state_meta`: the last message id that a running rebuild has indexed."""
+"""A key in `state_meta` for the last message id that a running rebuild has indexed."""
 CHUNK_MESSAGES = 8
 """A chunk grows to 16 messages, twice this number. With the 17th message, the first 8 become a full
 chunk, and the other 9 become the next chunk.
 
-Chunks find as much as whole sessions would, and a search reads less.
+Searches with chunks find as much as searches with whole sessions, and read less.
 """
 LONG_MESSAGE_CHARS = 4_096
 """A longer message is a chunk of its own. Platforms send no messages that long. A chunk of several
@@ -84,7 +86,7 @@ VALUES (:session, :scope, :position, :first, :last, :message_count) RETURNING id
 def index_pending(connection: Connection, count: int = STEP_MESSAGES) -> int:
     """Index up to `count` new messages and up to `STEP_CHUNKS` changed chunks.
 
-    Return how many messages and chunks were indexed: 0 if the index is up to date.
+    Return how many messages and chunks were indexed. The result is 0 if the index is up to date.
     """
     changed_chunks = _take_step(connection.execute(_CHANGED_CHUNKS, {"limit": STEP_CHUNKS}))
     chunk_ids = [row["id"] for row in changed_chunks]
@@ -164,7 +166,7 @@ def _append_to_chunks(
 
 
 def _is_full(chunk: Row, next_message: _ChunkMessage) -> bool:
-    """Return whether a chunk can't take the next message of its session."""
+    """Return whether a chunk is too full for the next message of its session."""
     return (
         chunk["message_count"] > 2 * CHUNK_MESSAGES
         or chunk["last_message_chars"] > LONG_MESSAGE_CHARS
@@ -233,7 +235,7 @@ def flag_for_rebuild(connection: Connection) -> None:
 def rebuild_step(connection: Connection, count: int = REBUILD_MESSAGES) -> int:
     """Start a rebuild if none is running, then index its next `count` messages.
 
-    Return the number of indexed messages: 0 when the rebuild is finished.
+    Return the number of indexed messages. The result is 0 when the rebuild is finished.
     """
     if get_meta(connection, REBUILD_CURSOR_KEY) is None:
         set_meta(connection, STALE_KEY, "1")
@@ -277,7 +279,7 @@ def find_index_damage(connection: Connection) -> list[str]:
 
 
 def flag_if_damaged(connection: Connection) -> bool:
-    """Flag the indexes for a rebuild if one is damaged. Return whether one is."""
+    """Flag the indexes for a rebuild if one of them is damaged. Return whether one is."""
     is_damaged = bool(find_index_damage(connection))
     if is_damaged:
         flag_for_rebuild(connection)

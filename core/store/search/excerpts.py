@@ -1,4 +1,4 @@
-"""Load what recall shows of a session: messages around a match, its ends, or a preview.
+"""Load the parts of a session that recall shows: messages around a match, both ends, or a preview.
 
 A lineage is a session together with the sessions that it continues. Excerpts contain only messages
 that `schema.IS_SHOWN` selects. Every statement contains the access condition of
@@ -48,7 +48,8 @@ MAX_ID = 2**63 - 1
 PLATFORM_ID = """COALESCE(
     CASE messages.origin WHEN 'job' THEN NULL ELSE messages.external_id END, messages.posted_id
 )"""
-"""The message's id on its platform: `external_id` if a person sent it, `posted_id` if Mneme did.
+"""The message's id on its platform: `external_id` if a person sent the message, `posted_id` if
+Mneme did.
 
 The `external_id` of a job's message isn't a platform id.
 """
@@ -82,7 +83,7 @@ def _select_bookend(direction: str) -> str:
 
     With the direction "DESC", it selects the last messages. The statement must define `parts`, the
     sessions of the lineage. For N messages, SQLite reads only N sessions, because a long
-    conversation has hundreds of them.
+    conversation has hundreds of sessions.
     """
     ids = f"""SELECT messages.id FROM messages
         WHERE messages.session_id = parts.id AND {IS_SHOWN} {_NOT_HIDDEN} ORDER BY 1 {direction}"""
@@ -128,7 +129,8 @@ _SURROUNDINGS = f"""
 2. the anchor
 3. the messages after the anchor in its session
 4. the last messages of the lineage, the last one first
-5. a single row with the number of messages before the anchor as the id, and after it as the time
+5. a single row with the number of messages before the anchor as the id, and the number after it as
+   the time
 
 All parts are in one statement because running a statement costs as much as reading ten rows.
 """
@@ -137,7 +139,7 @@ _COUNT_LINEAGE = f"""
     SELECT COUNT(*) FROM parts CROSS JOIN messages ON messages.session_id = parts.id
     WHERE {IS_SHOWN} {_NOT_HIDDEN}
 """
-# Selects what `MatchRow` needs of the messages in `:ids`, each with the columns of its session.
+# Selects the fields of `MatchRow` for the messages in `:ids`, each with the columns of its session.
 _MATCHES = f"""
     SELECT {SESSION_SUMMARY_COLUMNS}, messages.id, messages.role, messages.created_at,
         messages.external_id, messages.text, messages.tools, messages.quoted,
@@ -199,7 +201,7 @@ def _recent_sessions_sql(condition: str, filters: str, later_filters: str) -> st
 
 
 class MatchRow(NamedTuple):
-    """A matching message, as it is shown in the results."""
+    """A matching message, with the values that the results show."""
 
     session_id: int
     message_id: int
@@ -217,7 +219,7 @@ class MatchRow(NamedTuple):
 
 
 class MatchedSession(NamedTuple):
-    """A session that contains matches, and its matches."""
+    """A session that contains matches, together with its matches."""
 
     session: Session
     # The id of its best message.
@@ -268,10 +270,10 @@ class SessionExcerpts:
     def load_surroundings(
         self, session: Session, anchor: int, bookend: int = BOOKEND_MESSAGES
     ) -> FoundSession:
-        """Return the messages around the message `anchor`, and those at both ends of the lineage.
+        """Load the messages around the message `anchor`, and those at both ends of the lineage.
 
-        A search for a turn loads only the messages around the anchor. Counting the messages of a
-        long session would take as long as the search itself.
+        A search for a turn loads only the messages around the anchor, because counting the messages
+        of a long session would take as long as the search itself.
         """
         values = self._surroundings_values(session, anchor, bookend)
         message_rows = self._connection.execute(_SURROUNDINGS, values).fetchall()
@@ -305,7 +307,7 @@ class SessionExcerpts:
     def _hidden_span(self, session: Session) -> tuple[int, int]:
         """Return the ids of a session's first and last message in the model's context.
 
-        Both are `MAX_ID`, which no message has, if the context has none of its messages.
+        If the context has none of its messages, both ids are `MAX_ID`, which no message has.
         """
         span = (MAX_ID, MAX_ID)
         for session_id, first_id, last_id in self._query.hidden:
@@ -323,7 +325,7 @@ class SessionExcerpts:
         }
 
     def load_overview(self, session: Session) -> FoundSession:
-        """Return the first and last messages of a session's lineage as one window.
+        """Load the first and last messages of a session's lineage as one window.
 
         `messages_after` is the number of messages that the window omits.
         """
@@ -427,7 +429,7 @@ def _messages_by_part(
 
 
 def describe_quote(encoded: str | None) -> str | None:
-    """Return a quote's author and the beginning of its text, as in ``Ana: See you at 5``.
+    """Describe a quote by its author and the beginning of its text: ``Ana: See you at 5``.
 
     Return None if there is no quote, or if the quote is empty.
     """

@@ -1,4 +1,4 @@
-"""Build conditions with which an index ranks only hits that the query's filters may keep.
+"""Build conditions that exclude most hits of an index before they are ranked.
 
 Ranking takes most of the time of a search. If the filters keep only a few hits, such as those of
 one day, it is much faster to look up each hit by its id first. A query without filters needs no
@@ -50,7 +50,7 @@ _HAS_FILE = """
 
 
 def narrow_messages(query: SearchQuery, index: TextIndex) -> SqlCondition:
-    """Return the condition on the messages that an index finds. It begins with AND, or is empty."""
+    """Return a condition on the messages that an index finds. It begins with AND, or is empty."""
     filters = query.filters
     conditions: list[SqlCondition] = []
     if filters.session_id is not None and not filters.has_delegated:
@@ -76,7 +76,7 @@ def narrow_messages(query: SearchQuery, index: TextIndex) -> SqlCondition:
 
 
 def narrow_chunks(query: SearchQuery, index: TextIndex) -> SqlCondition:
-    """Return the condition on the chunks that an index finds. It begins with AND, or is empty.
+    """Return a condition on the chunks that an index finds. It begins with AND, or is empty.
 
     It keeps the chunks of every session that may have a message that passes the filters.
     """
@@ -100,7 +100,8 @@ def _in_lineage(query: SearchQuery, hit: str, table: str) -> SqlCondition:
 def _in_sessions(query: SearchQuery, table: str, hit: str) -> SqlCondition:
     """Return the condition that a hit is in a session that passes the filters on sessions.
 
-    If no session passes, the first part is false for all hits, so none of them is looked up.
+    If no session passes, the first part of the condition is false for all hits, so no hit is looked
+    up.
     """
     conditions, values = session_filters(query)
     sql = f"""AND EXISTS ({_SESSIONS} {conditions}) AND EXISTS (

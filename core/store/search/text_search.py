@@ -52,7 +52,7 @@ MAX_CHUNKS_FOR_TURN = 10
 LoCoMo's hit@1 / hit@5 are 78.3 / 93.8. With 40, they are 78.2 / 93.9."""
 RANKED_CHUNKS = 3_000
 LINEAGES_READ = 12
-"""Each part of the candidates has the messages of at most this many lineages."""
+"""Each part of the candidates contains the messages of at most this many lineages."""
 MAX_BOOSTED_CHUNKS = 200
 """Only this many of the best chunks are reordered by `PERIOD_BOOST`."""
 PERIOD_BOOST = 2
@@ -64,7 +64,7 @@ one store.
 TAIL_MESSAGES = 256
 """Up to this many messages that aren't part of a chunk yet are read directly."""
 VECTORS_AT_ONCE = 512
-"""The number of vectors that fit into the cache of the processor."""
+"""How many vectors are read at once. This number of vectors fits into the processor's cache."""
 # --- Statements ---
 
 _VISIBLE = visible("sessions.scope_id")
@@ -85,9 +85,10 @@ _DAY_S = 86_400
 
 
 class ChunkChoice(NamedTuple):
-    """The terms that select chunks, and those that only improve their rank."""
+    """The terms that select chunks, and the terms that only improve a chunk's rank."""
 
-    # Each term, and the number of chunks that contain it. A chunk must contain at least one term.
+    # Each term, with the number of chunks that contain it. A chunk must contain at least one of
+    # these terms.
     leading: Mapping[str, int]
     # Terms that only improve the rank of a chunk.
     lending: Sequence[str]
@@ -139,7 +140,7 @@ class TextSearch:
     def __init__(
         self, connection: Connection, query: SearchQuery, limits: TextLimits | None = None
     ) -> None:
-        """Without `limits`, the search reads as much text as it needs."""
+        """Create a search. Without `limits`, it reads as much text as it needs."""
         self._connection = connection
         self._query = query
         self._limits = limits
@@ -153,7 +154,7 @@ class TextSearch:
     def find_messages(self, plan: SearchPlan) -> Iterator[MessageMatch]:
         """Yield the messages that match a plan and pass the filters, best first.
 
-        If there are many, the newest are ranked and yielded first.
+        If many messages match, the newest are ranked and yielded first.
         """
         if not plan.alternatives:
             return
@@ -245,7 +246,7 @@ class TextSearch:
     def filter_visible(self, ids: Sequence[int]) -> list[MessageMatch]:
         """Return the messages among `ids` that the query may see, in the same order.
 
-        Messages that don't exist, or that the filters exclude, are left out.
+        Messages that don't exist or that the filters exclude are left out.
         """
         statement = f"""
             SELECT {_MATCH}, 0.0
@@ -341,9 +342,9 @@ class TextSearch:
         """Return the messages of the best chunks, by the root id of their lineage.
 
         Chunks of the first choice rank above those of the second. `part` selects one part of the
-        chunks. A lineage's chunks are all in the same part, so loading a later part for another
-        page of results doesn't change earlier pages. Part 0 also has the messages that aren't part
-        of a chunk yet. Lineages without a message that passes the filters are left out. Raises
+        chunks. All chunks of a lineage are in the same part, so loading a later part for another
+        page of results doesn't change earlier pages. Part 0 also contains the messages that aren't
+        part of a chunk yet. Lineages without a message that passes the filters are left out. Raises
         TooMuchTextError if the messages exceed the `TextLimits`.
         """
         rows = self._select_chunks(self._chunk_ids(choices, part))
@@ -394,9 +395,9 @@ class TextSearch:
         return chain(best, chunks)
 
     def _boosted_score(self, chunk: RankedChunk) -> float:
-        """Return a chunk's score, times `PERIOD_BOOST` if the query names its time.
+        """Return a chunk's score, multiplied by `PERIOD_BOOST` if the query names the chunk's time.
 
-        A chunk also gets the boost if it begins one day before or after such a period.
+        A chunk that begins one day before or after such a period also gets the boost.
         """
         begins, latest_ends = self._period_bounds
         day = _EPOCH_ORDINAL + int(chunk.started_at // _DAY_S)
@@ -513,7 +514,7 @@ class TextSearch:
         return self._read_candidates(rows)
 
     def _read_candidates(self, rows: Iterable[Sequence[Any]]) -> list[tuple[int, CandidateMessage]]:
-        """Read rows with the `_candidate_columns` into root ids and messages.
+        """Read rows with the `_candidate_columns`. Return the root id and the message of each row.
 
         Raises TooMuchTextError if their texts exceed the `TextLimits`.
         """
@@ -562,24 +563,25 @@ def _read_candidate(row: Sequence[Any]) -> tuple[int, CandidateMessage]:
 # --- The state of the indexes ---
 
 STALE_KEY = "index_stale"
-"""A key of `state_meta`. It is set while the indexes may differ from the messages."""
+"""A key in `state_meta` that is set while the indexes may differ from the messages."""
 VERSION_KEY = "index_version"
-"""A key of `state_meta`: the `TERMS_VERSION` with which the indexes were built."""
+"""A key in `state_meta` for the `TERMS_VERSION` with which the indexes were built."""
 CHUNKED_UNTIL_KEY = "chunked_until"
-"""A key of `state_meta`: the last message that was put into a chunk or skipped."""
+"""A key in `state_meta` for the last message that was put into a chunk or skipped."""
 _IS_FRESH = """
 SELECT 1 FROM state_meta WHERE key = :key AND value = :version AND NOT EXISTS (
     SELECT 1 FROM state_meta WHERE key = :stale
 )
 """
 LAG_MESSAGES = 32
-"""Up to this many new messages aren't indexed yet, because reading them directly is cheaper."""
+"""Up to this many new messages stay outside of the index, because reading them directly is
+cheaper."""
 
 
 def is_stale(connection: Connection) -> bool:
     """Return whether the indexes must be rebuilt.
 
-    They must if another version built them, or if they are flagged for a rebuild.
+    This is the case if another version built them, or if they are flagged for a rebuild.
     """
     values = {"stale": STALE_KEY, "key": VERSION_KEY, "version": str(TERMS_VERSION)}
     return connection.execute(_IS_FRESH, values).fetchone() is None
@@ -591,7 +593,8 @@ def last_chunked_id(connection: Connection) -> int:
 
 
 def is_behind(connection: Connection, lag: int) -> bool:
-    """Return whether more than `lag` new messages, or any changed chunk, wait for indexing."""
+    """Return whether the index is behind: more than `lag` new messages or any changed chunk aren't
+    indexed."""
     has_changed_chunk = connection.execute(
         "SELECT EXISTS (SELECT 1 FROM chunks WHERE is_indexed = 0)"
     ).fetchone()[0]

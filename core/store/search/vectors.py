@@ -2,7 +2,7 @@
 
 Vectors have length 1 and are stored as float16. An empty vector marks a text that the embedding
 service refuses. If a message is erased, undone or edited, triggers delete its vector in the same
-transaction. A new message gets its vector after `load_batch` finds it.
+transaction. `load_batch` finds the messages that need a vector.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ MODEL_META_KEY = "vectors_model"
 SIZE_META_KEY = "vectors_size"
 """Size of a vector in bytes."""
 SEARCHED_META_KEY = "vectors_until"
-"""Id of the last message that was checked for a missing vector. Triggers lower this id when an
+"""The id of the last message that was checked for a missing vector. Triggers lower this id when an
 earlier message changes."""
 MAX_SEARCHED_MESSAGES = 2_000
-"""How many messages one call checks for missing vectors. This takes a few milliseconds."""
+"""One call checks this many messages for missing vectors, which takes a few milliseconds."""
 
 _SELECT_LAST_TO_SEARCH = """
 SELECT MAX(id)
@@ -71,7 +71,7 @@ class EmbeddingBatch(NamedTuple):
 def load_batch(connection: Connection, model: str, size: int, count: int) -> EmbeddingBatch:
     """Load up to `count` messages without a vector of this model and size, oldest first.
 
-    `size` is in bytes. 0 stands for the size of the stored vectors.
+    `size` is in bytes. 0 means the size of the stored vectors.
     """
     after_id = _searched_until(connection, model, size)
     search = {"after_id": after_id, "max_searched": MAX_SEARCHED_MESSAGES}
@@ -115,7 +115,7 @@ def store_vectors(
 
 
 def count_unembedded(connection: Connection, model: str, size: int) -> int:
-    """Return about how many messages have no vector.
+    """Estimate how many messages have no vector.
 
     Every message that `load_batch` hasn't reached yet counts.
     """
@@ -146,7 +146,7 @@ def _searched_until(connection: Connection, model: str, size: int) -> int:
 
 
 def _is_same_kind(connection: Connection, model: str, size: int) -> bool:
-    """Return whether the stored vectors have this model and size. Size 0 matches any."""
+    """Return whether the stored vectors have this model and size. Size 0 matches any size."""
     if get_meta(connection, MODEL_META_KEY) != model:
         return False
     return size in (0, int(get_meta(connection, SIZE_META_KEY) or 0))

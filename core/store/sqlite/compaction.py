@@ -17,15 +17,16 @@ from core.store.sqlite.fact_index import FACT_INDEX_TABLE, FILE_INDEX_TABLE
 from core.store.sqlite.schema import INDEX_TABLES, merge_table
 
 MERGE_SEGMENTS = "merging"
-"""The stage after the first one, which marks all segments of each index to be merged into one."""
+"""The second stage. The first stage marks all segments of each index, and this stage merges them
+into one."""
 
 STEP_PAGES = 16
 STEP_S = 0.01
 """How long a transaction keeps merging. One merge per transaction would commit to disk too often.
 """
 CHECKPOINT_TIMEOUT_MS = 250
-"""How long truncating the log may wait for readers, which delays writers. If it takes longer,
-truncation is tried again later."""
+"""The time limit for truncating the log, because waiting for readers delays writers. After this
+time, truncation is tried again later."""
 
 
 # Copies the log into the file and truncates it, within a time in milliseconds. Returns whether that
@@ -44,7 +45,7 @@ async def compact(database: Database, checkpoint: Checkpoint, limit_s: float) ->
 async def compact_step(database: Database, checkpoint: Checkpoint) -> bool:
     """Run one small step of the current stage. Return whether another can follow at once.
 
-    Return False after the last stage, even if a reader kept it from truncating the log.
+    Return False after the last stage, even if a reader prevented it from truncating the log.
     """
     stage = await database.read(_load_stage)
     if stage is None:

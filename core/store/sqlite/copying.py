@@ -1,6 +1,6 @@
 """Copy SQLite files while programs use them, and read a file's version and epoch.
 
-The module also has the steps of copying a store to another engine that only SQLite needs.
+The module also implements `CopyTools` for SQLite.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LOCK_TIMEOUT_S = 10.0
 # The bytes of the file's header that contain `PRAGMA user_version`.
 _VERSION_BYTES = slice(60, 64)
 
-# Called with the number of pages that are copied, and the number of all pages.
+# Called with the number of copied pages and the total number of pages.
 Progress = Callable[[int, int], None]
 
 
@@ -179,7 +179,10 @@ def read_last_ids(connection: Connection) -> dict[str, int]:
 
 
 def raise_last_ids(connection: Connection, last_ids: Mapping[str, int]) -> None:
-    """Make tables with AUTOINCREMENT continue after these ids. Other tables need nothing."""
+    """Let tables with AUTOINCREMENT continue after these ids.
+
+    Other tables continue after their last row.
+    """
     known = read_last_ids(connection)
     for (name,) in connection.execute(_COUNTING_TABLES).fetchall():
         values = {"name": name, "id": max(known.get(name, 0), last_ids.get(name) or 0)}

@@ -61,7 +61,8 @@ LOG_TIMEOUT_MS = 200
 INLINE_READ_S = 0.002
 """How long an inline read may block the event loop by default. Most take a tenth of this time."""
 PROGRESS_STEPS = 1_000
-"""An inline read checks its limit after this many steps of SQLite's virtual machine (0.1 ms)."""
+"""An inline read checks its time limit after this many steps of SQLite's virtual machine, or about
+every 0.1 ms."""
 SHORT_WRITE_S = 0.001
 """Short writes run inline while their mean duration is below this, in seconds. A switch between
 threads takes a tenth of it."""
@@ -78,7 +79,7 @@ class FileGuard:
     """Notices if state.db or its log is removed, replaced or truncated while it is open.
 
     SQLite keeps using its open files even if they were deleted. Rows in a deleted file would be
-    lost at the next start, and another process could overwrite rows in a file that it thinks is its
+    lost at the next start, and another process could overwrite rows in a file that it considers its
     own.
     """
 
@@ -97,7 +98,7 @@ class FileGuard:
         self.is_file_there()  # stores the current size
 
     def is_file_there(self) -> bool:
-        """Return whether state.db is still the opened file and hasn't become smaller."""
+        """Return whether state.db is still the file that was opened and hasn't become smaller."""
         try:
             stat = os.stat(self._path)
         except OSError:
@@ -110,15 +111,16 @@ class FileGuard:
         return (stat.st_dev, stat.st_ino) == self._file
 
     def is_log_there(self) -> bool:
-        """Return whether the log and its index, which has the locks, are still the opened files."""
+        """Return whether the log and its index, which holds the locks, are still the files that
+        were opened."""
         return [*map(_identify, self._log_paths)] == self._log
 
 
 class Database:
     """Runs transactions. Methods raise StoreError if SQLite fails.
 
-    A write with an `epoch` raises StaleReadError if data in its scopes was erased since then,
-    because the write may repeat that data.
+    If data in the scopes of `epoch` was erased after `epoch` was read, a write raises
+    StaleReadError, because it may repeat the erased data.
     """
 
     def __init__(
@@ -252,7 +254,7 @@ class Database:
     def _commit_without_copying(
         self, connection: StoreConnection, work: Callable[[StoreConnection], T]
     ) -> T:
-        """Run one short write transaction, which doesn't copy the log."""
+        """Run one short write transaction without copying the log."""
         _let_copy_log(connection, False)
         return self._commit(connection, work, is_short=True)
 
@@ -299,7 +301,7 @@ class Database:
         work: Callable[[StoreConnection], T],
         is_short: bool,
     ) -> T:
-        """Run a write transaction. A short one updates the mean duration of short writes."""
+        """Run a write transaction. If it's short, update the mean duration of short writes."""
         start_s = time.perf_counter()
         result = _transact(connection, "BEGIN IMMEDIATE", work)
         if self._lock_wait.began_at is not None:
@@ -346,8 +348,8 @@ class Database:
     ) -> T:
         """Run `work`, which changes indexed text, even if an index is damaged.
 
-        Otherwise, this works like `write`. A damaged index over facts is rebuilt at once. Other
-        indexes are flagged for a rebuild.
+        In all other respects, this works like `write`. A damaged index over facts is rebuilt at
+        once. Other damaged indexes are flagged for a rebuild.
         """
         try:
             return await self.write(work, epoch, is_short=is_short)
@@ -380,7 +382,8 @@ class Database:
     # --- The files ---
 
     def _to_error(self, error: sqlite3.DatabaseError) -> StoreError:
-        """Convert an error of SQLite to a StoreError, or StoreLostError if the file is lost."""
+        """Convert an error of SQLite to a StoreError, or to a StoreLostError if the file is
+        lost."""
         if not self._guard.is_file_there():
             return StoreLostError("store_lost", path=self.path)
         store_error = to_store_error(self.path, error)
@@ -389,11 +392,11 @@ class Database:
         return store_error
 
     def note_damage(self, text: str) -> None:
-        """Record that the file is damaged. An earlier record stays."""
+        """Record that the file is damaged. An earlier description of damage is kept."""
         self.damage = self.damage or text
 
     async def check_files(self) -> None:
-        """Check that the opened files are those that the next start will find.
+        """Check that SQLite has the same files open that the next start will find.
 
         If the log was removed, save its content in the file and begin a new log. Raises
         StoreLostError if the file itself was removed, replaced or truncated, or if the content of
@@ -527,7 +530,7 @@ class Database:
         )
 
     async def fetch_one(self, statement: str, values: Values | None = None) -> Row | None:
-        """Return the first row of one statement, read inline, or None."""
+        """Return the first row of one statement, or None. The statement is read inline."""
         return await self.read_inline(
             lambda connection: connection.execute(statement, values or {}).fetchone()
         )
@@ -637,7 +640,7 @@ def _identify(path: str | Path) -> tuple[int, int] | None:
 
 
 def _connect(path: Path) -> StoreConnection:
-    """Open a connection that converts times, scopes, accounts and addresses to column values."""
+    """Open a connection that can store times, scopes, accounts and addresses."""
     sqlite3.register_adapter(datetime, rows.to_timestamp)
     types_with_key: tuple[Any, ...] = (Account, Address, Scope)
     for type_with_key in types_with_key:

@@ -27,13 +27,13 @@ LOCK_EPISODE_S = 10.0
 
 
 def is_busy(error: sqlite3.DatabaseError) -> bool:
-    """Return whether another connection holds a lock."""
+    """Return whether an error means that another connection holds a lock."""
     # The lowest byte is the primary result code.
     return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
 
 
 def to_store_error(path: Path, error: sqlite3.DatabaseError) -> StoreError:
-    """Convert an error of SQLite to a StoreError with a sentence that says what to do.
+    """Convert an error of SQLite to a StoreError. Its sentence says what to do.
 
     Returns a StoreDamagedError if the file is damaged.
     """
@@ -58,8 +58,8 @@ def translate_errors(path: Path) -> Iterator[None]:
 def close_cursors(error: BaseException) -> None:
     """Close the cursors that are referenced from an error's stack frames.
 
-    ROLLBACK doesn't end a cursor that still has rows. Such a cursor would keep the connection at an
-    old state of the data, even in later transactions.
+    ROLLBACK doesn't end a cursor that still has rows. Such a cursor would make the connection read
+    old data, even in later transactions.
     """
     current: BaseException | None = error
     while current is not None:

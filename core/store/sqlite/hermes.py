@@ -12,7 +12,7 @@ from core.store.engine import Connection
 from core.store.sqlite.text_index import StoreConnection
 
 MAX_VALUE_BYTES = 10_000_000
-"""SQLite raises an error if a value is longer."""
+"""SQLite raises an error if a value is longer than this."""
 _COLUMNS = """
 SELECT tables.name, columns.name
 FROM sqlite_master tables JOIN pragma_table_info(tables.name) columns

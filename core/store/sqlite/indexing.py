@@ -124,7 +124,7 @@ def reset_indexes(connection: Connection) -> None:
 
 
 def is_index_damage(error: StoreError) -> bool:
-    """Return whether an error comes from a damaged FTS5 table.
+    """Return whether an error was caused by a damaged FTS5 table.
 
     For a damaged table, SQLite reports corruption, a general error, or "constraint failed" without
     the name of a constraint. For our own tables, the error names the constraint.

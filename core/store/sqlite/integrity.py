@@ -12,7 +12,7 @@ from core.store.sqlite.database import Database
 
 MAX_REPORTED_PROBLEMS = 5
 CHECKED_AT_KEY = "integrity_checked_at"
-"""Key of `state_meta`: when the last full check ended, in ISO 8601."""
+"""The key in `state_meta` for the time when the last full check ended, in ISO 8601."""
 FULL_CHECK_INTERVAL = timedelta(days=1)
 _SELECT_TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name"
 
@@ -82,7 +82,7 @@ class IntegrityCheck:
     async def _is_full_check_due(self) -> bool:
         """Return whether the last full check ended at least a day ago.
 
-        A new home's first full check is due after a day.
+        The first full check of a new home is due after a day.
         """
         text = await self._database.read(lambda connection: get_meta(connection, CHECKED_AT_KEY))
         if not text:

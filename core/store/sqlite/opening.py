@@ -21,9 +21,9 @@ from core.store.sqlite.schema import SCHEMA_VERSION, register_functions
 READ_TIMEOUT_MS = 4_000
 """How long a read waits for a program that has locked the whole file, which is rare."""
 OPEN_TIMEOUT_MS = 10_000
-"""How long opening waits for another process that writes."""
+"""How long opening waits while another process writes."""
 LOG_TIMEOUT_S = 10.0
-"""How long opening waits for another process that turns on the write-ahead log."""
+"""How long opening waits while another process turns on the write-ahead log."""
 RETRY_S = 0.02
 START_RETRY_S = 0.5
 """How long a start waits between two attempts while another program locks the file."""
@@ -75,7 +75,7 @@ def _has_content(path: Path) -> bool:
 
 
 def refuse_if_lost(path: Path) -> None:
-    """Raise StoreError if a marker file shows that the home had a database."""
+    """Raise StoreError if a marker file shows that the database was lost."""
     log_path = Path(f"{path}-wal")
     marks = ", ".join(str(mark) for mark in (mark_of(path), _old_mark_of(path)) if mark.exists())
     if not marks:
@@ -162,7 +162,7 @@ def truncate_log(connection: sqlite3.Connection, timeout_ms: int) -> bool:
 
 
 async def wait_until_unlocked(path: Path, on_wait: Callable[[], None]) -> None:
-    """Wait while another program locks the file. Call `on_wait` once if there is a wait."""
+    """Wait while another program locks the file. Before the wait, call `on_wait` once."""
     has_waited = False
     while _has_content(path) and await asyncio.to_thread(_is_locked, path):
         if not has_waited:
@@ -172,7 +172,7 @@ async def wait_until_unlocked(path: Path, on_wait: Callable[[], None]) -> None:
 
 
 def _is_locked(path: Path) -> bool:
-    """Return whether a lock keeps the file from being written. Other errors don't count."""
+    """Return whether a lock prevents writing to the file. Other errors don't count."""
     try:
         with contextlib.closing(
             sqlite3.connect(path, timeout=START_RETRY_S, isolation_level=None)

@@ -1,8 +1,8 @@
 """Save the readable rows of a damaged state.db in a new file.
 
 Rows are read in ranges of row ids. If a range has a damaged page, its halves are read, down to
-single rows, so only the rows of that page are lost. The text indexes aren't copied, because they
-are rebuilt from the rows.
+single rows, so that only the rows of that page are lost. The text indexes aren't copied, because
+they are rebuilt from the rows.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ BATCH_ROWS = 500
 UNKNOWN_ROWS = 100_000
 """How many row ids after the last readable row are tried if no index knows the last id."""
 MAX_READS = 50_000
-"""How many ranges of row ids of a table are tried."""
+"""At most this many ranges of row ids of a table are tried."""
 MAX_ROUNDS = 10
-"""How often rows that refer to lost rows are removed. A removal can leave further such rows."""
+"""Rows that refer to lost rows are removed at most this many times. Each removal can leave further
+such rows."""
 
 _SELECT_TABLES = """
 SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND substr(name, 1, 7) <> 'sqlite_'
@@ -39,8 +40,8 @@ _CREATE_LOST_PEOPLE = """
 INSERT INTO people (id)
 SELECT DISTINCT person_id FROM accounts WHERE person_id NOT IN (SELECT id FROM people)
 """
-"""Creates a person for each account that has lost its own. The new file doesn't say who the owner
-is, but the settings do at the next start."""
+"""Creates a person for each account whose person is lost. The new file doesn't record who the owner
+is, but the next start reads it from the settings."""
 _CREATE_LOST_FILES = """
 INSERT INTO files (hash, type, size)
 SELECT hash, MAX(mime), MAX(size) FROM (
@@ -49,7 +50,7 @@ SELECT hash, MAX(mime), MAX(size) FROM (
     UNION ALL SELECT hash, 'application/octet-stream', 0 FROM file_parts
 ) WHERE hash NOT IN (SELECT hash FROM files) GROUP BY hash
 """
-"""Creates rows for files whose own row is lost, so their text can still be found."""
+"""Creates rows for files whose own row is lost, so that recall still finds their text."""
 _SELECT_SESSION_SCOPES = "SELECT id, scope_id FROM sessions INDEXED BY sessions_by_scope"
 _CREATE_LOST_SESSIONS = """
 INSERT INTO sessions (id, address_id, scope_id, title, started_at, last_at, ended_at, end_reason,
@@ -63,13 +64,14 @@ SELECT session_id, address_id, COALESCE((
 FROM messages WHERE session_id NOT IN (SELECT id FROM sessions)
 GROUP BY session_id HAVING scope IS NOT NULL
 """
-"""Creates sessions for messages whose own session is lost. An index has their scope. If it can't be
-read, they get the scope of their chat. `count` is the column with the number of messages."""
+"""Creates sessions for messages whose own session is lost. Their scope is read from an index. If
+the index can't be read, they get the scope of their chat. `count` is the column with the number of
+messages."""
 
 
 @dataclass(kw_only=True)
 class SalvageReport:
-    """How many rows a repair has saved and lost."""
+    """The numbers of rows that a repair has saved and lost."""
 
     # A copy of the damaged file.
     damaged_path: Path
@@ -97,10 +99,10 @@ def find_file_damage(path: Path) -> str:
 
 
 def repair(path: Path, now: datetime) -> SalvageReport:
-    """Replace a damaged state.db by a new file with all readable rows.
+    """Replace a damaged state.db with a new file that contains all readable rows.
 
     A copy of the damaged file stays next to it. No other process may use the file. Raises
-    StoreError if nothing can be read, or if there is no space for the new file.
+    StoreError if no row can be read, or if there is no space for the new file.
     """
     damaged_path = path.with_name(f"{path.name}.damaged-{now:%Y%m%d-%H%M%S}")
     new_path = path.with_name(f"{path.name}.repaired")
@@ -126,9 +128,9 @@ def _copy_damaged(path: Path, damaged_path: Path) -> None:
 
 
 def _replace(path: Path, new_path: Path) -> None:
-    """Delete the old log, then replace the damaged file by the new one.
+    """Delete the old log, then replace the damaged file with the new one.
 
-    Otherwise, SQLite would apply the old log to the new file.
+    With the old log, SQLite would apply its changes to the new file.
     """
     with new_path.open("rb") as file:
         sync_file(file.fileno())
@@ -286,7 +288,7 @@ class TableReader:
         """Yield rows from an index that has all required columns.
 
         Columns that the index lacks get their defaults. Rows that were already read from the table
-        are yielded again, and inserting them a second time changes nothing.
+        are yielded again, which does no harm, because inserting them a second time changes nothing.
         """
         columns = self._connection.execute(f'PRAGMA table_info("{self._name}")').fetchall()
         keys = {column[1] for column in columns if column[5] and column[2] == "INTEGER"}
@@ -355,7 +357,7 @@ class TableReader:
     def _query_rows(self, expression: str) -> int | None:
         """Evaluate an expression over the first readable index, or else over the table.
 
-        The table is damaged, so an index is more trustworthy.
+        Indexes are tried first, because the table is damaged.
         """
         for source in (*(f'INDEXED BY "{index}"' for index in self._list_full_indexes()), ""):
             sql = f'SELECT {expression} FROM "{self._name}" {source}'

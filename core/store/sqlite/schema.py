@@ -1,7 +1,8 @@
 """Define the schema of state.db, the SQL functions of its triggers, and index maintenance.
 
 `schema.sql` is the present schema, which a new file gets. `earlier.sql` has one section per earlier
-version, with which `upgrade.py` changes an older file. `PRAGMA user_version` is a file's version.
+version. `upgrade.py` runs these sections to upgrade an older file. `PRAGMA user_version` is a
+file's version.
 
 The text indexes have external content: FTS5 reads the text from views, so text is stored only once.
 Each row of an index contains an extra word for its scope. While `state_meta` has the key
@@ -88,7 +89,7 @@ def register_functions(connection: sqlite3.Connection) -> None:
 def _convert_job_schedule(
     zone: str, cron: str | None, every_s: int | None, start_at: float | None, since: float
 ) -> str:
-    """Return a cron line or an interval as recurrences in JSON.
+    """Convert a cron line or an interval to recurrences in JSON.
 
     Return "[]" if no recurrence can express it. `since` is the time when the job was created.
     """
@@ -123,7 +124,7 @@ CREATE_FACTS_CONTENT = (
 SCHEMA_VERSION = 42
 """The number of sections in `earlier.sql`."""
 RENAMES_VERSION = 38
-"""The version from which on `schema.sql` has the triggers and views of a file."""
+"""Files of this version or later have the triggers and views of `schema.sql`."""
 _SECTION = re.compile(r"(?m)^-- ## \d+\. .*\n")
 
 
@@ -135,7 +136,7 @@ def list_schema_statements() -> tuple[str, ...]:
 
 @cache
 def list_upgrades() -> tuple[tuple[str, ...], ...]:
-    """Return the statements that lead to each version, starting with those of version 1."""
+    """Return the statements that upgrade a file to each version, beginning with version 1."""
     sections = _SECTION.split(_read_template("earlier"))[1:]
     return tuple(tuple(_split_statements(section)) for section in sections)
 
@@ -165,7 +166,7 @@ def apply_upgrade(connection: sqlite3.Connection, version: int) -> None:
 
 
 def drop_triggers_and_views(connection: sqlite3.Connection) -> None:
-    """Drop all triggers and views, so that tables and columns can be renamed."""
+    """Drop all triggers and views, because they prevent tables and columns from being renamed."""
     rows = connection.execute(
         "SELECT type, name FROM sqlite_schema WHERE type IN ('trigger', 'view') ORDER BY type"
     ).fetchall()

@@ -30,7 +30,8 @@ Older matches are ranked only if the caller needs more results, because ranking 
 time of a search.
 """
 NEWEST_UNSPACED_RANKED = 300
-"""The same limit for scripts without spaces, such as Chinese, whose words match more messages."""
+"""The same limit for scripts without spaces, such as Chinese. It is lower because their words match
+more messages."""
 COMMON_FACT_COUNT = 2_000
 """A word in more facts than this is ignored, unless all words of the query are that common."""
 
@@ -119,8 +120,8 @@ class FtsIndex:
     ) -> Iterator[Ranking]:
         """Yield rankings of the messages that match a plan: first the newest, then the rest.
 
-        Only messages that meet the condition are ranked. If many do, the first ranking has the
-        newest `NEWEST_RANKED`.
+        Only messages that meet the condition are ranked. If more than `NEWEST_RANKED` messages do,
+        the first ranking contains only the newest ones.
         """
         expression = fts_expression(plan)
         if scope_ids and is_small:
@@ -151,7 +152,7 @@ class FtsIndex:
         limit: int,
         condition: SqlCondition,
     ) -> Iterator[Ranking]:
-        """Yield rankings of the chunks that contain a leading term: the newest chunks first."""
+        """Yield rankings of the chunks that contain a leading term, newest chunks first."""
         expression = _any_of(leading)
         if lending:
             expression = f"({expression}) AND ({expression} OR {_any_of(lending)})"

@@ -1,6 +1,6 @@
 """Upgrade a state.db of any earlier version to the present schema.
 
-One transaction, which has the file's write lock, does all of this:
+A single transaction, which holds the file's write lock, does all of this:
 
 1. Copy state.db to a file next to it.
 2. Run the sections of `earlier.sql`, then create the triggers, views and indexes of `schema.sql`.
@@ -8,8 +8,8 @@ One transaction, which has the file's write lock, does all of this:
 
 Then the transaction is committed, and the copy is deleted. If the process is killed before the
 commit, SQLite rolls the transaction back, and the next start deletes the copy and begins again. If
-it is killed after the commit, the next start finds the new version and deletes the copy. state.db
-isn't used until then, so no erasure runs while a copy still has the erased words.
+the process is killed after the commit, the next start finds the new version and deletes the copy.
+state.db isn't used before that, so no erasure runs while a copy still has the erased words.
 """
 
 from __future__ import annotations
@@ -56,7 +56,10 @@ class UpgradeStage(Enum):
 
 @dataclass(frozen=True, slots=True)
 class UpgradeProgress:
-    """The progress of an upgrade. `done` and `total` count pages of the copy, or versions."""
+    """The progress of an upgrade.
+
+    In the stage COPY, `done` and `total` count pages, and later versions.
+    """
 
     stage: UpgradeStage
     done: int
@@ -146,7 +149,7 @@ def _copy_file(path: Path, copy: Path, on_progress: OnProgress | None) -> None:
 
 
 def _delete_copy(path: Path) -> None:
-    """Delete the copy, and the remains of an interrupted one."""
+    """Delete the copy, and any remains of an interrupted copy."""
     for suffix in (COPY_SUFFIX, _PARTIAL_SUFFIX):
         for log_suffix in _LOG_SUFFIXES:
             path.with_name(f"{path.name}{suffix}{log_suffix}").unlink(missing_ok=True)
