@@ -187,8 +187,7 @@ class Sender:
 
     id: str
     name: str
-    # The sender is an anonymous admin, a channel, a webhook or a bot. Such a sender never matches a
-    # person or an access list.
+    # An anonymous admin, a channel, a webhook or a bot. It never matches a person or access list.
     is_anonymous: bool = False
     # The ids of the sender's roles in the server, on platforms that have them.
     roles: tuple[str, ...] = ()
@@ -539,6 +538,7 @@ class ToolContext:
     # Shows a sentence below the answer so far, in this language. None if no one waits for it.
     show_status: Callable[[str], None] | None = None
     language: str = ""
+    zone: str = ""  # The person's, as an IANA name. "" means the zone in settings.
 
     @property
     def account(self) -> Account:

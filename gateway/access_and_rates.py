@@ -22,7 +22,8 @@ from config.settings import LimitOptions
 from core.errors import LimitReached, Refused
 from core.ports import Clock
 from core.store.jobs import Job
-from core.store.ownership.people import AccountAccess, EpochGuard, Pairing, View
+from core.store.ownership.pairing import Pairing
+from core.store.ownership.people import AccountAccess, EpochGuard, View
 from core.store.ownership.removal import REMOVED_KEY
 from core.store.preferences import ChatSettings, server_key
 from core.types import Account, Address, BillingScope, Command, Inbound, Scope

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from core.errors import DeliveryError, StoreError
 from core.ports import Adapter, Clock, Reply
 from core.store.mailbox import InboxEntry, OutboxItem
-from core.store.ownership.people import Pairing
+from core.store.ownership.pairing import Pairing
 from core.text.normalize import language_data, to_single_line
 from core.types import Account, Address, Answer, Command, Inbound, Scope, Sender, Session
 from gateway.access_and_rates import Access, Judgement, RateLimiter, Verdict

@@ -1,8 +1,7 @@
 """Answers admitted events: runs commands, and lets the model answer messages.
 
-Each event has its own task, which waits in the queue of the event's address. When it's the task's
-turn, it answers the whole batch at the head of the queue. It does nothing if another task has
-already answered its event as part of a batch.
+Each event has its own task, which waits in the queue of the event's address. In its turn, it
+answers the whole batch at the head of the queue, unless another task has already answered it.
 
 If something is erased or a sender loses access, an answer in progress may be based on data that it
 may no longer use. Such an answer is discarded, and the rest of the batch is answered again.
@@ -641,6 +640,7 @@ class BatchRunner:
             hint=adapter.hint if adapter else "",
             is_new_session=newest.address.platform == CRON,
             language=newest.language,
+            zone=view.zone,
         )
 
     async def revoke_unserved(self, events: Sequence[PendingEvent]) -> None:

@@ -57,8 +57,8 @@ OfflineTexts = Mapping[str, str]
 """The answers in one language, by the keys of `[texts]` in `offline.toml`."""
 ENGLISH_TEXTS: OfflineTexts = _WORDING["texts"]
 STORED_REPLY = ENGLISH_TEXTS["saved"]
-_TIME = re.compile(r"\d{1,2} [A-Z][a-z]+ \d{4}, \d{1,2}:\d{2}")
-"""The day and time in a time line."""
+_TIME = re.compile(r"(?P<at>\d{1,2} [A-Z][a-z]+ \d{4}, \d{1,2}:\d{2})(?: (?P<zone>[^\s,\]]+))?")
+"""The day, time and time zone in a time line."""
 # Characters that may follow a question mark.
 _TRAILING_CHARS = " \t\r\n!！.。…\"'”’»」)"
 
@@ -197,7 +197,8 @@ class _Answerer:
         # Imported here because it takes a while to load.
         from core.tools.agenda_questions import read_question
 
-        question = read_question(text, _time_of_last_message(messages, self.zone), self.zone)
+        asked_at = _time_of_last_message(messages, self.zone)
+        question = read_question(text, asked_at, _zone_of(asked_at))
         if question is None:
             return None
         # Without a zone, so that the tool reads them in the person's zone.
@@ -214,7 +215,8 @@ class _Answerer:
         """Return the events that a question asks for, or None if the calendar doesn't answer it."""
         from core.tools.agenda_questions import list_problems, read_question, select_events
 
-        question = read_question(text, _time_of_last_message(messages, self.zone), self.zone)
+        asked_at = _time_of_last_message(messages, self.zone)
+        question = read_question(text, asked_at, _zone_of(asked_at))
         if question is None or result.is_error:
             return None
         lines = select_events(result.text, question)
@@ -288,7 +290,7 @@ class _Answerer:
             month=_pick_name(self.texts["months"], at.month - 1),
             year=at.year,
             clock=f"{at:%H:%M}",
-            zone=line.strip("[]").rpartition(" ")[2],
+            zone=at.tzinfo,
         )
 
     def _get_text(self, key: str) -> Completion:
@@ -377,7 +379,8 @@ class _Answerer:
             if not self._has_explained(messages):
                 answer += self.texts["only_search"].format(reason=self.reason)
             return _get_text(answer)
-        answer = render_quotes(asked_question, quotes, self.zone, self.texts)
+        zone = _zone_of(asked_question.now)
+        answer = render_quotes(asked_question, quotes, zone, self.texts)
         if not self._has_explained(messages):
             answer += "\n\n" + self.texts["only_quote"].format(reason=self.reason)
         return _get_text(answer)
@@ -488,12 +491,23 @@ def _rank_matches(result: Json) -> dict[int, int]:
     return {key: rank for rank, key in enumerate(keys_by_rank)}
 
 
-def _parse_time_line(line: str, zone: ZoneInfo) -> datetime:
-    """Return the time in a line such as "[Friday 20 November 2026, 12:05 Europe/Lisbon]"."""
+def _parse_time_line(line: str, default_zone: ZoneInfo) -> datetime:
+    """Return the time in a line such as "[Friday 20 November 2026, 12:05 Europe/Lisbon]".
+
+    The line has the zone of the person who wrote the message. Without a time, return the current
+    time in `default_zone`.
+    """
     match = _TIME.search(line)
     if match is None:
-        return datetime.now(zone)
-    return datetime.strptime(match[0], "%d %B %Y, %H:%M").replace(tzinfo=zone)
+        return datetime.now(default_zone)
+    zone = ZoneInfo(match["zone"]) if match["zone"] else default_zone
+    return datetime.strptime(match["at"], "%d %B %Y, %H:%M").replace(tzinfo=zone)
+
+
+def _zone_of(at: datetime) -> ZoneInfo:
+    """Return the zone of a time that was read from a time line."""
+    assert isinstance(at.tzinfo, ZoneInfo)
+    return at.tzinfo
 
 
 def _time_of_last_message(messages: Sequence[Json], zone: ZoneInfo) -> datetime:

@@ -135,7 +135,7 @@ class PromptWriter:
 
     owner_files: OwnerFiles
     soul: str  # The assistant's identity if there is no SOUL.md.
-    zone: str  # An IANA time zone.
+    zone: str  # The IANA time zone of people who have set none.
     memory: MemoryManager
     # A turn gets at most this many characters of recalled memory.
     budget_chars: int = 0
@@ -147,7 +147,6 @@ class PromptWriter:
 
     def __post_init__(self) -> None:
         self._guidance_lines = GUIDANCE_FILE.read_text(encoding="utf-8").strip().split("\n")
-        self._zone = ZoneInfo(self.zone)
 
     async def write_system_prompt(self, context: ToolContext, hint: str) -> str:
         """Return the system prompt of a session. `hint` describes the platform.
@@ -327,7 +326,8 @@ class PromptWriter:
                 if text.startswith(heading):
                     earlier_frames.append(text)
         framed_text = "\n".join(earlier_frames)
-        labels = [f"[{self._format_moment(row.created_at)}, message {row.id}]" for row in jobs]
+        moments = [self._format_moment(row.created_at, context) for row in jobs]
+        labels = [f"[{at}, message {row.id}]" for at, row in zip(moments, jobs, strict=True)]
         # The index of the first new job result. Earlier ones are framed or too old.
         new_from = 0
         for index, label in enumerate(labels):
@@ -366,7 +366,7 @@ class PromptWriter:
 
         For example: ``[Friday 20 November 2026, 12:05 Europe/Lisbon, from Ana #3f2a, forwarded]``.
         """
-        parts = [self._format_moment(row.created_at)]
+        parts = [self._format_moment(row.created_at, context)]
         if context.scope.is_group and row.sender:
             parts.append(f"from {_render_name(row.sender.name, row.sender.id, context)}")
         label = origin_label(row)
@@ -374,9 +374,9 @@ class PromptWriter:
             parts.append(label)
         return f"[{', '.join(parts)}]"
 
-    def _format_moment(self, moment: datetime) -> str:
-        local = moment.astimezone(self._zone)
-        return f"{local:%A} {local.day} {local:%B %Y}, {local:%H:%M} {self._zone}"
+    def _format_moment(self, moment: datetime, context: ToolContext) -> str:
+        local = moment.astimezone(ZoneInfo(context.zone or self.zone))
+        return f"{local:%A} {local.day} {local:%B %Y}, {local:%H:%M} {local.tzinfo}"
 
     def _render_quote_frame(self, quote: Quote, row: Message, context: ToolContext) -> str:
         """Return a frame with the message that `row` replies to, or the author of a forward.
@@ -386,7 +386,7 @@ class PromptWriter:
         if quote.message_id is not None and not quote.text:
             return f"[{QUOTE_LEAD} a message that is gone]"
         name = f"“{_render_name(quote.name, quote.user_id, context)}”" if quote.name else ""
-        at = f", {self._format_moment(quote.at)}" if quote.at else ""
+        at = f", {self._format_moment(quote.at, context)}" if quote.at else ""
         is_own = row.sender is not None and quote.user_id == row.sender.id
         if quote.kind == "forward":
             return _render_forward_frame(quote, name, at, is_own=is_own)

@@ -86,6 +86,8 @@ class Turn:
     is_new_session: bool = False
     # The language of the answer, such as "de".
     language: str = ""
+    # The time zone of the person who asks, as an IANA name. "" means the zone in settings.
+    zone: str = ""
 
     @property
     def text(self) -> str:
@@ -117,6 +119,7 @@ class Turn:
             window=window_of(session, rows),
             epoch=self.epoch,
             language=self.language,
+            zone=self.zone,
         )
 
 

@@ -110,6 +110,31 @@ async def test_snooze_until_a_time_is_meant_in_the_persons_zone(home: Path) -> N
         assert "16 January 2030 at 18:00 (Asia/Tokyo)" in answer.text
 
 
+async def test_time_is_told_in_the_zone_that_the_person_set(
+    home: Path,
+) -> None:
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        assert LISBON in (await harness.say("what time is it?")).text
+        await harness.say("/timezone Tokyo")
+        assert "Asia/Tokyo" in (await harness.say("what time is it?")).text
+        assert LISBON in (await harness.say("what time is it?", "7")).text
+
+
+async def test_time_line_for_the_model_has_the_zone_that_the_person_set(home: Path) -> None:
+    model = ScriptedModel(says("Hello."), says("Hello again."))
+    async with open_gateway(home, model) as harness:
+        await harness.say("hello")
+        await harness.say("/timezone Tokyo")
+        await harness.say("hello again")
+    *_, earlier, last = (
+        item["content"][0]["text"] for item in model.requests[-1].messages if item["role"] == "user"
+    )
+    assert earlier.endswith(f" {LISBON}]"), (
+        "what was sent stays, so that the provider's cache holds"
+    )
+    assert last.endswith(" Asia/Tokyo]")
+
+
 async def test_quiet_hours_are_set_shown_and_ended(home: Path) -> None:
     async with open_gateway(home, OfflineModel("UTC")) as harness:
         assert "You have no quiet hours" in (await harness.say("/quiet")).text

@@ -18,7 +18,7 @@ from core.store import rows
 from core.store.engine import Connection, Database, Values
 from core.store.erasure import epoch
 from core.store.ownership import people
-from core.store.ownership.people import generate_code, normalize_code
+from core.store.ownership.pairing import generate_code, normalize_code
 from core.types import Account, Address, Scope
 
 

@@ -7,9 +7,8 @@ nothing.
 from __future__ import annotations
 
 import asyncio
-import secrets
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from core.errors import StoreError
@@ -17,22 +16,22 @@ from core.store import rows
 from core.store.engine import Connection, Database, Row, in_list
 from core.store.erasure import epoch
 from core.store.incognito import IncognitoRegistry
+from core.store.ownership.pairing import (
+    Pairing,
+    generate_code,
+    limit_waiting_message,
+    normalize_code,
+)
 from core.store.visibility import current_epoch, encode_list, scope_parameter, visible
 from core.types import LOCAL_SCOPE, Account, Address, ErasureEpoch, Inbound, Scope
 
 TERMINAL = Account(platform="terminal", user_id="local")
 """The account of the terminal, which is always the owner's."""
-ALPHABET = "ACDEFGHJKMNPQRTUVWXYZ234679"
-"""Letters and digits that people don't confuse with each other."""
-CODE_CHARS = 8
 CODE_LIFETIME = timedelta(hours=1)
 MAX_PENDING_PAIRINGS = 3
 """How many strangers of one platform may wait for an approval at the same time."""
 PAIRING_PAUSE = timedelta(minutes=10)
 """How long an account must wait before it can ask again, even if its request was answered."""
-MAX_WAITING_CHARS = 4096
-"""How many characters of a stranger's message are stored until the owner approves the stranger."""
-
 VIEW_POLL_INTERVAL_S = 0.05
 VIEW_TIMEOUT_S = 120.0
 """The time limit for waiting until an erasure finishes. If the erasing process died, maintenance
@@ -50,6 +49,15 @@ ORDER BY linked.platform <> :platform OR linked.user_id <> :user_id, linked.plat
 _SELECT_PERSON = """
 SELECT people.id, people.is_owner FROM accounts JOIN people ON people.id = accounts.person_id
 WHERE accounts.platform = :platform AND accounts.user_id = :user_id
+"""
+_SELECT_ZONE = """
+SELECT zone FROM preferences
+WHERE zone IS NOT NULL AND (account = :account OR account IN (
+    SELECT linked.platform || ':' || linked.user_id
+    FROM accounts JOIN accounts AS linked ON linked.person_id = accounts.person_id
+    WHERE accounts.platform = :platform AND accounts.user_id = :user_id
+))
+ORDER BY account <> :account, account LIMIT 1
 """
 _SELECT_OWNER = "SELECT id FROM people WHERE is_owner ORDER BY id LIMIT 1"
 _SELECT_OWNER_OF_GROUP = """
@@ -201,23 +209,9 @@ UPDATE pairings SET inbound = :inbound WHERE (:platform, :chat_id, :message_id) 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pairing:
-    """A stranger's request for access, which the owner approves by its code."""
-
-    code: str
-    account: Account
-    name: str
-    expires_at: datetime
-    # The stranger's first message that isn't a command. It is answered after approval. If the
-    # stranger has sent only a command, this is the command without its text.
-    inbound: Inbound | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AccountAccess:
     """The facts that decide whether Mneme answers an account in a chat."""
 
-    # The scope of the chat.
     scope: Scope
     # All scopes that are visible in the chat.
     scopes: frozenset[Scope]
@@ -258,15 +252,6 @@ class KnownAccount:
     at: datetime | None
     # When the account last wrote in a private chat.
     seen_at: datetime | None
-
-
-def generate_code() -> str:
-    return "".join(secrets.choice(ALPHABET) for _ in range(CODE_CHARS))
-
-
-def normalize_code(code: str) -> str:
-    """Convert a typed code to the stored form: capitals without spaces and dashes."""
-    return "".join(char for char in code[:100].upper() if char.isalnum())
 
 
 def add_person(connection: Connection, is_owner: bool = False) -> int:
@@ -310,6 +295,16 @@ def move_account(
 def is_owner_account(connection: Connection, account: Account) -> bool:
     row = connection.execute(_SELECT_PERSON, rows.field_values(account)).fetchone()
     return account == TERMINAL or (row is not None and bool(row["is_owner"]))
+
+
+def load_zone_name(connection: Connection, account: Account) -> str:
+    """Return the time zone that a person has set, as an IANA name, or "" if they have set none.
+
+    The zone that was set with this account comes before that of the person's other accounts.
+    """
+    values = {**rows.field_values(account), "account": account}
+    row = connection.execute(_SELECT_ZONE, values).fetchone()
+    return "" if row is None else str(row["zone"])
 
 
 def current_group_scope(connection: Connection, scope: Scope) -> Scope:
@@ -420,7 +415,7 @@ class People:
         requests of its platform wait. If the stored request contains only a command, `inbound`
         replaces it.
         """
-        waiting_message = None if inbound is None else _limit_waiting_message(inbound)
+        waiting_message = None if inbound is None else limit_waiting_message(inbound)
         pairing = Pairing(
             code=generate_code(),
             account=account,
@@ -452,7 +447,7 @@ class People:
         values = {
             **rows.address_values(inbound.address),
             "message_id": inbound.message_id,
-            "inbound": rows.dump_inbound(_limit_waiting_message(inbound)),
+            "inbound": rows.dump_inbound(limit_waiting_message(inbound)),
         }
         await self._database.execute(_AMEND_WAITING_MESSAGE, values)
 
@@ -615,20 +610,6 @@ def _read_pairing(row: Row) -> Pairing:
     return Pairing(**rows.read_fields(row, Pairing), account=rows.read_account(row))
 
 
-def _limit_waiting_message(inbound: Inbound) -> Inbound:
-    """Return a stranger's message with a shorter text (none for a command) and no attachments."""
-    text = inbound.text[:MAX_WAITING_CHARS] if inbound.command is None else ""
-    return replace(
-        inbound,
-        kind="message",
-        text=text,
-        command=None,
-        reply_to=None,
-        quote=None,
-        attachments=(),
-    )
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
     """The scopes that a turn or job may see at a given epoch."""
@@ -637,8 +618,9 @@ class View:
     scope: Scope
     # All scopes that are visible in the chat.
     scopes: frozenset[Scope]
-    # Whether the turn or job runs for the owner.
     is_owner: bool
+    # The time zone that the person has set, as an IANA name, or "".
+    zone: str
     # Ids of the inbox entries of this turn that are still open.
     open_entry_ids: frozenset[int]
     epoch: ErasureEpoch
@@ -694,6 +676,7 @@ def _load_view(
         scope=current_group_scope(connection, scope) if scope.is_group else scope,
         scopes=scopes,
         is_owner=account is not None and is_owner_account(connection, account),
+        zone="" if account is None else load_zone_name(connection, scope.speaker(account.user_id)),
         open_entry_ids=frozenset(row["id"] for row in open_entries),
         epoch=erasure_epoch,
     )

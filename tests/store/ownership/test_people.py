@@ -7,7 +7,8 @@ from datetime import timedelta
 import pytest
 
 from core.store.engine import Database
-from core.store.ownership.people import ALPHABET, AccountAccess, People
+from core.store.ownership.pairing import ALPHABET
+from core.store.ownership.people import AccountAccess, People
 from core.types import Account, Scope
 from tests.fixtures.samples import NOON
 from tests.store.conftest import OpenStore
