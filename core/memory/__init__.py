@@ -1,1 +1,1 @@
-"""Memory providers, and the manager that calls them around each turn."""
+"""Define memory providers, and the manager that calls them around each turn."""

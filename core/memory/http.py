@@ -54,7 +54,7 @@ _RAISE: Any = object()
 
 @dataclass(frozen=True, slots=True)
 class CallTimeout:
-    """How long a call may take to connect, and in total."""
+    """The timeouts of a call: for connecting, and in total."""
 
     connect_s: float
     total_s: float
@@ -63,7 +63,8 @@ class CallTimeout:
 SEARCH = CallTimeout(2.0, 8.0)
 # Shorter than the timeouts of the manager, whose error messages are less precise.
 WRITE = CallTimeout(5.0, 25.0)
-# For a model whose work continues in the background. A local model may need this long.
+# For calls to a model, which may continue its work in the background. A local model may need this
+# long.
 MODEL = CallTimeout(5.0, 180.0)
 # The size of the connection pool. Further calls wait for a free connection.
 CONNECTIONS = 32
@@ -75,7 +76,7 @@ class NotFound(Refused):
 
 @dataclass(slots=True)
 class _Connection:
-    """The state that a service shares with its copies from `with_headers`."""
+    """The connection that a service shares with its copies from `with_headers`."""
 
     client: httpx.AsyncClient | None = None
     # Calls fail until this time of `time.monotonic`.
@@ -291,10 +292,10 @@ def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
 
 
 def _parse_retry_after(value: str) -> float:
-    """Return the seconds to wait according to the value of a Retry-After header.
+    """Return the seconds to wait according to a Retry-After header.
 
-    The value is a number of seconds or a date. The result is at most `MAX_RETRY_AFTER_S`, and 0 for
-    an invalid value.
+    The header's value is a number of seconds or a date. The result is at most `MAX_RETRY_AFTER_S`,
+    and 0 for an invalid value.
     """
     try:
         wait_s = float(value)
@@ -319,7 +320,7 @@ def segment(name: str) -> str:
 
 
 def objects(answer: Any, *path: str) -> list[Json]:
-    """Return the list of objects that a path of field names leads to in an answer.
+    """Return the list of objects in an answer that a path of field names leads to.
 
     For example, ``objects(answer, "data", "items")`` returns ``answer["data"]["items"]``. Raises
     DeliveryError if there is no such list.

@@ -1,9 +1,10 @@
 """Calls all memory providers and merges their answers.
 
 The manager calls the providers concurrently. A provider that fails or takes too long is skipped. If
-its search finishes later, the lines are used in the next turn. Within the same order of lines,
-built-in providers come first. External providers (services and plugins) receive everything that
-they store through the outbox. Their answers are shortened, and left out if they look malicious.
+its search finishes later, the lines are used in the next turn. Lines of built-in providers come
+before equally ranked lines of external providers (services and plugins). External providers receive
+all data that they store through the outbox. Their answers are shortened, and left out if they look
+malicious.
 """
 
 from __future__ import annotations
@@ -51,12 +52,13 @@ MemoryNotice = Literal["down", "keeps"]
 # The timeout of deliveries from the outbox, of tools and of calls at the start.
 DELIVERY_TIMEOUT_S = 30.0
 CLOSE_TIMEOUT_S = 1.0
-# The timeout of background work of built-in providers, which may have to catch up on days.
+# The timeout of background work of built-in providers. After a pause, the work of several days may
+# be pending.
 BACKGROUND_TIMEOUT_S = 600.0
 # The timeout of a search. If the search ends after its turn, the next turn gets its lines.
 SEARCH_TIMEOUT_S = 20.0
-# Built-in prompt blocks get this many times the timeout of a turn. Waiting is better than a whole
-# session without notes.
+# Built-in prompt blocks get this many times the timeout of a turn, because waiting is better than a
+# whole session without notes.
 BUILT_IN_BLOCK_TIMEOUTS = 5
 # This many failures in a row open the circuit breaker.
 FAILURES_TO_OPEN = 3
@@ -85,7 +87,7 @@ class CircuitBreaker:
 
     @property
     def is_open(self) -> bool:
-        """Whether calls are blocked. Even after a rest, a call must first succeed."""
+        """Whether calls are blocked. After a rest, this stays True until a call succeeds."""
         return self._failures >= FAILURES_TO_OPEN
 
     @property
@@ -373,7 +375,7 @@ class MemoryManager:
 
     @property
     def states(self) -> Mapping[str, str]:
-        """Whether each provider works and how it describes itself, by name."""
+        """The state and the description of each provider, by name."""
         states = {}
         for provider in self._providers:
             about = f" ({provider.description})" if provider.description else ""
@@ -399,7 +401,7 @@ class MemoryManager:
             self._spawn(provider.load_description())
 
     async def tend(self) -> bool:
-        """Run all pending work of built-in providers. Return False: nothing else is pending."""
+        """Run all pending work of built-in providers. Return False, because no work is left."""
         await self._ask_all(self._builtins, BACKGROUND_TIMEOUT_S, "catch_up")
         return False
 
@@ -454,9 +456,9 @@ class MemoryManager:
     ) -> Sequence[str]:
         """Remove and return the lines that the searches of the providers have found so far.
 
-        If a turn has too many lines, the last ones are dropped. So the lines of providers that
-        don't search come first, then the best line of each other provider, the second best of each,
-        and so on.
+        The lines of providers that don't search come first, then the best line of each other
+        provider, the second best of each, and so on. If there are too many lines for a turn, the
+        last ones are dropped.
         """
         unranked_lists: list[list[str]] = []
         ranked_lists: list[list[str]] = []
@@ -511,7 +513,7 @@ class MemoryManager:
         await self._try_queue(lambda queue: queue.queue_delegation(session.id))
 
     async def on_pre_compress(self, session: Session, messages: Sequence[Message]) -> str:
-        """Return a text with all that the providers want to preserve from these messages."""
+        """Return a text with the parts of these messages that the providers want to preserve."""
         if not session.is_remembered:
             return ""
         answers = await self._ask_all(
@@ -687,7 +689,10 @@ class MemoryManager:
 
 @contextmanager
 def translate_foreign_errors(what: str) -> Iterator[None]:
-    """Turn errors in a provider's code into a ConfigError about `what`. Pass on our own errors."""
+    """Turn errors in a provider's code into a ConfigError about `what`.
+
+    Our own errors pass unchanged.
+    """
     try:
         yield
     except MnemeError:

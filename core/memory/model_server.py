@@ -1,8 +1,8 @@
 """Calls the model server for memory services whose library runs in this process.
 
 Such a library needs embeddings, and some libraries need a model's answers in JSON. Mneme calls the
-server itself, through a `JsonService`, instead of letting the library do it. So the timeouts, the
-size limits and the error messages are the same as for all other services.
+server through a `JsonService`, and the library doesn't call it. So the timeouts, the size limits
+and the error messages are the same as for all other services.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 A service is the file core/memory/services/NAME.py of this package. A plugin is the file
 plugins/NAME.py in the home, or the folder plugins/NAME/.
 
-A plugin runs with all rights of Mneme. If a plugin fails to load, or if other users can write to
-its files, ConfigError is raised.
+A plugin runs with all rights of Mneme. Loading it raises ConfigError if it fails, or if other users
+can write to its files.
 """
 
 import importlib

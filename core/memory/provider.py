@@ -102,7 +102,7 @@ class MemoryProvider(ABC):
         return ()
 
     async def system_prompt_block(self, context: ToolContext) -> str:
-        """Return a text for the system prompt of a new session. The prompt isn't changed later."""
+        """Return a text for the system prompt of a new session. The prompt doesn't change later."""
         return ""
 
     async def sync_turn(self, session: Session, messages: Sequence[Message], key: str) -> None:
@@ -110,12 +110,12 @@ class MemoryProvider(ABC):
 
         `messages` begin with a person's message and end with the answer. They all belong to
         `session.scope`, and erased messages are left out. `key` identifies the session and its
-        turns. A repeated call has the same `key`; a turn that is sent again after an erasure has a
+        turns. A repeated call has the same `key`. A turn that is sent again after an erasure has a
         new one.
         """
 
     async def tools(self) -> Sequence[Tool]:
-        """Return the tools for the model, the same ones in the same order at every start.
+        """Return the tools for the model. They must be the same, in the same order, at every start.
 
         Called once, before `initialize`.
         """

@@ -1,8 +1,8 @@
-"""The record of the items that were sent to a memory service.
+"""Record the items that were sent to a memory service.
 
 For each item, the record maps our ids of messages and notes to the service's ids, so that the item
-can be erased later. The record never contains a person's words. It survives a crash at any point.
-`/forget` removes entries from it.
+can be erased later. The record never contains a person's words. A crash at any point leaves the
+record intact. `/forget` removes entries from it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from config.operating_system import sync_file
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One item that was sent to a service. The field names are the keys of the file."""
+    """An item that was sent to a service. The field names are the keys of the file."""
 
     # The key of the `SyncItem`.
     key: str
@@ -65,7 +65,7 @@ class Record:
         return ""
 
     def derive_name(self, *words: str) -> str:
-        """Return a name that is a hash of the words, such as the name of a note in the service.
+        """Return a hash of the words, for use as a name in the service, such as that of a note.
 
         Within this record, the same words always give the same name. The records of other homes
         give other names.

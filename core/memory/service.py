@@ -49,7 +49,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 Default = TypeVar("Default")
 Kind = Literal["turn", "note", "tool"]
-# The role and the text of a message.
+# The role and text of a message.
 Line = tuple[Literal["user", "assistant"], str]
 QUERY_CHARS = 1_000
 ANSWER_CHARS = 4_000
@@ -150,7 +150,7 @@ class _Forget(ToolArguments):
 
 
 class RemoteService(MemoryProvider):
-    """A memory provider that stores everything in a service.
+    """A memory provider that stores all data in a service.
 
     A service implements `find`, `keep`, `erase`, `holds`, `probe` and `shutdown`. It may also
     implement `ask` and `take_out`, and offer more tools than the four below.
@@ -280,7 +280,8 @@ class RemoteService(MemoryProvider):
         ]
 
     async def _run_search(self, arguments: Query, context: ToolContext) -> str:
-        """Return a line for each memory: the id that the other tools expect, and the text."""
+        """Search, and return a line for each memory: the id that the other tools expect, and the
+        text."""
         memories = await self.search(arguments.query, context.scopes, arguments.limit)
         lines = [f"{memory.id} {format_memory(memory)}" for memory in memories]
         return "\n".join(clean_service_lines(self.name, lines)) or "Nothing was found."
@@ -567,10 +568,10 @@ def clean(text: str) -> str:
 
 
 def rank_by_words(question: str, memories: Sequence[RemoteMemory]) -> Sequence[RemoteMemory]:
-    """Return the memories sorted by how many terms of the question they contain, best first.
+    """Sort memories by how many terms of the question they contain, best first.
 
     Terms that only a few of the memories contain count more. Among memories with equal scores,
-    newer ones come first. If no memory contains a term, the order stays unchanged.
+    newer ones come first. If no memory contains a term, the order doesn't change.
     """
     memory_terms = [frozenset(terms_of(memory.text)) for memory in memories]
     weights: dict[str, float] = {}

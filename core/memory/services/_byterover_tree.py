@@ -1,4 +1,5 @@
-"""The Markdown files in which `brv` stores memories, and the ledger of the items in each file."""
+"""Read and delete the Markdown files in which `brv` stores memories, and track the items in each
+file."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ from config.files import read_file, replace_file
 from core.text.normalize import to_single_line
 
 FILE_BYTES = 1_000_000
-# Files that brv generates for each folder, and endings of the files it generates for each file.
+# Files that brv generates for each folder, and endings of the files that it generates for each
+# file.
 GENERATED_NAMES = ("_index.md", "_manifest.json")
 GENERATED_ENDINGS = (".overview.md", ".abstract.md")
 _FRONT_MATTER = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)

@@ -1,11 +1,11 @@
-"""Graphiti, Zep's library, in this process, with a graph in a folder or on your own server.
+"""Run Graphiti, Zep's library, in this process, with a graph in a folder or on your own server.
 
 The graph is Kuzu in a folder of the home, Neo4j or FalkorDB. Mneme calls the model and the
 embeddings itself (`core/memory/model_server.py`), and the library's telemetry is off.
 
 Adding an episode takes several calls of the model, which is often longer than the timeout of a call
 from the outbox. So an addition continues after its caller has timed out, and the next attempt finds
-the finished episode. If the process ended during an addition, the next attempt deletes the
+the finished episode. If the process ends during an addition, the next attempt deletes the
 incomplete episode and adds the item again.
 """
 
@@ -36,7 +36,8 @@ FALKOR_PORT = 6379
 # The minimum similarity of facts that are found. The library's own minimum of 0.6 leaves out most
 # facts that answer a question in other words.
 MIN_SIMILARITY = 0.1
-# How long a call waits for an addition, which then continues, and how long until the next try.
+# How long a call waits for an addition that then continues in the background, and how long until
+# the next attempt.
 ADDITION_WAIT_S = 20.0
 ADDITION_RETRY_S = 5.0
 PROBE = 'Answer with this JSON object: {"ok": true}'
@@ -313,7 +314,7 @@ class GraphitiEngine:
                 await EpisodicNode.delete_by_uuids(graphiti.driver, [episode])
 
     async def _empty_summaries(self, driver: Any, episode: str) -> None:
-        """Clear the summaries of everything that an episode mentions.
+        """Clear the summaries of all people and things that an episode mentions.
 
         The library rewrites the summaries after a deletion, but keeps the old text if the model
         fails.
@@ -425,11 +426,11 @@ def _create_vector_search(driver: Any) -> Any:
 
 
 async def _take_back_ends(driver: Any, space: str, is_deleted: Callable[[Any], bool]) -> None:
-    """Correct the ends of the facts that were ended by a fact to delete.
+    """Correct the ends of facts that a fact to delete has ended.
 
-    The library ends a fact at the beginning of the fact that contradicts it. If the contradicting
-    fact is deleted, the fact ends when a remaining fact has ended the deleted one. If there is no
-    such fact, it becomes current again.
+    The library ends a fact when the fact that contradicts it begins. If the contradicting fact is
+    deleted, the end must change. If a remaining fact has ended the deleted fact, the corrected end
+    is the beginning of that fact. Otherwise, the fact becomes current again.
     """
     from graphiti_core.edges import EntityEdge
     from graphiti_core.errors import GroupsEdgesNotFoundError

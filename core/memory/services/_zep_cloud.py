@@ -1,6 +1,6 @@
-"""Zep's cloud, version 4 of its API.
+"""Call version 4 of the API of Zep's cloud.
 
-Each space is a user in the cloud. The user's graph contains the episodes and the facts that the
+Each space is a user in the cloud. The user's graph contains the episodes, and the facts that the
 cloud's model derives from them. Deriving takes some time, and an episode can be deleted only
 afterwards.
 """
@@ -20,14 +20,14 @@ from core.types import Json
 KEY = "mneme"
 PART = "mneme_part"
 # The attributes of a fact with a void end: the void end, and the end that replaces it, if any. The
-# cloud changes the attributes of a fact, but not its end.
+# cloud can change the attributes of a fact, but not its end.
 VOID_END = "mneme_void_end"
 OTHER_END = "mneme_other_end"
 # The cloud takes at most 10,000 characters per episode, so a long item becomes several.
 EPISODE_CHARS = 9_000
 PAGE_SIZE = 50
 MAX_PAGES = 100
-# How long until a deletion that must wait for the cloud's model is tried again.
+# The time until the next attempt at a deletion that must wait for the cloud's model.
 PENDING_RETRY_S = 5.0
 
 
@@ -150,7 +150,10 @@ class CloudEngine:
         return bool(edges)
 
     async def _list_own_edges(self, graph: str, episodes: Sequence[str]) -> Sequence[str]:
-        """Return the ids of the facts that come from no other existing episode than these."""
+        """Return the ids of the facts that come only from these episodes.
+
+        Deleted episodes don't count.
+        """
         sources: dict[str, set[str]] = {}
         for episode in episodes:
             for edge in await self._list_edges(graph, episode):
@@ -158,7 +161,10 @@ class CloudEngine:
         return [edge for edge, others in sources.items() if not await self._exists(graph, others)]
 
     async def _exists(self, graph: str, episodes: Collection[str]) -> bool:
-        """Return whether one of the episodes exists. Facts also name their deleted episodes."""
+        """Return whether one of the episodes exists.
+
+        Facts still name episodes that were deleted.
+        """
         for episode in episodes:
             if await self._get_episode(graph, episode) is not None:
                 return True
@@ -179,17 +185,17 @@ class CloudEngine:
         return True
 
     async def _delete_edges(self, graph: str, edges: Sequence[str]) -> None:
-        """Delete facts, after voiding the ends that they gave to other facts."""
+        """Delete facts. Before that, void the ends that they gave to other facts."""
         if edges:
             await self._void_ends(graph, edges)
         for edge in edges:
             await self._http.call("DELETE", _edge_path(graph, edge), missing=None)
 
     async def _void_ends(self, graph: str, deleted: Collection[str]) -> None:
-        """Void the ends of the facts that ended when one of the facts to delete began.
+        """Void the ends of facts that ended when one of the facts to delete began.
 
-        Such a fact then ends when a remaining fact has ended the deleted one. If there is no such
-        fact, it becomes current again.
+        If a remaining fact has ended the deleted fact, its beginning is the new end. Otherwise, the
+        fact becomes current again.
         """
         edges = await self._list_all(f"/graphs/{segment(graph)}/edges/list", {})
         others = [edge for edge in edges if text_of(edge, "uuid") not in deleted]

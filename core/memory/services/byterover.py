@@ -1,4 +1,4 @@
-"""ByteRover: the program `brv` on this machine, which stores memories in Markdown files.
+"""Use ByteRover, the program `brv` on this machine, which stores memories in Markdown files.
 
 A model that you choose writes the files. Searching them doesn't need the model. Each scope has its
 own tree of files, in a folder where Mneme runs `brv`. `brv` has no command to delete anything. So a
@@ -46,7 +46,7 @@ from core.text.normalize import words_of
 from core.text.terms import content_words
 from core.types import Effect, Tool, ToolContext
 
-# The maximum size of an item, which is passed as one argument. Linux allows 128 KiB.
+# The maximum size of an item in bytes. An item is passed as one argument, and Linux allows 128 KiB.
 MAX_TEXT_BYTES = 100_000
 # The number of results to ask for, which is the most that brv returns. Mneme ranks the results
 # itself, because brv prefers files that it returned before.
@@ -58,7 +58,7 @@ POLL_S = 0.05
 READ_BYTES = 65_536
 # Variables of our environment that are passed to brv.
 PASSED_VARIABLES = ("PATH", "LANG", "TZ", "HTTPS_PROXY", "NO_PROXY", "NODE_EXTRA_CA_CERTS")
-# Errors of a model server that rejects the key, such as "401 Unauthorized" or "invalid API key".
+# The error of a model server that rejects the key, such as "401 Unauthorized" or "invalid API key".
 _WRONG_KEY = re.compile(r"\b40[13]\b|unauthori[sz]ed|api[ _-]?key", re.IGNORECASE)
 
 

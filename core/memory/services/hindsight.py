@@ -1,4 +1,4 @@
-"""Hindsight, in its cloud or on your own server (0.5 or later).
+"""Use Hindsight, in its cloud or on your own server (0.5 or later).
 
 Each scope is a bank, and each turn is a document in the bank. The server answers at once.
 Afterwards its own model derives facts from the document, and some time later observations from the

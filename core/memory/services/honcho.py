@@ -1,4 +1,4 @@
-"""Honcho, in its cloud or on your own server (3.0 or later).
+"""Use Honcho, in its cloud or on your own server (3.0 or later).
 
 The namespace is a workspace, and each scope is a peer in the workspace. A conversation is a
 session, from which the server's own model later draws conclusions. A note is a conclusion in its
@@ -42,7 +42,8 @@ from core.types import Effect, Json, Tool, ToolContext
 
 CLOUD = "https://api.honcho.dev"
 LEVELS = ("minimal", "low", "medium", "high", "max")
-# The metadata field of a session for its conversation, and of a message for the key of its item.
+# The key of this metadata field of sessions and messages. In a session, the value is its
+# conversation; in a message, it is the key of its item.
 KEY = "mneme"
 # The metadata field of a message for its number among the messages of its item.
 PART = "part"
@@ -116,8 +117,8 @@ class Honcho(ServerService):
     async def find(self, space: str, query: str, limit: int) -> Sequence[RemoteMemory]:
         """Search conclusions and messages, and return both kinds alternately.
 
-        New messages can be found at once, conclusions only some time later. A text that is both a
-        conclusion and a message is returned once.
+        A search finds new messages at once, but conclusions only some time later. A text that is
+        both a conclusion and a message is returned once.
         """
         call_options: Any = {"call_timeout": SEARCH, "is_repeatable": True, "missing": []}
         top_k = min(limit, MAX_RESULTS)
@@ -281,9 +282,9 @@ class Honcho(ServerService):
             await self._call("POST", "sessions", session_id, "messages", body=request)
 
     async def _has_item(self, space: str, conversation: str, key: str) -> bool:
-        """Return whether a conclusion or message of this item exists.
+        """Return whether the server still has a conclusion or message that belongs to an item.
 
-        The conclusions and messages of a session count until its deletion is finished.
+        While a session is being deleted, its conclusions and messages still count.
         """
         for session in await self._list_sessions(space, conversation):
             session_id = text_of(session, "id")
@@ -312,8 +313,8 @@ class Honcho(ServerService):
     ) -> None:
         """Copy the remaining messages to a new session, and delete the old session.
 
-        This can be repeated after a crash. The id of the new session is derived from `keys`, and
-        only missing messages are added to the session.
+        The method can be repeated after a crash: the id of the new session is derived from `keys`,
+        and only missing messages are added to the session.
         """
         session_id = text_of(session, "id")
         if remaining:
@@ -387,7 +388,8 @@ def _assistant_of(space: str) -> str:
 
 
 def _self_observation(space: str) -> Json:
-    """Return the fields that mark conclusions about a peer as drawn from the peer's own words."""
+    """Return the fields of conclusions that the server draws about a peer from the peer's own
+    words."""
     return {"observer_id": space, "observed_id": space}
 
 
@@ -430,9 +432,9 @@ def _read_card(answer: Any) -> str:
 
 
 def _derived_conclusions(session_id: str, conclusions: Sequence[Json]) -> Sequence[str]:
-    """Return the ids of a session's conclusions and of all conclusions derived from these.
+    """Return the ids of a session's conclusions, and of all conclusions derived from them.
 
-    The `source_ids` of a derived conclusion are the conclusions it was derived from.
+    The `source_ids` of a derived conclusion are the conclusions that it was derived from.
     """
     derived_ids: dict[str, None] = {}
     for conclusion in conclusions:

@@ -1,4 +1,4 @@
-"""LangChain: a store of LangGraph, in a SQLite file of the home or in your PostgreSQL.
+"""Use LangChain: a store of LangGraph, in a SQLite file of the home or in your PostgreSQL.
 
 Each scope has a namespace with one part for each kind of item: turns, notes, and texts of the
 model. The key of an item is also its key in the store, so an item that is sent twice is stored

@@ -1,4 +1,4 @@
-"""Letta, in its cloud or on your own server.
+"""Use Letta, in its cloud or on your own server.
 
 Each scope has an archive. Each item is a passage in the archive, with the item's key as a tag.
 Letta searches passages by meaning, without a model of its own. The notes of a scope are also copied

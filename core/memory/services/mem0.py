@@ -1,4 +1,4 @@
-"""mem0: its platform, your own server, or its library in this process with Qdrant in a folder.
+"""Use mem0: its platform, your own server, or its library in this process with Qdrant in a folder.
 
 mem0's own model derives memories from a turn. On the platform, this happens some time later. Mneme
 finds the memories of an item by the item's key, which is in their metadata. The library needs the
@@ -448,7 +448,10 @@ class _LibraryEngine:
         self._memory.db = type(self._memory.db)(":memory:")
 
     async def _run(self, call: Callable[..., Any], *args: object, **kwargs: object) -> Any:
-        """Run a call in a thread and return its result. A cancellation doesn't stop the call."""
+        """Run a call in a thread and return its result.
+
+        If the caller is cancelled, the call continues.
+        """
         task = asyncio.create_task(asyncio.to_thread(call, *args, **kwargs))
         self._running_calls.add(task)
         task.add_done_callback(self._finish_call)
@@ -487,7 +490,7 @@ def _messages_of(item: SyncItem) -> dict[str, Any]:
 
 
 def _belongs_to(space: str, memory: Json) -> bool:
-    """Return whether a memory is of this space or names no space.
+    """Return whether a memory belongs to this space or names no space.
 
     The check is needed because a server may ignore our filter.
     """

@@ -1,4 +1,4 @@
-"""OpenViking, on your own server or in the vendor's cloud.
+"""Use OpenViking, on your own server or in the vendor's cloud.
 
 Each scope is a user of the server, and each turn is a file among the user's memories. Each file is
 named after the key of its item, so a retry stores nothing twice. A server in the mode `dev` shows
@@ -30,7 +30,7 @@ from core.types import Effect, Tool, ToolContext
 
 MEMORIES = "viking://~/memories"
 FOLDER = f"{MEMORIES}/events"
-# Used in place of the server's answer if the server answers with 404.
+# Replaces the server's answer if the status is 404.
 MISSING: Any = {"status": "ok", "result": None}
 # This many of the best matches are read in full. For the other matches, the abstract is enough.
 FULL_READS = 3
@@ -104,9 +104,9 @@ class OpenViking(RemoteService):
     async def find(self, space: str, query: str, limit: int) -> Sequence[RemoteMemory]:
         """Return the files of the space that match the query, best first.
 
-        openviking also returns its own overviews of folders, sometimes first. They repeat what is
-        in the files, so they are left out. For the best `FULL_READS` matches, the whole file is
-        returned, and for the other matches the abstract.
+        OpenViking also returns its own overviews of folders, sometimes first. They repeat the
+        contents of the files, so they are left out. For the best `FULL_READS` matches, the whole
+        file is returned, and for the other matches the abstract.
         """
         if not await self._is_served(space, SEARCH):
             return []
@@ -202,7 +202,7 @@ class OpenViking(RemoteService):
     async def _is_served(self, space: str, call_timeout: CallTimeout | None = None) -> bool:
         """Return whether Mneme may use the server for this space.
 
-        A server that doesn't separate its users is used for the first space only.
+        A server that doesn't separate its users is used only for the first space.
         """
         if self._separates_users is None:
             health = await self._http.call("GET", "/health", call_timeout=call_timeout)
@@ -254,8 +254,7 @@ def _is_file(uri: str) -> bool:
 def _parse_uri(uri: str) -> str:
     """Return the URI of a file without the prefix "openviking:". Raises ToolError if it's invalid.
 
-    The `~` in a URI stands for the user who makes the call, so everyone reaches only their own
-    files.
+    The `~` in a URI means the user who makes the call, so everyone reaches only their own files.
     """
     uri = uri.strip().removeprefix("openviking:")
     if not uri.startswith("viking://") or ".." in uri or not uri.endswith(".md"):

@@ -1,4 +1,4 @@
-"""RetainDB, in its cloud or as RetainDB Local.
+"""Use RetainDB, in its cloud or as RetainDB Local.
 
 Each scope is a user of one project, and each turn is a memory in its own session. RetainDB doesn't
 accept our key as the id of a memory. So the key is the id of the session, and Mneme finds a memory
@@ -58,8 +58,8 @@ class RetainDb(ServerService):
 
     async def probe(self) -> str:
         """Return a description of the server, after checking with a search that it's RetainDB."""
-        # Loading the profile of an unknown user wouldn't prove anything, because RetainDB answers
-        # with 404, as any other server would.
+        # Loading the profile of an unknown user wouldn't prove anything: RetainDB answers with 404,
+        # and so would any other server.
         await self.find(f"{self._namespace}-nobody", "hello", 1)
         return f"retaindb, {self.location}, which answers; search, profile, project {self._project}"
 

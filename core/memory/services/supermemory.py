@@ -1,4 +1,4 @@
-"""Supermemory, in its cloud or on your own server.
+"""Use Supermemory, in its cloud or on your own server.
 
 Each scope is a namespace, and each turn is a document in the namespace. Mneme supports two dialects
 of the API: `ns`, which version 5 of Supermemory's own clients use, and the older `v4`, which calls
@@ -186,7 +186,10 @@ class _NamespaceDialect:
         self._options = options
 
     async def is_spoken(self, unused_space: str) -> bool:
-        """Return whether the server supports this dialect, which has a list of namespaces."""
+        """Return whether the server supports this dialect.
+
+        Only a server that does has a list of namespaces.
+        """
         answer = await self._http.call(
             "GET", "/ns", params={"limit": 1}, call_timeout=SEARCH, missing=None
         )
@@ -246,7 +249,10 @@ class _TagDialect(_NamespaceDialect):
     name = "v4"
 
     async def is_spoken(self, unused_space: str) -> bool:
-        """Return whether the server supports this dialect, which lists documents by tag."""
+        """Return whether the server supports this dialect.
+
+        Only a server that does lists documents by tag.
+        """
         request = {"containerTags": [unused_space], "limit": 1}
         answer = await self._http.call(
             "POST",

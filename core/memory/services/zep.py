@@ -1,4 +1,4 @@
-"""Zep: its cloud, or its library Graphiti in this process.
+"""Use Zep: its cloud, or its library Graphiti in this process.
 
 Each scope is a user in the cloud, and a group id in Graphiti. A turn becomes an episode with its
 time. Zep's model derives facts from the episode. In the cloud, this happens some time later. Mneme
@@ -95,7 +95,7 @@ class Zep(RemoteService):
         return await self._engine.has_facts(entry.space, entry.remote or ())
 
     async def _find_episodes(self, entry: Entry) -> Sequence[str]:
-        """Return the ids of an item's episodes, also if the ids aren't recorded yet."""
+        """Return the ids of an item's episodes, including ids that aren't recorded yet."""
         episodes = await self._engine.find_episodes(entry.space, entry.key)
         return list(dict.fromkeys([*(entry.remote or ()), *episodes]))
 
