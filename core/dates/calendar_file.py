@@ -1,4 +1,5 @@
-"""Write and read calendar files (iCalendar, RFC 5545), as Thunderbird and Google Calendar do."""
+"""Write and read calendar files (iCalendar, RFC 5545), such as those of Thunderbird and Google
+Calendar."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ MAX_FILE_BYTES = 10_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalendarEntry:
-    """A reminder to write to a calendar file."""
+    """A reminder for a calendar file."""
 
     uid: str
     text: str
@@ -35,7 +36,7 @@ class CalendarEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalendarItem:
-    """An event or a task, as it was read from a calendar file."""
+    """An event or a task from a calendar file."""
 
     uid: str
     text: str
@@ -72,7 +73,7 @@ def write_calendar(entries: Sequence[CalendarEntry]) -> bytes:
 def read_calendar(content: bytes, now: datetime, zone: ZoneInfo) -> list[CalendarItem]:
     """Return the events and open tasks of a file that are due after `now` (aware).
 
-    Times without a zone are meant in `zone`. Raises Refused if the file isn't a calendar.
+    Times without a zone are in `zone`. Raises Refused if the file isn't a calendar.
     """
     if len(content) > MAX_FILE_BYTES:
         raise Refused("calendar_file_too_large")
@@ -93,7 +94,7 @@ def parse_calendar(content: bytes) -> Calendar:
 def _read_items(components: Sequence[Any], now: datetime, zone: ZoneInfo) -> Iterator[CalendarItem]:
     """Yield an item for each event and task in the future.
 
-    Cancelled and completed ones are left out, and so are those without a text or a start.
+    Cancelled and completed items are left out. Items without a text or a start are left out, too.
     """
     for component in components:
         if component.name not in ("VEVENT", "VTODO"):

@@ -22,7 +22,7 @@ MAX_PATTERN_WORDS = 24
 MAX_WORD_CHARS = 40
 """A longer word is cut to this length before it is compared."""
 _LEAP_YEAR = 2028
-"""A date without a year is checked in this year, so that 29 February is valid."""
+"""A date without a year is checked in this leap year, so that 29 February is valid."""
 
 
 class Day(NamedTuple):
@@ -44,14 +44,14 @@ def word_tables() -> Mapping[str, Any]:
 def word_pattern(name: str, end: str = r"(?!\S)") -> re.Pattern[str]:
     """Compile a pattern of `data/words.toml`, followed by the expression `end`.
 
-    In a pattern, ``%(name)s`` stands for any word of the table `name`, or for the pattern `name`.
-    By default, `end` makes the pattern match only whole words.
+    In a pattern, ``%(name)s`` means any word of the table `name`, or the pattern `name`. By
+    default, `end` makes the pattern match only whole words.
     """
     return re.compile(f"(?:{_expand(word_tables()['patterns'][name])}){end}", re.VERBOSE)
 
 
 def _expand(pattern: str) -> str:
-    """Replace each ``%(name)s`` by the pattern of that name, or by any word of that table."""
+    """Replace each ``%(name)s`` with the pattern of that name, or with any word of that table."""
     return re.sub(r"%\((\w+)\)s", lambda name: _expand_name(name[1]), pattern)
 
 
@@ -96,7 +96,7 @@ class WordCursor:
     def take(self, *options: str) -> str | None:
         """Read the first of `options` that fits, and return it.
 
-        An option may have several words, such as "from now".
+        An option may consist of several words, such as "from now".
         """
         for option in options:
             phrase = option.split()
@@ -130,7 +130,7 @@ class WordCursor:
     def read_number_date(self) -> Day | None:
         """Read a date in digits: ``2026-12-01``, ``24.12.``, ``24.12.2026``, ``24/12``, ``12/24``.
 
-        If both numbers may be the day, the first one is.
+        If both numbers may be the day, the first one is the day.
         """
         start = self.position
         match = self.match("number_date")

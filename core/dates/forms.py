@@ -1,8 +1,10 @@
-"""The forms of days that requests and periods share: "the second Tuesday of May", "3 May 2027".
+"""Define the forms of days that requests and periods share: "the second Tuesday of May", "3 May
+2027".
 
-`requests` reads these forms towards the future, and `periods_in_text` towards the past. A form is a
-part of a grammar over kinds of tokens (see `compile_grammar`), and a function that returns the
-parts that its tokens name. A new word order or sign is added here once, for both readers.
+`requests` reads these forms as days in the future, and `periods_in_text` as days in the past. A
+form is a part of a grammar over kinds of tokens (see `compile_grammar`), and a function that
+returns the parts that its tokens name. A new word order or sign is added here once, for both
+readers.
 """
 
 from __future__ import annotations
@@ -59,9 +61,9 @@ def month_and_day(day: str, of: str) -> str:
 
 
 def period_of_unit(unit: Unit, offset: int, today: date) -> tuple[date, date]:
-    """Return the first and last day of the day, week, weekend, month or year.
+    """Return the first and last day of a day, week, weekend, month or year.
 
-    It is `offset` units after the current one, or before it if negative.
+    It is `offset` units after the current one, or before the current one if `offset` is negative.
     """
     if unit is Unit.DAY:
         day = today + timedelta(days=offset)
@@ -80,9 +82,9 @@ def period_of_unit(unit: Unit, offset: int, today: date) -> tuple[date, date]:
 class NthWeekday(NamedTuple):
     """A weekday of a month, such as the second Tuesday of May."""
 
-    # -1 is the last.
+    # Counted from 1. -1 means the last.
     nth: int
-    # 0 for Monday. Several mean the nth working day, or day of a weekend.
+    # 0 means Monday. Several weekdays mean the nth working day, or the nth day of a weekend.
     weekdays: tuple[int, ...]
     month: int
     # 0 without a year.
@@ -143,7 +145,7 @@ _DAY_NUMBERS = (Kind.NUMBER, Kind.MONTH_DAY, Kind.ORDINAL, Kind.ONE)
 
 
 class FeastOfYear(NamedTuple):
-    """A feast, and the year that the words name."""
+    """A feast, and the year in which it is."""
 
     feast: Token
     year: int

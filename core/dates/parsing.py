@@ -32,7 +32,7 @@ from core.errors import Refused
 
 MAX_LINE_CHARS = 10_000
 DEFAULT_HOUR = 9
-"""A day without an hour means the morning."""
+"""A day without an hour is due at this hour of the morning."""
 
 _CRON_FIELD = re.compile(r"[0-9A-Za-z*/,#-]{1,60}")
 """A field of a cron line: ``*/15``, ``9-17``, ``MON-FRI``."""
@@ -47,8 +47,8 @@ _RULE = re.compile(r"(DTSTART(?:;TZID=([\w+/-]+))?\S*)\s+(RRULE:\S+)")
 _NUMBER_FIRST = re.compile(r"(?:at |um |à |a las |às |в )?\d", re.IGNORECASE)
 _NUMBER_NEAR_START = re.compile(r"(?:\S+ ){0,2}\d{1,2}(?!\d)")
 _ASSUMPTIONS_TO_CONFIRM = frozenset(Assumption) - {Assumption.HOUR, Assumption.FIRST_DAY}
-"""Choices among several meanings that the person must confirm. An assumed hour isn't one of them.
-"""
+"""Choices among several meanings that the person must confirm. An assumed hour doesn't need a
+confirmation."""
 _PROBLEM_KEYS = {
     Problem.PAST: "time_is_past",
     Problem.NO_SUCH_DATE: "no_such_date",
@@ -89,7 +89,7 @@ def parse_schedule(
 
 
 def to_schedule(reading: ReminderReading, zone: ZoneInfo) -> Schedule | None:
-    """Return the schedule of a reading, or None if its time is incomplete."""
+    """Convert a reading to a schedule. Return None if its time is incomplete."""
     own_zone = reading.parts.zone or zone.key
     if reading.moment is not None:
         return Schedule(zone=own_zone, at=reading.moment)
@@ -103,7 +103,7 @@ def _parse_divided(
 ) -> ParsedSchedule | None:
     """Read ``when | text`` or ``text | when``.
 
-    Return None if the line has no bar, or if no side of a bar is just a time.
+    Return None if the line has no bar, or if neither side of a bar is just a time.
     """
     if "|" not in line:
         return None
@@ -255,7 +255,7 @@ MAX_FOREIGN_CHARS = 60
 EDGE_CHARS = 200
 """A time is searched for only in this many characters at each end of a line."""
 MAX_YEARS_AHEAD = 50
-"""A guessed date further in the future is probably a misreading."""
+"""A guessed date that is more years ahead is probably a misreading."""
 _LETTER_OR_DIGIT = re.compile(r"\d|[^\W\d_]{4}|[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
 """A digit, four letters, or a character of an East Asian script. Every date has one of these."""
 _ONLY_NUMBERS = re.compile(r"[\d\s.,:;/+()-]{1,60}")
@@ -301,7 +301,8 @@ def _script_of(line: str) -> Mapping[str, Any] | None:
 def _edge_pieces(line: str) -> Iterator[tuple[str, str]]:
     """Yield the pieces of a line that may be a time, each with the rest of the line.
 
-    Pieces at the beginning come first, then those at the end, the longer ones of each first.
+    Pieces at the beginning come first, then those at the end. Of both, the longer pieces come
+    first.
     """
     words = list(re.finditer(r"\S+", line[:EDGE_CHARS]))[:MAX_FOREIGN_WORDS]
     ends = [word.end() for word in reversed(words)]

@@ -20,7 +20,7 @@ Interval = tuple[datetime, datetime]
 MAX_PERIOD_WORDS = 7
 """The name of a period has at most this many words."""
 LEAP_YEAR_SEARCH_YEARS = 9
-"""How many years to search for the latest 29 February, which may be eight years ago."""
+"""29 February is searched for in this many years, because the latest one may be eight years ago."""
 
 
 def read_period(text: str, now: datetime, zone: ZoneInfo) -> Interval | None:
@@ -45,7 +45,7 @@ def read_period(text: str, now: datetime, zone: ZoneInfo) -> Interval | None:
 def _read_figures(words: list[str], today: date, zone: ZoneInfo) -> Interval | None:
     """Read a date or time in digits: ``2026-05-01``, ``1.5.2026``, ``1.5.``, ``2026-05-01T10:30``.
 
-    A time means the minute that it begins. Return naive wall times, or None.
+    A time means the minute that begins then. Return naive wall times, or None.
     """
     cursor = WordCursor(words)
     cursor.take("in", "on", "since")

@@ -35,7 +35,7 @@ from core.text.normalize import comparison_form
 MAX_PERIODS = 6
 """Only the first periods of a text are used."""
 RECURRENCE_YEARS = 20
-"""A recurring period has occurrences from this many years ago until next year."""
+"""The occurrences of a recurring period are from this many years ago until next year."""
 
 ONE_DAY = timedelta(days=1)
 UNIT_DAYS = {Unit.DAY: 1, Unit.WEEKEND: 2, Unit.WEEK: 7, Unit.MONTH: 30, Unit.YEAR: 365}
@@ -50,11 +50,11 @@ Early May is 1 to 10 May, mid May is 10 to 20 May, and late May is 20 to 31 May.
 
 
 class Period(NamedTuple):
-    """The days from `first` to `last`, inclusive."""
+    """The days from `first` to `last`, both inclusive."""
 
     first: date
     last: date
-    # After how many months the period recurs, or 0 if it doesn't recur.
+    # The period recurs after this many months. 0 means that it doesn't recur.
     every_months: int = 0
 
 
@@ -309,8 +309,8 @@ def _read_form(match: re.Match[str], tokens: Sequence[Token], today: date) -> li
 def _join_range(start: Period, end: Period) -> list[Period]:
     """Join the two ends of a range, such as "March" and "May 2024", into one period.
 
-    If only one end has a year, the other gets it, too. If the second end is earlier, the ends
-    aren't a range, and both are returned.
+    If only one end has a year, the other end gets the same year. If the second end is earlier, the
+    ends aren't a range, and both are returned.
     """
     if start.every_months != end.every_months:
         year = end.first.year if start.every_months else start.first.year
@@ -378,7 +378,7 @@ def _unit_of(tokens: Sequence[Token]) -> Unit:
 
 
 class _MonthOfYear(NamedTuple):
-    """The month and year that some tokens name. Missing ones are January and `ANY_YEAR`."""
+    """The month and year that some tokens name. The defaults are January and `ANY_YEAR`."""
 
     year: int
     month: int
@@ -386,7 +386,8 @@ class _MonthOfYear(NamedTuple):
 
     @property
     def every_months(self) -> int:
-        """After how many months the date recurs: 12 without a year, 0 (never) with one."""
+        """The number of months after which the date recurs: 12 without a year, 0 (never)
+        with one."""
         return 0 if self.has_year else 12
 
 
@@ -518,7 +519,7 @@ def _read_year(tokens: Sequence[Token], today: date) -> list[Period]:
 def _read_feast(tokens: Sequence[Token], today: date) -> list[Period]:
     """Read a feast: ``on Christmas Eve``, ``Easter 2024``, ``last Christmas``.
 
-    Without a year, a feast means its latest day, or the next one if there was none yet.
+    Without a year, a feast means its latest day, or the next one if it hasn't occurred yet.
     """
     from core.dates.requests.feasts import feast_in_year
 
@@ -558,7 +559,7 @@ def _read_relative(tokens: Sequence[Token], today: date) -> list[Period]:
 
 
 def _direction(tokens: Sequence[Token]) -> int:
-    """Return 1 for "next", 0 for "this", and -1 for everything else ("last", "ago")."""
+    """Return 1 for "next", 0 for "this", and -1 for all other words ("last", "ago")."""
     if _find(tokens, Kind.NEXT):
         return 1
     return 0 if _find(tokens, Kind.THIS) else -1

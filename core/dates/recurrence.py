@@ -1,7 +1,8 @@
-"""Compute when recurrences are due. A recurrence is a text with the DTSTART and RRULE of RFC 5545.
+"""Compute when recurrences are due.
 
+A recurrence is a text with the DTSTART and RRULE of RFC 5545.
 ``DTSTART;TZID=Europe/Lisbon:20261123T070000`` with ``RRULE:FREQ=WEEKLY;BYDAY=MO`` is due at 7:00 by
-the clocks of Lisbon, also across clock changes. Intervals of minutes and hours have a DTSTART in
+the clocks of Lisbon, even across clock changes. Intervals of minutes and hours have a DTSTART in
 UTC, such as ``DTSTART:20261120T103000Z``, because clock changes don't affect them. A job may have
 several recurrences, because no single RRULE is due at 8:00 and 20:30.
 """
@@ -32,7 +33,7 @@ _FIXED_UNITS = {
     "HOURLY": timedelta(hours=1),
 }
 _DAYS = {"DAILY": 1, "WEEKLY": 7}
-"""The days of a period, for rules whose periods all have the same length."""
+"""The number of days in a period, for rules whose periods all have the same length."""
 _RANGES = {
     "BYMONTH": (1, 12),
     "BYMONTHDAY": (-31, 31),
@@ -72,7 +73,7 @@ def next_recurrence(texts: Sequence[str], after: datetime) -> datetime | None:
 
 
 def easter_sunday(year: int, *, is_orthodox: bool = False) -> date:
-    """Return Easter Sunday of the Western churches, or of the Orthodox ones."""
+    """Return the date of Easter Sunday, for the Western or the Orthodox churches."""
     from dateutil.easter import (  # type: ignore[import-untyped]
         EASTER_ORTHODOX,
         EASTER_WESTERN,
@@ -124,7 +125,7 @@ def _next_of_one(text: str, after: datetime, count: int) -> list[datetime]:
 
 
 def _fixed_step(recurrence: _Recurrence) -> timedelta | None:
-    """Return the length of an interval if it never varies, or None for other rules."""
+    """Return the length of an interval if it never varies. Return None for other rules."""
     unit = _FIXED_UNITS.get(recurrence.fields["FREQ"])
     is_plain = recurrence.fields.keys() <= {"FREQ", "INTERVAL", "COUNT", "UNTIL"}
     is_utc = recurrence.zone.key == "UTC"
@@ -147,10 +148,10 @@ def _next_of_fixed(
 
 
 def _rule_near(recurrence: _Recurrence, after: datetime) -> rrule:
-    """Return the rule.
+    """Return dateutil's rule for a recurrence.
 
-    If its later moments stay the same, it starts shortly before `after` instead of at its own
-    start.
+    If it doesn't change the later moments, the rule starts shortly before `after` and not at its
+    own start.
     """
     start = recurrence.start
     days = _DAYS.get(recurrence.fields["FREQ"])

@@ -1,8 +1,8 @@
 """Convert cron lines and intervals to recurrences of RFC 5545.
 
-If a cron line restricts both the day of the month and the weekday, it is due when either fits, so
-it becomes two recurrences. Lines that are due every hour become recurrences in UTC, so a clock
-change neither skips nor repeats one. Other cron lines keep their wall times.
+If a cron line restricts both the day of the month and the weekday, it is due when either one fits,
+so it becomes two recurrences. Lines that are due every hour become recurrences in UTC, so that a
+clock change neither skips nor repeats a due time. Other cron lines keep their wall times.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MAX_HOURLY_RULES = 12
 
 
 def to_recurrences(schedule: Schedule, now: datetime) -> Schedule:
-    """Return a schedule that is due at the same times, as recurrences.
+    """Convert a schedule to recurrences that are due at the same times.
 
     A single time is returned unchanged, and so is a cron line with a character that no RRULE can
     express, such as ``L`` or ``#``. The recurrences start at `now`.
@@ -44,7 +44,7 @@ def to_recurrences(schedule: Schedule, now: datetime) -> Schedule:
 
 
 def end_at(schedule: Schedule, last: datetime | None) -> Schedule:
-    """Return a schedule of recurrences that ends at `last` (aware), or never if it is None.
+    """Let a schedule of recurrences end at `last` (aware), or never if `last` is None.
 
     The end replaces a COUNT of the recurrences.
     """
@@ -56,7 +56,7 @@ def end_at(schedule: Schedule, last: datetime | None) -> Schedule:
 def find_clock(schedule: Schedule) -> int | None:
     """Return the time of day of a schedule, in minutes after midnight.
 
-    Return None if it has several times of day, or none.
+    Return None if the schedule has no time of day or several.
     """
     clocks = set()
     for text in schedule.recurrences:
@@ -68,7 +68,7 @@ def find_clock(schedule: Schedule) -> int | None:
 
 
 def move_clock(schedule: Schedule, minutes: int) -> Schedule:
-    """Return a schedule for the same days at another time of day."""
+    """Move a schedule to another time of day, on the same days."""
     clock = f"{minutes // 60:02}{minutes % 60:02}"
     texts = [_WALL_START.sub(rf"\g<1>{clock}", text) for text in schedule.recurrences]
     return replace(schedule, recurrences=tuple(texts))
@@ -78,7 +78,7 @@ def move_clock(schedule: Schedule, minutes: int) -> Schedule:
 
 
 def _convert_interval(schedule: Schedule, every_s: int) -> str:
-    """Return the recurrence of an interval, in the largest unit that divides it."""
+    """Convert an interval to a recurrence, in the largest unit that divides it."""
     every_s = max(every_s, MIN_INTERVAL_S)
     start = (schedule.start_at or datetime(1970, 1, 1, tzinfo=UTC)).astimezone(UTC)
     if every_s % DAY_S == 0:
@@ -110,7 +110,7 @@ def _in_utc(rule: str, moment: datetime) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _CronLine:
-    """The fields of a cron line, and the numbers that each allows."""
+    """The fields of a cron line, each with the numbers that it allows."""
 
     minutes: list[int]
     hours: list[int]

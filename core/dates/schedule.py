@@ -28,9 +28,10 @@ _ANY_DAY = datetime(2026, 1, 1)  # noqa: DTZ001
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
-    """When a job is due: by `recurrences`, by `cron`, every `every_s` seconds, or once at `at`.
+    """The times when a job is due.
 
-    Exactly one of these fields is set. This module computes all kinds except recurrences, and
+    Exactly one of these fields is set: `recurrences`, `cron`, `every_s` (an interval in seconds),
+    or `at` (a single time). This module computes all kinds except recurrences, and
     `core.scheduling.due` computes all kinds.
     """
 
@@ -53,8 +54,8 @@ class ParsedSchedule:
     schedule: Schedule
     # The line without the words of the time.
     text: str
-    # False if the words may mean another time, or if their language had to be guessed. The person
-    # must then confirm the schedule.
+    # False if the words may mean another time, or if their language was guessed. The person must
+    # then confirm the schedule.
     is_certain: bool
     # Whether the text is a question to the model; see `core.store.jobs.Job`.
     is_prompt: bool = False
@@ -79,8 +80,8 @@ def wall_moment(day: date, hour: int, minute: int, here: datetime, second: int =
 def resolve_wall_time(naive: datetime, zone: tzinfo | None) -> datetime:
     """Convert a wall time to UTC.
 
-    A wall time that a clock change repeats means the first occurrence. For one that a clock change
-    skips, the offset from before the change applies, so 2:30 becomes 3:30 (RFC 5545, section
+    A wall time that a clock change repeats means the first occurrence. If a clock change skips a
+    wall time, the offset from before the change applies, so 2:30 becomes 3:30 (RFC 5545, section
     3.3.5).
     """
     return naive.replace(tzinfo=zone, fold=0).astimezone(UTC)
@@ -138,9 +139,9 @@ def next_due_by_clock(schedule: Schedule, after: datetime) -> datetime | None:
     Recurrences are ignored; `core.scheduling.due.next_due` handles all kinds of schedules.
 
     If a clock change skips a wall time, the schedule is due after the change. If a clock change
-    repeats one, the schedule is due once. But a cron line with a star in the minute or hour field
-    is due at every matching minute, as in Debian's cron. An interval of whole days is always due at
-    the same wall time. Other intervals have a fixed number of seconds.
+    repeats a wall time, the schedule is due once. As in Debian's cron, a line with a star in the
+    minute or hour field is an exception: it is due at every matching minute. An interval of whole
+    days is always due at the same wall time. Other intervals have a fixed number of seconds.
     """
     zone = load_zone(schedule.zone)
     try:
@@ -168,7 +169,7 @@ def next_cron_dates(fields: str, today: date, count: int) -> list[date]:
 
 
 def _next_interval(schedule: Schedule, zone: ZoneInfo, after: datetime) -> datetime:
-    """Return when a schedule with an interval is due first after `after`."""
+    """Return when a schedule with an interval is next due after `after`."""
     every = timedelta(seconds=max(schedule.every_s or 0, MIN_INTERVAL_S))
     start = (schedule.start_at or datetime(1970, 1, 1, tzinfo=UTC)).astimezone(UTC)
     if start > after:

@@ -2,15 +2,14 @@
 
 A token is the meaning of a word or number in a time: ``remind me at half past 8`` becomes REQUEST,
 AT, HALF_PAST and NUMBER, and ``in early May`` becomes IN, THIRD and MONTH. A grammar is a regular
-expression over kinds: `periods_in_text` reads periods of the past, and `requests` reads moments and
-recurrences of the future. A lexicon lists the phrases for each kind.
+expression over kinds: `periods_in_text` reads periods in the past, and `requests` reads moments and
+recurrences in the future. A lexicon lists the phrases for each kind.
 
 `tokenize` splits a sentence in any language for `periods_in_text`, and `tokenize_name` splits a
-text that is only the name of a period. `data/period_words.toml` lists the words for each kind.
-Names of days and months, and numbers such as "second", come from the lexicons of `requests`
-if it lacks them. Some names of months
-are also other words or names (``may``, ``mars``, ``April``). In a sentence, such a word counts as a
-month only if the tokens next to it suggest a date.
+text that is only the name of a period. `data/period_words.toml` lists the words for each kind. If
+it lacks a name of a day or month, or a number such as "second", the word comes from the lexicons of
+`requests`. Some names of months are also other words or names (``may``, ``mars``, ``April``). In a
+sentence, such a word counts as a month only if the tokens next to it suggest a date.
 """
 
 from __future__ import annotations
@@ -182,7 +181,10 @@ class Unit(Enum):
 
 
 class Token(NamedTuple):
-    """The meaning of a word, number, sign or phrase. In a request, also its place in the text."""
+    """The meaning of a word, number, sign or phrase.
+
+    In a request, it also has a place in the text.
+    """
 
     kind: Kind
     # The meaning of the number depends on the kind; see `Kind`.
@@ -204,7 +206,7 @@ class Token(NamedTuple):
 def compile_grammar(grammar: str) -> re.Pattern[str]:
     """Compile a regular expression over kinds of tokens, to match against `kinds_of`.
 
-    Lower-case names of kinds stand for tokens: ``at number oclock?``. Everything else has the
+    Lower-case names of kinds represent tokens: ``at number oclock?``. All other characters have the
     syntax of `re`. White space and comments after ``#`` are ignored.
     """
     without_comments = re.sub(r"#.*", "", grammar)
@@ -318,8 +320,8 @@ class PeriodLexicons(NamedTuple):
 
     # Phrases that count in every sentence.
     words: PeriodLexicon
-    # Short names of days and months, which are often other words: French "hier" is also German.
-    # They count only in the name of a period.
+    # Short names of days and months, which are often other words: French "hier" is also a German
+    # word. They count only in the name of a period.
     short_names: PeriodLexicon
 
 
@@ -455,7 +457,7 @@ def tokenize_name(text: str, *, is_short_first: bool = False) -> Sequence[Token]
 
 
 def _tokenize_words(text: str, lexicons: Sequence[PeriodLexicon]) -> list[Token]:
-    """Return the tokens of a text. If several lexicons have a phrase, the first one counts."""
+    """Return the tokens of a text. If a phrase is in several lexicons, the first lexicon counts."""
     # The comparison form can be longer than the text, so both are cut.
     form = comparison_form(text[:MAX_TEXT_CHARS])[:MAX_TEXT_CHARS]
     words = _split(form.rstrip("?!.؟ "))
@@ -575,7 +577,7 @@ _RESOLVED = {
     ord(Kind.AROUND): Kind.IN,
     ord(Kind.ROUND_YEAR): Kind.YEAR,
 }
-"""What ambiguous kinds of tokens become after all rules above."""
+"""The final kinds of tokens that are still ambiguous after all rules above."""
 _LISTED_MONTHS = {
     ord(Kind.NAMELIKE_MONTH): Kind.MONTH,
     ord(Kind.VERBLIKE_MONTH): Kind.MONTH,

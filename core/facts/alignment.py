@@ -34,7 +34,7 @@ LANGUAGE_CHARS = 5_000
 MAX_SOURCES = 3
 """A sentence of a note may combine this many typed sentences."""
 NEAR_MESSAGES = 4
-"""A note may combine messages that are at most this far apart."""
+"""A note may combine two messages if at most this many messages lie between them."""
 DAYS_OF_WEEK = 7
 MIN_YEAR = 1900
 
@@ -42,9 +42,10 @@ COMMENT_WORDS = 4
 """A comment on a statement has at most this many words that carry meaning."""
 
 _ANY_DAY = date(2024, 1, 1)
-# A clause with one of these is about the sender, or says why something is said ("in case I ask").
+# A clause with one of these markers is about the sender, or gives the reason for the message ("in
+# case I ask").
 _OWN_MARKERS = frozenset({Marker.FIRST_PERSON, Marker.CONDITION})
-# How a comment is set off from the statement behind it, or before it.
+# The marks between a comment and the statement that follows or precedes it.
 _BEFORE = r"{}\s*[-\u2013\u2014]\s"
 _BEHIND = r"[,;(\u2013\u2014\uff0c\u3001]\s*{}"
 _DATE_SIGNS = frozenset("年月日曜周星期")
@@ -52,14 +53,14 @@ _DATE_SIGNS = frozenset("年月日曜周星期")
 
 @dataclass(frozen=True, slots=True)
 class TypedText:
-    """The text of a message that a person typed, and the day they typed it."""
+    """The text of a message that a person typed, and the day on which they typed it."""
 
     text: str
     day: date
     # The question of the assistant that the message answers. A note may use its words, but not its
     # names and figures.
     question: str = ""
-    # Whether this is an accepted note that the new note replaces, not a message.
+    # True for an accepted note that the new note replaces. False for a message.
     is_accepted: bool = False
 
 
@@ -80,7 +81,7 @@ class Source:
 
     @property
     def is_correction(self) -> bool:
-        """Whether the sentence corrects an earlier one, like "no, it's Thursday"."""
+        """Return whether the sentence corrects an earlier one: "no, it's Thursday"."""
         return self.begins_with_correction or has_marker(
             self.sentence.text, "correction", self.sentence.languages
         )
@@ -107,7 +108,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a word of the note comes from: the index of a source, and a position in its tokens."""
+    """The origin of a word of the note: the index of a source, and a position in its tokens."""
 
     source: int
     position: int
@@ -119,11 +120,11 @@ class Alignment:
 
     note: SplitSentence
     sources: Sequence[Source]
-    # Where each word of the note comes from, by the word's index.
+    # The origin of each word of the note, by the word's index.
     places: Mapping[int, Place]
     # The words of the note that no source contains.
     missing: Sequence[Token]
-    # Whether the note has the date that a source means by "tomorrow".
+    # Whether the note names the date that a source means by "tomorrow".
     has_same_date: bool
 
     @property
@@ -139,7 +140,7 @@ class Alignment:
 
     @property
     def is_corrected_inside(self) -> bool:
-        """Whether one of the sources is a correction."""
+        """Return whether any of the sources is a correction."""
         return any(source.is_correction for source in self.sources)
 
     def used_clauses(self, number: int, indexes: Sequence[int] | None = None) -> list[Clause]:
@@ -170,15 +171,15 @@ class Alignment:
             start = end
 
     def positions_in(self, number: int) -> list[int]:
-        """Return where the note's words occur in a source, in the order of the note."""
+        """Return the positions of the note's words in a source, in the order of the note."""
         places = [place for _, place in sorted(self.places.items())]
         return [place.position for place in places if place.source == number]
 
     def list_names(self) -> list[Token]:
-        """Return the names in the note and its sources.
+        """List the names in the note and its sources.
 
         A name at the beginning of a sentence is recognised by its other occurrences. The note's
-        first word may be a name, too.
+        first word may also be a name.
         """
         tokens = [*self.note.tokens]
         for source in self.sources:
@@ -206,7 +207,7 @@ class Alignment:
 def split_all(content: str, typed: Sequence[TypedText]) -> tuple[list[SplitSentence], list[Source]]:
     """Split a note and the typed messages into sentences.
 
-    Return the sentences of the note and those of the messages.
+    Return the sentences of the note, and those of the messages as sources.
     """
     languages = _find_likely_languages(content, typed)
     sources: list[Source] = []
@@ -223,7 +224,10 @@ def split_all(content: str, typed: Sequence[TypedText]) -> tuple[list[SplitSente
 
 
 def _find_likely_languages(content: str, typed: Sequence[TypedText]) -> frozenset[str]:
-    """Return the languages of the messages. Prefer those in which the note may be written, too."""
+    """Return the languages of the messages.
+
+    Prefer languages in which the note may also be written.
+    """
     messages = " ".join(text.text for text in typed)[-LANGUAGE_CHARS:]
     languages = find_languages(messages)
     common_languages = languages & find_languages(f"{messages} {content}")
@@ -233,8 +237,8 @@ def _find_likely_languages(content: str, typed: Sequence[TypedText]) -> frozense
 def align(note: SplitSentence, sources: Sequence[Source]) -> Alignment:
     """Choose up to `MAX_SOURCES` typed sentences that together contain most words of a note.
 
-    Each step chooses the sentence with the most words that are still missing. Of equally good
-    sentences, it chooses the latest.
+    Each step chooses the sentence with the most words that are still missing. If several are
+    equally good, it chooses the latest.
     """
     remaining = set(range(len(note.tokens)))
     note_sources: list[Source] = []
@@ -260,9 +264,9 @@ def align(note: SplitSentence, sources: Sequence[Source]) -> Alignment:
 def _find_best(
     note: SplitSentence, remaining: set[int], candidates: Sequence[Source]
 ) -> tuple[Source | None, dict[int, int]]:
-    """Find the candidate that contains the most of the `remaining` words of the note.
+    """Find the candidate that contains most of the `remaining` words of the note.
 
-    Return it with the positions of these words, by their index. Of equally good candidates, return
+    Return it with the positions of these words, by their index. If several are equally good, return
     the latest.
     """
     best: Source | None = None
@@ -275,7 +279,8 @@ def _find_best(
 
 
 def _may_join(source: Source, note_sources: Sequence[Source]) -> bool:
-    """Return whether a source is near enough to the first chosen one to be about the same."""
+    """Return whether a source is close enough to the first chosen one to be about the same
+    thing."""
     if not note_sources:
         return True
     distance = abs(source.message - note_sources[0].message)
@@ -286,7 +291,7 @@ def _match(note: Sequence[Token], indexes: set[int], typed: Sequence[Token]) -> 
     """Map each of these words of the note to its position in a typed sentence.
 
     Words that the sentence lacks are left out. Each typed word is used once. If a word occurs
-    several times, use the place that follows the previous match.
+    several times, use the occurrence after the previous match.
     """
     positions: dict[int, int] = {}
     last = -1
@@ -300,7 +305,7 @@ def _match(note: Sequence[Token], indexes: set[int], typed: Sequence[Token]) -> 
 
 
 def _find_positions(token: Token, typed: Sequence[Token], used_positions: set[int]) -> list[int]:
-    """Return the unused positions of a word, preferring exactly the same spelling."""
+    """Return the unused positions of a word. Prefer positions with exactly the same spelling."""
     positions = [
         position
         for position, typed_token in enumerate(typed)
@@ -311,7 +316,7 @@ def _find_positions(token: Token, typed: Sequence[Token], used_positions: set[in
 
 
 def is_certain(token: Token) -> bool:
-    """Return whether a word is a name or a figure, which the person must have typed."""
+    """Return whether a word is a name or a figure. The person must have typed it."""
     return token.is_name or token.number is not None
 
 
@@ -378,7 +383,7 @@ def _has_same_date(note: SplitSentence, sources: Sequence[Source]) -> bool:
 def _find_meant_periods(source: Source) -> set[tuple[int, int]]:
     """Return the periods that a sentence may mean, as ordinals of their first and last days.
 
-    A weekday may mean the last or the next one, or the one a week later.
+    A weekday may mean the last one, the next one, or the one a week later.
     """
     periods = set(find_periods(source.sentence.text, source.day))
     periods |= {(day, day) for day in _find_days_ahead(source)}
@@ -424,9 +429,9 @@ def drops_inner_words(alignment: Alignment) -> bool:
 
 
 def has_corrected_typo(alignment: Alignment) -> bool:
-    """Return whether a word of the note equals a typed one only if that one has a typo.
+    """Return whether a word of the note equals a typed word only if the typed word has a typo.
 
-    It may be another word: "sells" for "sails", or "Christian" for "Christine".
+    The typed word may also be another word: "sells" for "sails", or "Christian" for "Christine".
     """
     names = {token.form for token in alignment.list_names()}
     for index, place in alignment.places.items():
@@ -443,8 +448,8 @@ def has_corrected_typo(alignment: Alignment) -> bool:
 def leaves_comment_out(alignment: Alignment) -> bool:
     """Return whether the note leaves out a few words that may say who spoke, or that it's a joke.
 
-    Examples are "…, reads the leaflet" and "from the board - …": words after a comma or before a
-    dash, in which the sender doesn't speak of themselves.
+    Such words come after a comma (", reads the leaflet") or before a dash ("from the board - ").
+    The sender doesn't speak of themselves in them.
     """
     for number, source in enumerate(alignment.sources):
         sentence = source.sentence

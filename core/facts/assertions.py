@@ -1,7 +1,7 @@
 """Decide whether a message asserts a statement, and whom the statement is about.
 
 Questions, conditions, wishes and hearsay assert nothing. "I don't eat meat" doesn't assert that
-someone eats meat, and "My sister moved" isn't about the speaker.
+someone eats meat. "My sister moved" asserts nothing about the speaker.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from core.text.terms import ME, entity_key, names_in, relation_words, word_terms
 from core.types import Message
 
 QUESTION_SHARE = 0.6
-"""A question that contains at least this share of a statement's words asks whether the statement is
-true."""
+"""A question that contains at least this share of a statement's words is the question whether the
+statement is true."""
 _QUESTION_ENDS = ("?", "？", "吗", "か")
 # The word lists of closeness.toml for denials, and for statements that may repeat a denial.
 _DENIALS = ("untrue", "rejection")
@@ -42,7 +42,7 @@ _OWN_RELATION = re.compile(
     re.IGNORECASE,
 )
 _RELATIONS_POSSESSION = re.compile(rf"\b(?:my|our) ({_RELATIONS})['’]s\b", re.IGNORECASE)
-"""The "my sister's" of "my sister's birthday"."""
+"""Matches a possession of a relation: the "my sister's" of "my sister's birthday"."""
 
 
 class Statement:
@@ -84,7 +84,7 @@ class Statement:
         self.words = tuple(dict.fromkeys(words))
 
     def parts_in(self, text: AnalyzedText) -> set[str]:
-        """Return the names, numbers and words that the statement shares with a text."""
+        """Return the names, numbers and words of the statement that also occur in a text."""
         names = {name for name in self.names if text.has_name(name)}
         figures = {figure for figure in self.figures if text.has_figure(figure)}
         words = {word for word in self.words if text.has_word(word)}
@@ -109,7 +109,7 @@ class _Clause:
     shared_terms: int
     # Whether the clause is a question.
     is_question: bool
-    # The clause with its neighbours, which may deny it.
+    # The clause with its neighbours, because these may deny it.
     surroundings: str
 
 
@@ -135,7 +135,7 @@ def is_asserted(statement: Statement, text: str) -> bool:
 
 
 def _turns_round(text: str, content: str) -> bool:
-    """Return whether a text denies what follows or precedes: "… is false", "I forgot to …"."""
+    """Return whether a text denies the text after or before it: "… is false", "I forgot to …"."""
     languages = choose_languages(text)
     if not any(has_marker(text, name, languages) for name in _DENIALS):
         return False
@@ -171,9 +171,9 @@ def _split_clauses(sentence: str, statement: Statement) -> list[_Clause]:
 def _clause_asserts(clause: str, statement: Statement) -> bool:
     """Return whether a clause asserts a statement.
 
-    A condition ("if I move") asserts nothing. Both must be negated or neither, and both must be
-    about the same person. If the clause is unreal ("I would live"), hearsay or about the past, the
-    statement must be so, too.
+    A condition ("if I move") asserts nothing. The clause and the statement must both be negated or
+    both not be, and they must be about the same person. If the clause is unreal ("I would live"),
+    hearsay or about the past, the statement must also be so.
     """
     if evidence_pattern("condition").match(clause):
         return False
@@ -195,8 +195,8 @@ def _clause_asserts(clause: str, statement: Statement) -> bool:
 def _agree_in_denial(clause: str, content: str) -> bool:
     """Return whether two texts are both negated, or both not negated.
 
-    Also return True if that is hard to tell, because one text has two negations, or only one of
-    them has a word like "avoid".
+    Also return True if this is hard to tell. One of the texts may have two negations, or only one
+    of them may have a word like "avoid".
     """
     denials, avoidances = _find_denials(clause)
     content_denials, content_avoidances = _find_denials(content)
@@ -206,7 +206,7 @@ def _agree_in_denial(clause: str, content: str) -> bool:
 
 
 def _find_denials(text: str) -> tuple[int, set[str]]:
-    """Return how many negations a text has, and its words like "avoid", cut to five letters."""
+    """Return the number of negations in a text, and its words like "avoid", cut to five letters."""
     text = evidence_pattern("do_not_forget").sub(" ", text)
     text = evidence_pattern("leading_no").sub("", text)
     avoidances = evidence_pattern("avoidance").findall(text)
@@ -246,10 +246,10 @@ def _is_order(clause: str) -> bool:
 
 
 def resolve_subject(about: str, content: str, message: Message) -> str | None:
-    """Return the subject of a statement in a message, as it is used in attributes.
+    """Return the subject of a statement in a message, as attributes name it.
 
-    This is ``me`` for the sender, a name's key, or a relation such as ``my sister``. Return None if
-    the subject is unclear. `about` is the subject that the model reported.
+    The subject is ``me`` for the sender, a name's key, or a relation such as ``my sister``. Return
+    None if the subject is unclear. `about` is the subject that the model reported.
     """
     key = entity_key(about)
     if about.casefold() in _SPEAKER_NAMES or not key:
@@ -267,8 +267,8 @@ def resolve_subject(about: str, content: str, message: Message) -> str | None:
 def resolve_owner(content: str) -> str | None:
     """Return the real subject of a statement about "the user".
 
-    This is ``me``, or a relation such as ``my sister`` for "the user's sister …". Return None if
-    the statement is about another person.
+    The subject is ``me``, or a relation such as ``my sister`` for "the user's sister …". Return
+    None if the statement is about another person.
     """
     without_user = evidence_pattern("user").sub(" ", content, count=1)
     relation = _OWN_RELATION.match(without_user)

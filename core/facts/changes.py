@@ -1,4 +1,4 @@
-"""Recognise what a message says about change: what began, ended, or never came true.
+"""Recognise statements about change in a message: what began, ended, or never came true.
 
 `data/changes.toml` has the expressions of ten languages, and `data/topics.toml` the words of each
 topic. Only the lists of the message's own language are searched, because "he", for example, is a
@@ -41,7 +41,7 @@ MAX_TEXT_CHARS = 600
 """Longer messages are stories, so only their beginning is read."""
 MAX_QUERY_WORDS = 120
 NAMES = "names"
-"""The key of a topic's names that are the same in all languages, such as car brands."""
+"""The key of a topic's names that are spelled the same in all languages, such as car brands."""
 MIN_CERTAIN_WORDS = 5
 """A shorter text in Latin letters without typical words may be in any language."""
 MAX_AMBIGUOUS_CHARS = 2
@@ -49,11 +49,11 @@ MAX_AMBIGUOUS_CHARS = 2
 PHONE_DIGITS = 7
 """A number with at least this many digits may be a telephone number."""
 FUTURE_DAYS = 330
-"""A day without a year is at most this many days after the message."""
+"""A day without a year means a day that is at most this many days after the message."""
 
 MAX_MONTH_SHIFT = 31
-"""If the day moves, the beginning of its week or month moves by at most this many days more or
-less."""
+"""If the day moves, the beginning of its week or month moves by about as many days, give or take
+this many."""
 
 _LATIN = ("english", "german", "french", "spanish", "portuguese", "turkish")
 _OWN_LANGUAGES = frozenset((*UNSPACED_LANGUAGES, *_LATIN, "russian"))
@@ -83,11 +83,11 @@ _MAIL = re.compile(r"\S+@\S+\.\w")
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a message says about change, and the topics that it mentions."""
+    """The statements of a message about change, and the topics that it mentions."""
 
     kinds: frozenset[ChangeKind]
     topics: frozenset[str]
-    # The person other than the writer with whom the message begins, such as "my cousin".
+    # The person at the beginning of the message, if it isn't the writer: "my cousin".
     person: str = ""
 
     @property
@@ -104,7 +104,7 @@ class Reading:
 
 @lru_cache(maxsize=500)
 def read_changes(text: str) -> Reading:
-    """Read what a message says about change, in any of the ten languages."""
+    """Read the statements of a message about change, in any of the ten languages."""
     plain = _plain(text)
     languages = languages_of(text)
     kinds: set[ChangeKind] = set()
@@ -129,7 +129,7 @@ def read_changes(text: str) -> Reading:
 def _find(plain: str, kind: ChangeKind, language: str) -> re.Match[str] | None:
     """Find an expression of this kind in a text.
 
-    "From this week" isn't mistaken for a stay of one week.
+    "From this week" doesn't count as a stay of one week.
     """
     for match in _change_pattern(language, kind).finditer(plain):
         if kind != "temporary" or not _since_pattern().search(plain[: match.start()]):
@@ -144,7 +144,7 @@ def _since_pattern() -> re.Pattern[str]:
 
 
 def _is_opening(match: re.Match[str], language: str, *, is_certain: bool) -> bool:
-    """Return whether a message begins with a person, perhaps after "by the way".
+    """Return whether a message begins with a person, perhaps after words such as "by the way".
 
     A person followed by a verb is a subject at any place: "looks like my sister is". In Spanish,
     "he" is a verb and "el" an article.
@@ -263,9 +263,9 @@ def languages_of(text: str) -> tuple[str, ...]:
 
 
 def _has_english_word(words: Iterable[str]) -> bool:
-    """Return whether one of the words is a stop word in English only.
+    """Return whether one of the words is a stop word only in English.
 
-    "he" and "a" don't count, because they are Spanish words, too.
+    "he" and "a" don't count, because they are also Spanish words.
     """
     shared_words: str = language_data("changes", "core.facts")["shared"]["words"]
     return not (stop_words() & set(words)) <= set(shared_words.split())

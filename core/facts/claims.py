@@ -1,8 +1,8 @@
 """Extract facts that people state about themselves, by rules.
 
-The rules are strict: a person can repeat a missed statement, but hardly notices a wrong fact. Only
-plain statements about the present count. Questions, conditions, wishes, denials, hearsay,
-quotations and code are ignored. The patterns are in `data/patterns.toml`.
+The rules are strict, because a person can repeat a missed statement but hardly notices a wrong
+fact. Only plain statements about the present count. Questions, conditions, wishes, denials,
+hearsay, quotations and code are ignored. The patterns are in `data/patterns.toml`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ MAX_MESSAGE_CHARS = 2_000
 """A longer message is probably pasted text, so it is ignored."""
 MAX_CLAUSE_CHARS = 240
 MAX_CORRECTION_CHARS = 120
-"""A longer message that begins with "no" or "sorry" corrects nothing."""
+"""A longer message that begins with "no" or "sorry" isn't a correction."""
 MIN_CLAUSE_CHARS = 3
 MAX_THING_WORDS = 8
 MAX_PLACE_WORDS = 5
@@ -62,7 +62,7 @@ MIN_MONTH_DAYS = 28
 """A period of at least this many days has the precision "month"."""
 TRUST_BY_ORIGIN: dict[FactOrigin, float] = {"person": 0.95, "rule": 0.7, "model": 0.6}
 REQUESTED_TRUST = 0.9
-"""The trust in a statement that the person asks to remember."""
+"""The trust in a statement that the person asks Mneme to remember."""
 
 SingleAttribute = Literal[
     "home",
@@ -86,7 +86,8 @@ _EASTERN_DAY = re.compile(
 )
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`", re.DOTALL)
 """A block of code between ``` marks, or a piece of code between ` marks."""
-# The gap after a sentence. The full stops of "3. May", "Dr. Silva" and "e.g. tea" don't end one.
+# The gap after a sentence. The full stops of "3. May", "Dr. Silva" and "e.g. tea" don't end a
+# sentence.
 _SENTENCE_END = re.compile(
     r"(?<=[。！？；])\s*"
     r"|(?<=[.!?;])(?<!\b\d\.)(?<!\b\d\d\.)(?<!\b(?:Dr|Mr|St)\.)(?<!\b(?:Mrs)\.)(?<!\bProf\.)"
@@ -96,7 +97,8 @@ _SENTENCE_END = re.compile(
 _SENTENCE_SIGNS = " .!;。！…"
 _QUESTION_ENDS = ("?", "？", "吗", "か")
 _NON_SENTENCE_STARTS = (">", "[", "|", "#", "¿", "- ", "* ", "• ")
-# A double quotation mark, or a word in single ones: 'so called'. The apostrophe of "don't" isn't.
+# A double quotation mark, or a word in single ones: 'so called'. The apostrophe of "don't" isn't a
+# quotation mark.
 _QUOTATION_MARK = re.compile(
     r"[\"“”„«»‟]"
     r"|(?:^|\s)['\u2018]\w[^'’]*['’](?:\s|[.,!?]|$)"
@@ -115,13 +117,13 @@ class Claim:
     # The sentence.
     content: str
     kind: FactKind
-    # The attribute, such as ``me|home`` for where the speaker lives.
+    # The attribute, such as ``me|home`` for the speaker's home.
     attribute: str | None = None
     value: str = ""
     entities: tuple[str, ...] = ()
     valid_from: datetime | None = None
     precision: Precision = "day"
-    # Whether the person asked to remember the statement.
+    # Whether the person asked Mneme to remember the statement.
     is_requested: bool = False
 
     def apply_to(self, fact: Fact) -> Fact:
@@ -140,7 +142,7 @@ class Claim:
 
 
 def qualify_attribute(attribute: str | None, scope: Scope, account: Account | None) -> str | None:
-    """Return an attribute as it is stored. None stays None.
+    """Return an attribute in the form in which it is stored. None stays None.
 
     In a group, the speaker's account replaces "me" and qualifies subjects such as "my sister":
     ``me|home`` becomes ``telegram:42|home``.
@@ -207,7 +209,7 @@ class _Clause(NamedTuple):
     """A plain statement in a message, without its full stop."""
 
     text: str
-    # Whether the person asks to remember the statement.
+    # Whether the person asks Mneme to remember the statement.
     is_requested: bool
 
 
@@ -216,8 +218,8 @@ def extract_claims(
 ) -> list[Claim]:
     """Return the claims in a message, in the order of its text.
 
-    `now` is the time of the message. It decides what "in May" means: the latest May that had begun
-    by then. Set `is_request` if the person asks to remember the whole message.
+    `now` is the time of the message. "In May" means the latest May that had begun by then. Set
+    `is_request` if the person asks Mneme to remember the whole message.
     """
     claims: dict[tuple[str, str | None], Claim] = {}
     for clause in _split_clauses(text, is_request):
@@ -258,8 +260,8 @@ def count_sentences(text: str) -> int:
 def _split_sentences(text: str, is_request: bool) -> Iterator[_Clause]:
     """Yield the sentences of a message that may state something.
 
-    Text after a line like "translate this:" is skipped, because somebody else may have written it,
-    unless the person asks to remember the whole message (`is_request`).
+    Text after a line like "translate this:" is skipped, because another person may have written it.
+    It isn't skipped if the person asks Mneme to remember the whole message (`is_request`).
     """
     if len(text) > MAX_MESSAGE_CHARS:
         return
@@ -326,7 +328,7 @@ def _split_statements(sentence: str, name: str | None = None) -> Iterator[str]:
 def _read_clause(clause: str, now: datetime, zone: ZoneInfo) -> Iterator[Claim]:
     """Yield the claims of a clause: the name of a relative, and the first matching pattern.
 
-    For "my sister Ana lives in Porto", the name of the relative is in "my sister Ana".
+    In "my sister Ana lives in Porto", "my sister Ana" gives the name of the relative.
     """
     if _is_uncertain(clause):
         return
@@ -346,7 +348,7 @@ def _read_clause(clause: str, now: datetime, zone: ZoneInfo) -> Iterator[Claim]:
 
 
 def _find_named_relations(clause: str) -> Iterator[Claim]:
-    """Yield the claim that a relative has a name: "my sister Ana" or "meine Schwester Ana"."""
+    """Yield the claim that gives a relative a name: "my sister Ana" or "meine Schwester Ana"."""
     apposition = claim_pattern("apposition").search(clause)
     if apposition is not None:
         relation = apposition["what"].lower()
@@ -451,7 +453,7 @@ def _value_key(shape: Shape, value: str, clause: str) -> str | None:
 def _has_shape(shape: Shape, value: str, is_lowercase: bool) -> bool:
     """Return whether a value has a shape, such as that of a name or a place.
 
-    `is_lowercase` says that the whole clause has no capital letter.
+    `is_lowercase` means that the whole clause has no capital letter.
     """
     match shape:
         case "place":
@@ -506,7 +508,7 @@ def _is_place(value: str, *, is_lowercase: bool) -> bool:
 def _is_name(value: str, *, may_be_lowercase: bool) -> bool:
     """Return whether a value looks like a name: its first and last words have capital letters.
 
-    With `may_be_lowercase`, a single word without capital letters is a name, too.
+    With `may_be_lowercase`, a single word without capital letters also counts as a name.
     """
     words = value.split()
     if words[0].lower() in load_words("no_name") or len(words) > MAX_NAME_WORDS:
@@ -518,7 +520,7 @@ def _is_name(value: str, *, may_be_lowercase: bool) -> bool:
 
 
 def comparable_value(attribute: str | None, value: str) -> str:
-    """Return a value as it is compared: "May 3" and "3 May" are the same birthday."""
+    """Return a value in a form for comparison: "May 3" and "3 May" are the same birthday."""
     birthday = _parse_birthday(value) if attribute == "birthday" else None
     return birthday or entity_key(value)
 

@@ -1,6 +1,6 @@
 """Split sentences into clauses and words, and find the words that change what a clause means.
 
-Such words give a clause a marker: it denies, sets a condition, repeats what others say, and so on.
+Such words give a clause a marker: for a denial, a condition, hearsay and so on.
 `data/closeness.toml` has the words of each language. `core/facts/closeness.py` compares the clauses
 of a note with those that a person typed.
 """
@@ -19,9 +19,9 @@ from core.text.normalize import fold, is_unspaced, language_data, plain_with_off
 from core.text.terms import english_relation_words, irregular_forms, relation_words
 
 MAX_SENTENCE_CHARS = 1_000
-"""Only this much of a sentence is compared."""
+"""Only this many characters of a sentence are compared."""
 MIN_TYPO_LETTERS = 4
-"""Shorter words must match exactly, because another letter makes another word."""
+"""Shorter words must match exactly, because one different letter makes another word."""
 MIN_TWO_TYPOS_LETTERS = 8
 MIN_TYPO_NAME_LETTERS = 6
 """Shorter names such as "Lena" and "Lina" are different names."""
@@ -127,9 +127,9 @@ _PREPOSITIONS = frozenset(
         "of",
     ]
 )
-"""A person after one of these isn't the subject of a clause."""
+"""In German, a capitalized word after one of these is a noun and not a name."""
 _SPLIT_LETTERS = frozenset("cdjlmnstu")
-"""Letters before or after an apostrophe, which aren't words."""
+"""Letters before or after an apostrophe. They aren't words."""
 _UNSPACED_TWO = ("\u4e24", "\u5169", "\u4fe9")
 """The form of "two" that Chinese uses for counting."""
 _data = partial(language_data, "closeness", "core.facts")
@@ -166,7 +166,7 @@ class Token:
     form: str
     # Whether the word is a name: it has a capital letter and isn't at the beginning.
     is_name: bool = False
-    # The number, whether it is in digits or words.
+    # The number, if the token is one in digits or in words.
     number: int | None = None
 
 
@@ -209,7 +209,7 @@ def split_statement(text: str, languages: frozenset[str] | None = None) -> list[
 
 
 def _write_numbers(text: str) -> str:
-    """Return a text with "1,200" and "1.2k" as 1200, and "square metres" as one word."""
+    """Convert numbers in a text: "1,200" and "1.2k" to 1200, and "square metres" to one word."""
     text = _THOUSANDS.sub(lambda match: re.sub("[,.\u00a0 ]", "", match[0]), text)
     text = _KILO.sub(lambda match: f"{float(match[1].replace(',', '.')) * 1000:.0f}", text)
     text = _GLUED_UNIT.sub(r"\1 \2 ", text)
@@ -221,8 +221,8 @@ def _write_numbers(text: str) -> str:
 def choose_languages(text: str, likely: frozenset[str] | None = None) -> frozenset[str]:
     """Return the languages of a text.
 
-    If several are possible, return the likely ones. One common word doesn't outweigh them: "Ben" is
-    a name, but also a Turkish word.
+    If several languages are possible, return the likely ones. One common word isn't enough for a
+    language: "Ben" is a name, but also a Turkish word.
     """
     possible = find_languages(text)
     if not likely or _find_script_language(text):
@@ -291,7 +291,7 @@ def _common_words(language: str) -> frozenset[str]:
 def marker_pattern(language: str, name: str) -> re.Pattern[str]:
     """Compile a language's list of phrases.
 
-    A star in a phrase stands for any ending or beginning.
+    A star in a phrase matches any ending or beginning.
     """
     phrases = [_plain(phrase) for phrase in _data()[language][name].split(",")]
     alternatives = [
@@ -403,7 +403,8 @@ def _read_tokens(text: str, languages: frozenset[str], *, is_first: bool) -> lis
 
 
 def _begins_like_subject(rest: str, languages: frozenset[str]) -> bool:
-    """Return whether the text after a first word shows that it is a name: "Eve's", "Eve may"."""
+    """Return whether the text after a first word shows that the word is a name: "Eve's",
+    "Eve may"."""
     if rest.startswith(("'s", "’s")):
         return True
     return rest.startswith(" ") and begins_with(rest, "subject_verb", languages)
@@ -471,9 +472,9 @@ def is_same_word(word: Token, other: Token) -> bool:
 
 
 def is_typo(word: Token, other: Token, *, is_name: bool) -> bool:
-    """Return whether two words that count as the same may be different words.
+    """Return whether two words that count as equal may be different words.
 
-    They may if they differ in more than an ending. Names in Latin letters only get endings.
+    They may be if they differ in more than an ending. Names in Latin letters only get endings.
     """
     form, other_form = word.form, other.form
     if word.number is not None or form == other_form or is_unspaced(form):
@@ -547,7 +548,10 @@ def is_span(form: str) -> bool:
 
 
 def span_days(form: str | None) -> int | None:
-    """Return the days of a span such as "week". Return None if they vary or it isn't a span."""
+    """Return the number of days in a span such as "week".
+
+    Return None if the number varies, or if the word isn't a span.
+    """
     return {"day": 1, "\u5929": 1, "week": 7, "\u5468": 7}.get(_unit_of(form or "") or form or "")
 
 
@@ -611,7 +615,7 @@ def _count_edits(form: str, other: str) -> int:
 
 
 def to_latin(form: str) -> str:
-    """Return a Cyrillic word in Latin letters, as English texts write it.
+    """Write a Cyrillic word in Latin letters, as English texts do.
 
     Other words are returned unchanged.
     """

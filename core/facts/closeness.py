@@ -1,10 +1,10 @@
-"""Judge how close a note is to what a person typed.
+"""Judge how close a note is to the messages that a person typed.
 
 A note is close if it repeats typed clauses: with the same names and figures in the same order, and
 with the same negation, condition and time. Person, units, dates, endings and typos may differ. A
-note is refused if it has a name or figure that the person didn't type, or if it changes what a
-clause says. For example, it drops a "not" or an "only if", swaps two people, takes a question or
-hearsay for a statement, or ignores a later correction. Any other note is unclear: only a reader can
+note is refused if it has a name or figure that the person didn't type, or if it changes the meaning
+of a clause. For example, it may drop a "not" or an "only if", swap two people, take a question or
+hearsay for a statement, or ignore a later correction. Any other note is unclear: only a reader can
 decide whether it follows from the messages.
 """
 
@@ -52,9 +52,10 @@ MIN_KEPT_SHARE = 0.34
 MIN_RELATED_SHARE = 0.3
 """The person must have typed at least this share of a note in their language."""
 MIN_DENIED_SHARE = 0.33
-"""If the person typed less of a note, it may deny a statement in other words than theirs."""
+"""If the person typed less than this share of a note, the note may deny a statement in other words
+than theirs."""
 LEAD_WORDS = 2
-"""A clause with at most this many words may only say whose opinion follows."""
+"""A clause with at most this many words may only introduce an opinion: "I think"."""
 ELLIPSIS_WORDS = 5
 """A sentence of at most this many words may continue the one before it."""
 LATEST_MESSAGES = 3
@@ -75,17 +76,17 @@ _COMPARED_MARKERS = (
     Marker.FUTURE,
 )
 """The markers of typed clauses that a note must not drop."""
-# A note that replaces another one may change its figure or its person. Only a reader can decide
-# whether it may: "it's 95 euros now" instead of 80.
+# A note that replaces another one may change its figure or its person, for example "it's 95 euros
+# now" instead of 80. Only a reader can decide whether it may.
 _REPLACED = frozenset({"figures", "person", "limit", "past"})
 
 
 class Support(Enum):
-    """How well typed messages support a note."""
+    """How strongly typed messages support a note."""
 
-    # The note repeats them.
+    # The note repeats the messages.
     CLOSE = "close"
-    # The note may follow from them.
+    # The note may follow from the messages.
     UNCLEAR = "unclear"
     # The note has a name or figure that the person didn't type, or contradicts the messages.
     REFUSED = "refused"
@@ -94,7 +95,7 @@ class Support(Enum):
 @dataclass(frozen=True, slots=True)
 class Judgement:
     support: Support
-    # Why the note isn't close, such as "denial".
+    # The reasons why the note isn't close, such as "denial".
     reasons: frozenset[str] = frozenset()
 
 
@@ -121,7 +122,7 @@ def judge(content: str, typed: Sequence[TypedText]) -> Judgement:
 
 
 def _find_untyped(alignment: Alignment, sources: Sequence[Source]) -> set[str]:
-    """Return which parts of the note the person never typed.
+    """Return the parts of the note that the person never typed.
 
     The parts are "name", "figure", "span" (a span of time) and "words" (most of the words).
     """
@@ -165,7 +166,8 @@ def _list_numbers(sources: Sequence[Source]) -> set[int | None]:
 
 
 def _has_few_typed_words(alignment: Alignment) -> bool:
-    """Return whether the person typed so few words of the note that it is about something else."""
+    """Return whether the person typed so few words of the note that it must be about something
+    else."""
     words = [token for token in alignment.note.tokens if token.number is None]
     missing = [token for token in alignment.missing if token.number is None]
     min_typed_count = MIN_RELATED_SHARE * len(words)
@@ -206,7 +208,8 @@ def _is_name_typed(name: Token, sources: Sequence[Source]) -> bool:
 
 
 def _find_changes(alignment: Alignment, sources: Sequence[Source]) -> set[str]:
-    """Return how the note changes the meaning of the typed clauses that it repeats."""
+    """Return the ways in which the note changes the meaning of the typed clauses that it
+    repeats."""
     if not alignment.sources:
         return _find_unaligned_changes(alignment.note, sources)
     checks = (
@@ -229,8 +232,8 @@ def _find_unaligned_changes(note: SplitSentence, sources: Sequence[Source]) -> s
     """Return reasons against a note that shares no word with the messages.
 
     Such a note is in another language, so only the latest messages are considered. The reason is
-    "corrected" if one of them is a correction, and "denial" if either the note or the messages deny
-    something, but not both.
+    "corrected" if one of them is a correction. The reason is "denial" if only the note or only the
+    messages deny something.
     """
     last = sources[-1].message
     latest = [source for source in sources if source.message > last - LATEST_MESSAGES]
@@ -279,8 +282,8 @@ def _has_near_condition(sentence: SplitSentence, used: Sequence[Clause]) -> bool
 def _is_condition_for_reader(sentence: SplitSentence, used: Sequence[Clause]) -> bool:
     """Return whether the condition only tells the reader when to pay attention.
 
-    In "I'm colour blind, keep it in mind when you send charts", it doesn't limit the statement.
-    Only the clause after the used ones may have such a condition.
+    In "I'm colour blind, keep it in mind when you send charts", the condition doesn't limit the
+    statement. Only the clause after the used ones may have such a condition.
     """
     if Marker.CONDITION in markers_of(used):
         return False
@@ -293,7 +296,7 @@ def _is_condition_for_reader(sentence: SplitSentence, used: Sequence[Clause]) ->
 
 
 def _is_mostly_typed(alignment: Alignment) -> bool:
-    """Return whether the person typed enough of the note to compare its negations."""
+    """Return whether the person typed enough of the note that its negations can be compared."""
     return len(alignment.places) >= MIN_DENIED_SHARE * len(alignment.note.tokens)
 
 
@@ -335,7 +338,7 @@ def _is_attributed(sentence: SplitSentence, used: Sequence[Clause]) -> bool:
 
 
 def _with_neighbours(sentence: SplitSentence, used: Sequence[Clause]) -> list[Clause]:
-    """Return the used clauses and those right before and after them."""
+    """Return the used clauses together with the clauses right before and after them."""
     clauses = sentence.clauses
     neighbours = []
     for index, clause in enumerate(clauses):
@@ -345,7 +348,7 @@ def _with_neighbours(sentence: SplitSentence, used: Sequence[Clause]) -> list[Cl
 
 
 def _changes_denial(alignment: Alignment, *, is_strict: bool = False) -> bool:
-    """Return whether the note and the typed clauses differ in whether they are negated.
+    """Return whether only the note or only the typed clauses are negated.
 
     "Doesn't like" and "dislikes" count as equal, unless `is_strict` is set.
     """
@@ -399,7 +402,8 @@ def _reassigns_own_clause(alignment: Alignment, source: Source, clause: Clause) 
 
 
 def _describes_other_as_user(alignment: Alignment) -> bool:
-    """Return whether the note says about the user what was typed about "the guy" or "somebody"."""
+    """Return whether the note says about the user what the person typed about "the guy" or
+    "somebody"."""
     source = alignment.sources[0]
     first = source.sentence.clauses[0]
     is_own = Marker.FIRST_PERSON in markers_of(source.sentence.clauses)
@@ -480,7 +484,7 @@ def _changes_order(alignment: Alignment) -> bool:
 def _changes_relative(alignment: Alignment) -> bool:
     """Return whether the note swaps the people of a relative clause.
 
-    In "Ana, who owes Ben", Ana owes. In "Ana, whom Ben owes", Ben does.
+    In "Ana, who owes Ben", Ana owes. In "Ana, whom Ben owes", Ben owes.
     """
     names = alignment.list_names()
     for number, source in enumerate(alignment.sources):
@@ -500,7 +504,7 @@ def _changes_relative(alignment: Alignment) -> bool:
 
 
 def _find_relative_marker(source: Source, position: int, other_position: int) -> Marker | None:
-    """Return how the later word's clause is joined to the earlier word's, or None."""
+    """Return the marker that joins the later word's clause to the earlier word's, or None."""
     first, last = sorted((source.find_clause(position), source.find_clause(other_position)))
     if last != first + 1:
         return None
@@ -521,7 +525,7 @@ def _is_unspaced_word(token: Token) -> bool:
 
 
 def _swap_changes_meaning(source: Source, position: int, other_position: int) -> bool:
-    """Return whether swapping two words changes what their clause says.
+    """Return whether swapping two words changes the meaning of their clause.
 
     In "my sister is called Ana", it doesn't.
     """
@@ -537,7 +541,7 @@ def _swap_changes_meaning(source: Source, position: int, other_position: int) ->
 def _changes_figures(alignment: Alignment) -> bool:
     """Return whether the note combines a typed word with the figure of another clause.
 
-    After "Tea at 8, call at 9", the note "Tea at 9" does.
+    After "Tea at 8, call at 9", the note "Tea at 9" does so.
     """
     if alignment.is_corrected_inside:
         return False
@@ -556,7 +560,8 @@ def _changes_figures(alignment: Alignment) -> bool:
 
 
 def _has_different_figures(source: Source, position: int, figures: set[int]) -> bool:
-    """Return whether a word occurs in one clause only, with figures other than `figures`."""
+    """Return whether a word occurs in only one clause, and the figures of that clause aren't
+    `figures`."""
     word = source.tokens[position]
     if word.number is not None:
         return False
@@ -592,7 +597,8 @@ def _is_about_other_people(source: Source, people: frozenset[str]) -> bool:
 
 
 def _find_doubts(alignment: Alignment) -> set[str]:
-    """Return reasons why the note may not follow, although it changes no typed clause."""
+    """Return reasons why the note may not follow from the messages, although it changes no typed
+    clause."""
     if not alignment.sources:
         return {"words"}
     used = alignment.all_used_clauses()
@@ -664,7 +670,7 @@ def _joins_separate_sentences(alignment: Alignment) -> bool:
 def _continues_previous(source: Source) -> bool:
     """Return whether a sentence continues the previous one.
 
-    It does if it is short, or if it starts with a pronoun.
+    A sentence continues the previous one if it is short, or if it starts with a pronoun.
     """
     first = source.sentence.clauses[0]
     if Marker.PRONOUN in first.markers:
@@ -674,7 +680,7 @@ def _continues_previous(source: Source) -> bool:
 
 
 def _count_descents(alignment: Alignment) -> int:
-    """Return how many neighbouring words of the note were typed in the opposite order."""
+    """Count the pairs of neighbouring words in the note that were typed in the opposite order."""
     descents = 0
     for number in range(len(alignment.sources)):
         for position, next_position in pairwise(alignment.positions_in(number)):

@@ -30,8 +30,8 @@ MAX_MESSAGES_BACK = 3
 MIN_SUBJECT_CHARS = 3
 MAX_NAME_CORRECTION_WORDS = 10
 MIN_SIMILARITY = 0.6
-"""A name that corrects another one without naming it must share at least this part of its letters.
-"""
+"""A name may correct another one without naming it only if they share at least this part of their
+letters."""
 _WORD = r"[^\W\d_]"
 _VALUES = (
     # A day of a month: "5月4日", "4 May", "4. Mai", "May 4".
@@ -90,9 +90,9 @@ def find_successor(
 async def list_replaced(
     store: Facts, facts: Sequence[Fact], scopes: frozenset[Scope], describe: Callable[[Fact], str]
 ) -> dict[str, object]:
-    """Return the messages of the former facts that `facts` replaced, with their ends.
+    """Return the messages of the former facts that `facts` replaced, with the ends of these facts.
 
-    The result is a dict with the key "replaced". It is empty if there are none.
+    The result is a dict with the key "replaced", or an empty dict if there are no such facts.
     """
     current_ids = [fact.id for fact in facts if fact.is_open]
     given_ids = {fact.id for fact in facts}
@@ -219,8 +219,8 @@ def _find_corrections(content: str, text: str) -> Iterator[tuple[str, str]]:
 def _find_name_correction(content: str, text: str) -> Iterator[tuple[str, str]]:
     """Yield the name in a statement that a text corrects, with the right name.
 
-    "not Patel, it's Dr Patil" gives both names. "ah no, Marleen" gives only the right name, which
-    must resemble the wrong one.
+    "not Patel, it's Dr Patil" contains both names. "ah no, Marleen" contains only the right name,
+    which must resemble the wrong one.
     """
     old_words = _name_words(content)
     new_words = [word for word in _name_words(text) if word not in old_words]
@@ -248,7 +248,7 @@ def _name_words(text: str) -> list[str]:
 
 @cache
 def _correction_words() -> frozenset[str]:
-    """Return capitalised words at the beginning of corrections that aren't names, like "Sorry"."""
+    """Return the capitalised words that begin corrections and aren't names, like "Sorry"."""
     words: str = language_data("changes", "core.facts")["shared"]["correction_words"]
     return frozenset(words.split())
 

@@ -58,7 +58,7 @@ from it."""
 MAX_YES_WORDS = 5
 """A longer message isn't just a "yes"."""
 MAX_NAME_WORDS = 2
-"""An argument of a tool with at most this many words is a name, not a statement."""
+"""An argument of a tool with at most this many words counts as a name and not as a statement."""
 MAX_MISSING_LISTED = 5
 MISSING_CHARS = 80
 
@@ -85,12 +85,12 @@ class _Comparison:
             and is_short
             and evidence_pattern("yes").match(message.text) is not None
         )
-        # The text that counts as typed: the message, and for a "yes" also the question.
+        # The text that counts as typed: the message, and after a "yes" also the question.
         self.own = message
         if self.is_yes:
             self.own = AnalyzedText(f"{message.text}\n{question.text}")
-        # The question if the message answers it, else an empty text. An answer contains a part of
-        # the statement that the question doesn't contain.
+        # The question if the message answers it, else an empty text. An answer adds a part of the
+        # statement that the question doesn't contain.
         adds_nothing = statement.parts_in(message) <= statement.parts_in(question)
         is_answer = self.is_yes or not adds_nothing
         self.question = question if is_answer else AnalyzedText("")
@@ -127,7 +127,7 @@ class Evidence:
         return ""
 
     def with_accepted(self, notes: Sequence[str], at: datetime) -> Evidence:
-        """Return the same evidence, extended by notes that a person accepted before."""
+        """Return the same evidence, extended by notes that a person accepted earlier."""
         rows = [
             Message(role="user", text=note, session_id=_NO_SESSION, created_at=at) for note in notes
         ]
@@ -141,10 +141,10 @@ class Evidence:
         is_about_speaker: bool = False,
         message: Message | None = None,
     ) -> Message | None:
-        """Return the message that supports a statement best, or None.
+        """Return the message that best supports a statement, or None.
 
-        Of equally good messages, return the latest. `names` are the names in the statement and the
-        value of its attribute. With `message`, consider only this message.
+        If several messages are equally good, return the latest. `names` are the names in the
+        statement and the value of its attribute. With `message`, consider only this message.
         """
         statement = Statement(content, names, is_about_speaker=is_about_speaker)
         best_score = 0
@@ -329,7 +329,7 @@ def _has_enough_words(statement: Statement, comparison: _Comparison) -> bool:
         return True
 
     # A message in another language may say the same in words that can't be compared. It must
-    # contain anchors, and it must be about the speaker if the statement is.
+    # contain anchors. If the statement is about the speaker, so must the message be.
     if is_english(comparison.text):
         return False
     if statement.is_about_speaker and not claim_pattern("first_person").search(comparison.text):
@@ -398,7 +398,7 @@ class EvidenceSearch:
         def mark() -> list[Message]:
             return mark_repeats(history, list_foreign_texts(latest, session))
 
-        # Comparing long texts takes long.
+        # Comparing long texts takes time, so it runs in a thread.
         return Evidence(await asyncio.to_thread(mark))
 
     async def explain_missing(
@@ -441,7 +441,7 @@ class EvidenceSearch:
     async def locate_source(self, source: Message, context: ToolContext) -> tuple[Scope, str]:
         """Return the scope and the platform of a message in the conversation.
 
-        They differ from the current chat's if the conversation began in another chat. Raises
+        They differ from those of the current chat if the conversation began in another chat. Raises
         ToolError if the message was deleted.
         """
         if source.session_id == context.session.id:

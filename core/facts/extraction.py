@@ -37,7 +37,7 @@ from core.types import Account, Address, ErasureEpoch, Message, Session
 MAX_KNOWN = 200
 """A message about a change is compared with at most this many facts of its scope."""
 MIN_MESSAGE_TERMS = 2
-"""A message with fewer different terms states nothing, so it isn't sent to the model."""
+"""A message with fewer different terms can't state a fact, so it isn't sent to the model."""
 MAX_INLINE_CHARS = 1_000
 """The rules read texts of up to this length on the event loop, and longer ones in a thread.
 
@@ -45,10 +45,10 @@ The rules take 0.1 ms for a sentence and at most 4 ms for a text of this length,
 the cost of a thread. The first call takes another 60 ms to compile the patterns.
 """
 MODEL_PAUSE = timedelta(minutes=2)
-"""How long Mneme doesn't ask an unreachable model again."""
+"""After the model couldn't be reached, Mneme doesn't ask it again for this long."""
 Closing = Literal["correction", "plain", "reading"]
 """Why a statement closed a fact: it corrected the fact, it gave a new value without any word of
-change, or a helper model decided so."""
+change, or a helper model decided to close the fact."""
 NotifyClosing = Callable[[Fact, Fact, Closing], Awaitable[None]]
 """Tells a person that the second fact closed the first one."""
 _log = structlog.get_logger("facts")
@@ -66,7 +66,7 @@ class FactReader:
     model: Model | None = None
     model_name: str = ""
     notify_closing: NotifyClosing | None = None
-    # Returns whether this process works on an address, or another gateway does.
+    # Returns False if another gateway works on an address.
     is_ours: Callable[[Address], bool] = lambda _: True
 
     def __post_init__(self) -> None:
@@ -76,7 +76,7 @@ class FactReader:
         self._are_rules_compiled = False
 
     async def catch_up(self) -> None:
-        """Read all sessions that are due, unless the model was just unreachable."""
+        """Read all sessions that are due, unless the model couldn't be reached a moment ago."""
         if self.clock.now() < self._model_paused_until:
             return
         # Only a few sessions are in memory at a time, because each one contains its prompt.
@@ -118,7 +118,7 @@ class FactReader:
     ) -> None:
         """Report the facts that messages have closed.
 
-        Facts that a rule closed because a message says that something ended are left out.
+        If a message says that something ended and a rule closed the fact, the fact isn't reported.
         """
         scopes = frozenset((session.scope,))
         sources = {message.id: message for message in messages}
@@ -221,8 +221,8 @@ class FactReader:
         candidates, missing = await reader.read(typed_messages, known_facts)
         if missing:
             return candidates + await self._read_by_rules(missing)
-        # The model isn't asked for aliases such as "my sister is Ana". Aliases come first, because
-        # the model may report a fact with the same words.
+        # Only the rules find aliases such as "my sister is Ana". Aliases come first, because the
+        # model may report a fact with the same words.
         by_rules = await self._read_by_rules(typed_messages)
         return [candidate for candidate in by_rules if is_alias(candidate.claim)] + candidates
 
@@ -281,7 +281,7 @@ class FactReader:
 
 
 def _list_changes(messages: Sequence[Message], candidates: Sequence[Candidate]) -> list[Message]:
-    """Return the messages that may be about a change, but give no attribute a value."""
+    """Return the messages that may be about a change but don't give an attribute a value."""
     valued_ids = {item.source.id for item in candidates if item.claim.attribute}
     return [
         message

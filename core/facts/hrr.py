@@ -48,7 +48,7 @@ def make_symbol(name: str) -> Phasors:
 def bundle(parts: Iterable[Phasors]) -> Phasors | None:
     """Return a vector that is similar to each part, or None without parts.
 
-    The similarity is always clear for up to about 32 parts, and mostly clear for up to 64.
+    The similarity is always clear for up to about 32 parts, and usually clear for up to 64.
     """
     vectors = list(parts)
     if not vectors:

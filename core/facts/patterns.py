@@ -60,13 +60,16 @@ class ClaimPattern:
 
 @cache
 def claim_pattern(name: str) -> re.Pattern[str]:
-    """Return a pattern that isn't a whole statement, such as the pattern of denials."""
+    """Return a pattern that doesn't match a whole statement, such as the pattern of denials."""
     return compile_pattern("".join(_data()["patterns"][name]))
 
 
 @cache
 def compile_pattern(text: str) -> re.Pattern[str]:
-    """Compile a pattern, after replacing its placeholders and the placeholders in those."""
+    """Compile a pattern.
+
+    Placeholders are replaced first, including those inside other placeholders.
+    """
     while _PLACEHOLDER.search(text):
         text = _PLACEHOLDER.sub(lambda match: _placeholders()[match[1]], text)
     return re.compile(text, re.IGNORECASE | re.DOTALL)
@@ -137,8 +140,8 @@ def load_words(name: str) -> frozenset[str]:
 def change_signs() -> Mapping[str, tuple[str, ...]]:
     """Return the beginnings of expressions of change and correction, in all languages.
 
-    They are grouped by their first two characters, so a text is compared with only a few. Compiling
-    the expressions themselves would delay the first message.
+    They are grouped by their first two characters, so that a text is compared with only a few of
+    them. Compiling the expressions themselves would delay the first message.
     """
     signs: set[str] = set()
     data = language_data("changes", "core.facts")

@@ -1,4 +1,4 @@
-"""The built-in long-term memory: facts that people have stated, with their periods and trust.
+"""Offer facts that people have stated, with their periods and trust, as long-term memory.
 
 After a turn, facts are extracted from the messages that people typed. Before the next turn, the
 model gets the facts that fit the new message. A fact that is no longer true is kept as a former
@@ -47,7 +47,7 @@ MAX_PREFETCHED = 6
 """At most this many facts are added to a turn."""
 MAX_LISTED = 30
 MAX_COMPARED_FACTS = 500
-"""A wish must match a fact better than this many other facts."""
+"""A wish must match a fact better than it matches this many other facts."""
 QUESTION_CHARS = 2_000
 FORMER_WEIGHT = 0.3
 """The score of a former fact is multiplied by this."""
@@ -90,8 +90,8 @@ class Question:
     def wants(self, fact: Fact) -> bool:
         """Return whether a fact helps to answer the question.
 
-        Current facts always do. A former fact does if the question is about the past, or contains a
-        word of the fact's value.
+        A current fact always helps. A former fact helps if the question is about the past, or
+        contains a word of the fact's value.
         """
         if fact.is_open or self.is_about_past:
             return True
@@ -181,8 +181,8 @@ class FactRanking:
         fact_terms = set(terms_of(fact.content))
         jaccard = 0.0
         if question_terms:
-            # Words that people use to ask for the attribute count as common, too: "live" for a
-            # fact with the attribute "home".
+            # Words that ask for the attribute also count as common: "live" for a fact with the
+            # attribute "home".
             common = question_terms & (fact_terms | set(hint_terms(fact.attribute)))
             jaccard = len(common) / len(question_terms | fact_terms)
         fit = self.text * text + self.names * names + self.jaccard * jaccard
@@ -207,8 +207,8 @@ class FactRanking:
 def _drop_contradicted(candidates: Candidates) -> Candidates:
     """Drop facts that the same person has later contradicted in another private scope.
 
-    Of the current facts about an attribute, only those with the latest value remain. Facts from
-    groups are never dropped.
+    If several current facts are about the same attribute, only those with the latest value remain.
+    Facts from groups are never dropped.
     """
     latest: dict[str, Fact] = {}
     for candidate in candidates:
@@ -316,8 +316,7 @@ class FactSearch:
         return f"{local.day} {local:%B %Y}"
 
 
-# The arguments of the tool `facts`. They are described to the model in `data/prompts.toml`. This is
-# a comment because a docstring would become part of the tool's schema.
+# Insert, before each former fact, the current fact at the end of its chain of replacements.
 class _Arguments(ReportedFact):
     mode: Literal[
         "search",
@@ -536,7 +535,7 @@ class FactsProvider(MemoryProvider):
         """Update or remove a fact, and return a sentence about the result.
 
         An update needs approval if a person worded or pinned the fact, or if no message of the
-        person supports the new text. The gate decides whether a removal does
+        person supports the new text. The gate decides whether a removal needs approval
         (`context.hold_reason`). Raises ToolError if the fact may not be changed here.
         """
         if not context.session.is_remembered:
@@ -585,7 +584,7 @@ class FactsProvider(MemoryProvider):
     async def _update(
         self, fact: Fact, report: ReportedFact, support: Support, context: ToolContext
     ) -> str:
-        """Replace a fact's text and details by those of a report that a message supports.
+        """Replace a fact's text and details with those of a report that a message supports.
 
         Return a sentence about the change. Raises ToolError if the message was changed or deleted
         meanwhile.
@@ -658,7 +657,7 @@ class FactsProvider(MemoryProvider):
             return support, ""
         source = find_foreign_source(evidence.messages, context, tuple(OWN_TOOLS))
         if judgement.support is Closeness.UNCLEAR and source is None:
-            # All text in the conversation is typed, so nobody else suggested the fact.
+            # All text in the conversation is typed, so no other person can have suggested the fact.
             return support, ""
         return None, word_clause("waits_said_otherwise")
 

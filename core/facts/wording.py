@@ -21,8 +21,8 @@ from core.text.terms import entity_key, hint_words, stop_words, word_terms
 ENGLISH_SHARE = 0.3
 """A text is English if at least this share of its words are English stop words."""
 ENGLISH_SHARE_WITH_ACCENTS = 0.5
-"""The minimum share for a text with accented words, because other languages have words like "me"
-and "a", too."""
+"""The minimum share for a text with accented words, because words like "me" and "a" also occur in
+other languages."""
 MIN_LONG_FIGURE_DIGITS = 4
 """A number of at least this length is found even if its digits are grouped differently, such as
 "00351 912" and "003 51912"."""
@@ -52,7 +52,7 @@ def evidence_pattern(name: str) -> re.Pattern[str]:
 
 @cache
 def evidence_words(name: str) -> frozenset[str]:
-    """Return a word list of `data/evidence.toml`."""
+    """A text prepared for comparing its words and numbers with those of other texts."""
     return frozenset(_data()["words"][name])
 
 
@@ -136,10 +136,10 @@ def _drop_long_quotation(quotation: re.Match[str]) -> str:
 
 
 def numbers_in(plain: str) -> frozenset[int]:
-    """Return all numbers in a text without accents: digits, number words, months, Han numbers.
+    """Return all numbers in a text without accents: digits, number words, months and Han numbers.
 
-    A number word of any language counts, whatever the text's language. An afternoon hour also
-    counts as an hour of the twelve-hour clock: "15:00" contains 15 and 3.
+    Number words of all languages count, whatever the text's language. An afternoon hour also counts
+    as an hour of the twelve-hour clock: "15:00" contains 15 and 3.
     """
     numbers = {int(figure) for figure in re.findall(r"\d{1,40}", plain)}
     for word in _WORD.findall(plain):

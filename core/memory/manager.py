@@ -1,10 +1,9 @@
 """Calls all memory providers and merges their answers.
 
 The manager calls the providers concurrently. A provider that fails or takes too long is skipped. If
-its search finishes later, the lines are used in the next turn. Lines of built-in providers come
-before equally ranked lines of external providers (services and plugins). External providers receive
-all data that they store through the outbox. Their answers are shortened, and left out if they look
-malicious.
+its search finishes later, the lines are used in the next turn. Built-in providers come before
+external ones (services and plugins). External providers receive all data that they store through
+the outbox. Their answers are shortened, and left out if they look malicious.
 """
 
 from __future__ import annotations
@@ -401,7 +400,7 @@ class MemoryManager:
             self._spawn(provider.load_description())
 
     async def tend(self) -> bool:
-        """Run all pending work of built-in providers. Return False, because no work is left."""
+        """Run all pending work of built-in providers. Return False: no work is left."""
         await self._ask_all(self._builtins, BACKGROUND_TIMEOUT_S, "catch_up")
         return False
 
@@ -689,10 +688,7 @@ class MemoryManager:
 
 @contextmanager
 def translate_foreign_errors(what: str) -> Iterator[None]:
-    """Turn errors in a provider's code into a ConfigError about `what`.
-
-    Our own errors pass unchanged.
-    """
+    """Turn errors in a provider's code into a ConfigError about `what`. Keep our own errors."""
     try:
         yield
     except MnemeError:

@@ -20,7 +20,8 @@ _AFTER = "(?: after | past | later )"
 _AT = f"(?: {_AFTER} of? )? (?: at | at_or_to | on | for | filler | hour_or_at | day_prefix )*"
 _MUST_AT = f"(?: {_AFTER} of? )? (?: at | at_or_to | hour_or_at )+"
 _NO_LENGTH = "(?! minute | hour | unit | day_sign | span | times | month | and_half | to number )"
-"""What may not follow the hour of "after 10", as "after 10 minutes" is no clock time."""
+"""The tokens that must not follow the hour of "after 10", because "after 10 minutes" isn't a clock
+time."""
 
 
 def clock_parts(hour: float, minute: int, *, is_bare: bool) -> TimeParts | None:

@@ -47,7 +47,7 @@ _LIMITS = compile_grammar(
     "(?P<limit> after | past | later | before | between ) (?: of | the | at | at_or_to )*"
     "(?P<hour> number | clock ) | (?P<open> number | clock ) start_after"
 )
-"""A limit of a time that no rule reads: the "before 11" of "before 11 tonight"."""
+"""A limit of a time that no rule reads, such as the "before 11" of "before 11 tonight"."""
 _LENGTH = compile_grammar(SPAN)
 _TIME_WORDS = {
     *(Kind.UNIT, Kind.MONTH, Kind.RELATIVE, Kind.FEAST, Kind.WEEKDAY, Kind.NUMBER, Kind.PART),
@@ -62,7 +62,7 @@ _RHYTHM_WORDS = {
 
 
 class _MarkedItem(NamedTuple):
-    """A time, and the marker that gives it another role, such as UNTIL in "until Friday"."""
+    """A time, and the marker that changes its role, such as UNTIL in "until Friday"."""
 
     start: int
     end: int
@@ -101,7 +101,7 @@ class ClusterReader:
     def _is_month_of_task(self, cluster: Cluster) -> bool:
         """Return whether a month belongs to the task: "book the hotel in May".
 
-        It does if it is alone and isn't next to the request.
+        It belongs to the task if no other part of a time and no word of the request is next to it.
         """
         kinds = {token.kind for token in self._tokens[cluster.start : cluster.end]}
         if cluster.parts.names() != {"month_offset"} or not kinds & {Kind.MONTH, Kind.MONTH_SIGN}:
@@ -187,7 +187,7 @@ class ClusterReader:
         return ClockTime(minute, is_bare=hour.kind is Kind.NUMBER and 1 <= hour.number <= 12)
 
     def _marker_before(self, item: Item, floor: int) -> tuple[Kind | None, int]:
-        """Return the marker before an item, and where the item with its marker begins.
+        """Return the marker before an item, and the position where the item with its marker begins.
 
         `floor` is the end of the previous item.
         """
@@ -204,7 +204,7 @@ class ClusterReader:
         return markers[-1], start
 
     def _marker_after(self, item: Item, *, has_rhythm: bool) -> Kind | None:
-        """Return the role that the token after an item gives it."""
+        """Return the marker after an item, which changes its role, or None."""
         following = [token.kind for token in self._tokens[item.end : item.end + 2]]
         if not following:
             return None
@@ -261,7 +261,7 @@ class ClusterReader:
         return [Cluster(start, end, TimeParts(offset=span))] if span.seconds else []
 
     def _rank(self, cluster: Cluster) -> int:
-        """Return the rank of a time. The lower it is, the likelier it belongs to the request."""
+        """Rank a time. The lower the rank, the more likely the time belongs to the request."""
         if _has_day_lead(cluster.parts) and cluster.parts.clocks:
             return -1
         is_vague = cluster.parts.problem is Problem.VAGUE
@@ -288,7 +288,7 @@ class ClusterReader:
         return following[0].kind is Kind.OTHER and not self._sentence.is_punctuation(following[0])
 
     def _completes(self, parts: TimeParts, cluster: Cluster) -> bool:
-        """Return whether a time adds to the accepted ones and doesn't belong to the task."""
+        """Return whether a time completes the accepted ones and doesn't belong to the task."""
         new = cluster.parts
         if new.problem is Problem.VAGUE_DAY:
             return not parts.has_day
@@ -388,8 +388,8 @@ class ClusterReader:
     def _has_unread_words_before_task(self, selection: Sequence[Cluster]) -> bool:
         """Return whether unknown words between the request and the time may belong to the time.
 
-        An example is "remind me the next full moon at 9 to go out", where the task follows the
-        time.
+        In "remind me the next full moon at 9 to go out", the task follows the time, so "full moon"
+        may be a day.
         """
         for cluster in selection:
             start = cluster.start

@@ -13,7 +13,7 @@ from core.dates.requests.parts import Problem, Repeat, TimeParts
 from core.dates.tokens import Kind, Token, Unit
 
 MARKERS = {Kind.UNTIL, Kind.START, Kind.EXCEPT, Kind.NO, Kind.OR, Kind.BEFORE}
-"""Tokens that change the role of the time next to them, such as "until"."""
+"""Tokens such as "until" that change the role of the time next to them."""
 AFTER_MARKERS = {
     Kind.UNTIL_AFTER: Kind.UNTIL,
     Kind.START_AFTER: Kind.START,
@@ -37,7 +37,7 @@ def conflicts(parts: TimeParts, other: TimeParts) -> bool:
 
 
 def combine(parts: TimeParts, item: TimeParts, marker: Kind | None) -> TimeParts | None:
-    """Return the parts extended by an item, or None if the item begins another time."""
+    """Combine the parts with an item. Return None if the item begins another time."""
     if marker in MARKERS:
         return _combine_marked(parts, item, marker)
     if parts.until is not None and not parts.until.clocks and item.clocks and parts.clocks:
@@ -51,7 +51,7 @@ def combine(parts: TimeParts, item: TimeParts, marker: Kind | None) -> TimeParts
 
 
 def _join_parts(parts: TimeParts, item: TimeParts, *, is_listed: bool) -> TimeParts | None:
-    """Return the parts extended by an item, or None if they contradict each other."""
+    """Combine the parts with an item. Return None if they contradict each other."""
     if _are_in_same_half(parts.part, item.part) and not item.clocks:
         item = replace(item, part=None)  # "First thing in the morning".
     parts, item = _join_rhythms(parts, item)
@@ -77,7 +77,7 @@ def _join_clocks(parts: TimeParts, item: TimeParts) -> TimeParts:
 
 
 def _join_dates(parts: TimeParts, item: TimeParts) -> tuple[TimeParts, TimeParts]:
-    """Return parts with the date that both name: "on Christmas, 25 December"."""
+    """Keep only the date that both parts name: "on Christmas, 25 December"."""
     common = tuple(day for day in parts.days if day in item.days)
     if not common:
         return parts, item
@@ -85,7 +85,7 @@ def _join_dates(parts: TimeParts, item: TimeParts) -> tuple[TimeParts, TimeParts
 
 
 def _join_rhythms(parts: TimeParts, item: TimeParts) -> tuple[TimeParts, TimeParts]:
-    """Return parts with the days of both rhythms.
+    """Combine the days of two rhythms.
 
     In "weekdays, every morning", the second rhythm only names an hour.
     """
@@ -112,12 +112,12 @@ def _is_weekday_list(parts: TimeParts) -> bool:
 
 
 def _is_short(parts: TimeParts) -> bool:
-    """Return whether the rhythm is one of minutes or hours."""
+    """Return whether the parts recur every few minutes or hours."""
     return parts.repeat is not None and parts.repeat.unit in (Unit.MINUTE, Unit.HOUR)
 
 
 def _combine_marked(parts: TimeParts, item: TimeParts, marker: Kind | None) -> TimeParts | None:
-    """Return the parts with an item in the role that its marker gives it: "until Friday"."""
+    """Combine the parts with an item whose marker gives it a role: "until Friday"."""
     if marker is Kind.UNTIL:
         return replace(parts, until=(parts.until or TimeParts()).merge(item))
     if marker is Kind.START:
@@ -135,9 +135,9 @@ def _combine_marked(parts: TimeParts, item: TimeParts, marker: Kind | None) -> T
 
 
 def _combine_before(parts: TimeParts, item: TimeParts) -> TimeParts:
-    """Return the parts with an item that follows "before".
+    """Combine the parts with an item that follows "before".
 
-    It is the end of a recurrence, or the moment to which a lead time ("an hour") refers.
+    The item is the end of a recurrence, or the moment to which a lead time ("an hour") refers.
     """
     if parts.repeat and item.days and not item.clocks:
         return replace(parts, until=item)
@@ -148,10 +148,10 @@ def _combine_before(parts: TimeParts, item: TimeParts) -> TimeParts:
 
 
 def limit_to_period(parts: TimeParts, today: date) -> TimeParts:
-    """Return recurring parts, limited to the week or month that they name.
+    """Limit recurring parts to the week or month that they name.
 
-    "Every day next week" ends with that week. "Every other Monday, from next month on" has no end,
-    and neither has a rhythm that is as long as the period.
+    "Every day next week" ends with that week. "Every other Monday, from next month on" has no end.
+    A rhythm that is as long as the period has no end, either.
     """
     start = parts.start
     if start is not None:
@@ -189,7 +189,7 @@ def _named_period(parts: TimeParts, today: date) -> tuple[date, date] | None:
 def settle_points(tokens: Sequence[Token], *, has_dates: bool) -> list[Token]:
     """Decide whether tokens such as ``7.30`` are clock times or dates.
 
-    `has_dates` says whether the language writes dates like this.
+    `has_dates` means that the language writes dates in this way.
     """
     has_clock = any(token.kind in (Kind.CLOCK, Kind.OCLOCK, Kind.HOUR_SIGN) for token in tokens)
     has_clock |= any(

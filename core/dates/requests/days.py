@@ -102,7 +102,10 @@ def _date(match: Match, context: Context) -> TimeParts | None:
 
 
 def date_parts(year: int, month: int, day: int, context: Context) -> TimeParts | None:
-    """Return the next dates with a day and month, or the date in a year if it isn't 0."""
+    """Return the next two dates with a day and month.
+
+    If `year` isn't 0, return the date in that year.
+    """
     if not 1 <= month <= 12 or not 1 <= day <= 31:
         return None
     if year:

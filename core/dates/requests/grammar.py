@@ -1,7 +1,7 @@
-"""The grammar of times in requests, which turns tokens into `TimeParts` for all languages.
+"""Read times in requests of all languages: the grammar turns tokens into `TimeParts`.
 
-A rule is a regular expression over kinds of tokens, and a function that returns what the tokens
-mean. At each token, the rule with the longest match wins. The order of words differs between
+A rule is a regular expression over kinds of tokens, and a function that returns the meaning of the
+tokens. At each token, the rule with the longest match wins. The order of words differs between
 languages, so many rules have two patterns: "in 20 minutes" and Turkish "20 dakika sonra".
 """
 
@@ -26,7 +26,8 @@ from core.dates.tokens import Kind, Token, Unit, compile_grammar, kinds_of
 QUARTER_MONTHS = 3
 VAGUE_DAY = 1
 VAGUE_LATER = 2
-"""The numbers of VAGUE tokens that mean some day, or that are vague only without a length."""
+"""The numbers of VAGUE tokens: for "some day", and for words that are vague only without a
+length."""
 
 
 class Item(NamedTuple):
@@ -39,7 +40,7 @@ class Item(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The lexicon and the current time, which the meaning of tokens depends on."""
+    """The lexicon and the current time, on which the meaning of tokens depends."""
 
     lexicon: Lexicon
     # The present wall time.
@@ -158,7 +159,10 @@ SPAN = f"(?: {_SPAN_PART} (?: and? {_SPAN_PART} )* )"
 
 
 def add_unit(unit: Unit | None, count: float) -> Span:
-    """Return `count` units as a span. Half a day or half a month is rounded down to days."""
+    """Return `count` units as a span.
+
+    Half a day and half a month are rounded down to whole days.
+    """
     sizes = {Unit.SECOND: 1, Unit.MINUTE: 60, Unit.HOUR: 3600}
     if unit in sizes:
         return Span(seconds=round(count * sizes[unit]))
@@ -202,7 +206,10 @@ def read_span(tokens: Sequence[Token]) -> Span:
     "(?<= [request mention] ) (?: after | past | later ) of?(?P<span> number (?: minute | unit ) )",
 )
 def _offset(match: Match, context: Context) -> TimeParts | None:
-    """Read "in 20 minutes". Words such as "later" are vague only without a length."""
+    """Read "in 20 minutes" and "20 minutes later".
+
+    Words such as "later" are vague only if there is no length.
+    """
     if match.get("vague") and match.number("vague") != VAGUE_LATER:
         return None
     span = read_span(match.all("span"))
@@ -211,7 +218,7 @@ def _offset(match: Match, context: Context) -> TimeParts | None:
 
 @RULES.add(f"in+ the? {SPAN} or {_COUNT} {UNIT}?", f"in+ {_COUNT} or {_COUNT} {UNIT}")
 def _several_offsets(match: Match, context: Context) -> TimeParts | None:
-    """Read "in an hour or two", which names no moment."""
+    """Read "in an hour or two", which doesn't name a single moment."""
     return TimeParts(problem=Problem.SEVERAL_TIMES)
 
 

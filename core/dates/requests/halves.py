@@ -15,7 +15,7 @@ class ClockTime(NamedTuple):
     """A clock time, perhaps without "am" or "pm"."""
 
     minute: int
-    # Whether the hour lacks "am" or "pm", as in "at 5".
+    # Whether "am" or "pm" is missing, as in "at 5".
     is_bare: bool = False
     # Whether the time has minutes in digits. "5:30" is more likely in the morning than "5". A time
     # that isn't bare, such as "10:30", is in the evening only with a word such as "night".

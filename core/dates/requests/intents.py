@@ -14,17 +14,17 @@ _QUOTE = re.compile(r'"[^"]*"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|「
 
 MAX_SUBJECT_WORDS = 3
 MAYBE_PAST = 3
-"""The number of a REQUEST that may also tell of the past: "I set a reminder"."""
+"""The number of a REQUEST that may also be a statement about the past: "I set a reminder"."""
 
 
 class Intent(Enum):
-    """What the person wants with a message about reminders."""
+    """What a person wants with a message about reminders."""
 
     SET = "set"
     QUESTION_ABOUT_REMINDERS = "question about reminders"
     # Asks how reminders work, or how to set one.
     HOW = "how"
-    # Asks to be told only if something happens: "tell me only if it rains".
+    # Asks for a message only if something happens: "tell me only if it rains".
     WATCH = "watch"
     # Tells about a reminder, refuses one, or quotes one.
     STORY = "story"
@@ -66,7 +66,7 @@ class IntentReader:
         return any(token.kind is Kind.BLOCK and not token.number for token in self._tokens)
 
     def _is_about_person(self) -> bool:
-        """Return whether someone in the message reminds or has set a reminder: "I set an alarm".
+        """Return whether a person in the message reminds, or has set a reminder: "I set an alarm".
 
         A time may separate the person from the verb.
         """
@@ -86,7 +86,7 @@ class IntentReader:
         return index < len(self._tokens) and self._tokens[index].kind in ASKING
 
     def _has_subject_in_past(self) -> bool:
-        """Return whether the message tells who set a reminder: "My sister set one"."""
+        """Return whether the message says who set a reminder: "My sister set one"."""
         for index, token in enumerate(self._tokens[: MAX_SUBJECT_WORDS + 1]):
             if token.kind is Kind.REQUEST and token.number == MAYBE_PAST:
                 return index > 0
@@ -141,7 +141,10 @@ class IntentReader:
         return Intent.SET
 
     def _is_asking(self, index: int) -> bool:
-        """Return whether a token asks for a reminder. A MENTION does so only at some places."""
+        """Return whether a token asks for a reminder.
+
+        A MENTION asks for one only at some places.
+        """
         if self._tokens[index].kind is Kind.REQUEST:
             return True
         if any(token.kind is Kind.TOLD for token in self._tokens):
@@ -196,7 +199,10 @@ class IntentReader:
         return len(quoted_requests) == len(requests) or not has_own_time
 
     def _quotes(self) -> list[tuple[int, int]]:
-        """Return where the plain text has quotations, unless the whole text is one."""
+        """Return the positions of quotations in the plain text.
+
+        If the whole text is a quotation, return none.
+        """
         plain = self._sentence.text.plain
         spans = [match.span() for match in _QUOTE.finditer(plain)]
         outside = _QUOTE.sub("", plain)

@@ -21,14 +21,14 @@ _PACKAGE = "core.dates.requests"
 MAX_REQUEST_CHARS = 2_000
 """Only this many characters at the beginning of a text are read."""
 MAX_ENDING_LETTERS = 5
-"""A star at the end of a phrase matches an ending of at most this many letters."""
+"""A star at the end of a phrase matches at most this many letters."""
 
 
 LATIN_LETTERS = "[a-z]"
 ASKING_KINDS = frozenset({Kind.REQUEST, Kind.MENTION, Kind.LIST})
 """Tokens of a message that asks for a reminder, or about reminders."""
 ASIDE_KINDS = frozenset({Kind.HOW, Kind.BLOCK, Kind.CONDITION})
-"""Further tokens by which a message may concern reminders."""
+"""Further kinds of tokens that show that a message may be about reminders."""
 MAX_MINUTE = 59
 NO_CLOCK_TIME = -1
 """The number of a CLOCK that doesn't exist, such as 13:70."""
@@ -68,7 +68,7 @@ class Lexicon:
     stems: dict[str, tuple[Token, ...]] = field(default_factory=dict)
     # The lengths of the phrases that begin with each character, longest first.
     lengths: dict[str, list[int]] = field(default_factory=dict)
-    # Endings, which count only after another phrase of the same word.
+    # Endings that count only after another phrase in the same word.
     particles: frozenset[str] = frozenset()
     # Words to remove at the beginning and the end of a task, and endings to replace.
     task_starts: tuple[str, ...] = ()
@@ -76,13 +76,13 @@ class Lexicon:
     # Words that don't name a task, such as "something".
     task_placeholders: frozenset[str] = frozenset()
     task_endings: tuple[tuple[str, str], ...] = ()
-    # Words of a request that may also be a thing of its task: "a reminder".
+    # Words of a request that may also be a thing in its task: "a reminder".
     task_things: frozenset[str] = frozenset()
     # Words such as "not" that belong to the beginning of a task: "not to eat".
     task_negations: frozenset[str] = frozenset()
     # Last characters of a request that may begin a time instead: the 下 of "提醒我下午三点".
     shared_ends: str = ""
-    # The task of a request for an alarm that names none.
+    # The task of a request for an alarm, if the request names none.
     alarm: str = ""
     # Weekdays of one letter, which count only in a list or after "every week".
     short_weekdays: ShortWeekdays | None = None
@@ -103,7 +103,7 @@ def load_lexicon(language: str) -> Lexicon:
 
 
 class Triggers(NamedTuple):
-    """The phrases of a language without which a message isn't about reminders, in plain form.
+    """The phrases that a message about reminders must contain, in plain form.
 
     They are a small part of the lexicon. With them, a message is checked without loading the
     lexicons of all languages.
@@ -111,10 +111,10 @@ class Triggers(NamedTuple):
 
     # A text with one of these letters may be in this language.
     letters: re.Pattern[str]
-    # Requests, mentions of reminders, and questions about them. A mention such as "reminder" stands
-    # for all phrases that contain it.
+    # Requests, mentions of reminders, and questions about them. A mention such as "reminder"
+    # represents all phrases that contain it.
     asking: frozenset[str]
-    # These, and words such as "don't wake". None begins with another one.
+    # The phrases of `asking`, and words such as "don't wake". No phrase begins with another one.
     all: tuple[str, ...]
 
     def may_concern(self, plain: str) -> bool:
@@ -143,7 +143,7 @@ def load_triggers(language: str) -> Triggers:
 
 
 def _list_forms(phrases: str) -> Iterator[str]:
-    """Yield the plain forms of phrases, and of a stem without its star."""
+    """Yield the plain forms of phrases. A stem loses its star."""
     for phrase in re.split(r"[,\n]", phrases):
         for variant in _expand(phrase):
             form = _fold(variant.strip()).removesuffix("*")
@@ -223,7 +223,7 @@ def _list_zone_cities() -> Sequence[tuple[str, tuple[Token, ...]]]:
 def _add_table(
     lexicon: Lexicon, table: Mapping[str, str], make_token: Callable[[str], Token]
 ) -> None:
-    """Add the phrases of a table in which each key is one token."""
+    """Add the phrases of a table in which each key means one token."""
     for key, phrases in table.items():
         for phrase in phrases.split(","):
             _add_phrase(lexicon, phrase, (make_token(key),))
@@ -242,7 +242,7 @@ def _expand(phrase: str) -> list[str]:
 
 
 def _read_short_weekdays(table: Mapping[str, str]) -> ShortWeekdays | None:
-    """Return the table `short_weekdays` of a lexicon, or None if it has none."""
+    """Read the table `short_weekdays` of a lexicon. Return None if there is none."""
     if not table:
         return None
     letters = table["letters"]
@@ -439,7 +439,10 @@ def _differ_by_one(word: str, name: str) -> bool:
 def _read_short_days(
     tokens: list[Token], plain: str, short_weekdays: ShortWeekdays | None
 ) -> list[Token]:
-    """Read one-letter weekdays after "every week", after a weekday, or in a list."""
+    """Read one-letter weekdays.
+
+    They count after "every week", after another weekday, or in a list.
+    """
     if short_weekdays is None:
         return tokens
     result: list[Token] = []

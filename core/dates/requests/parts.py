@@ -1,7 +1,7 @@
 """Define the parts of a time, and compute the moment or recurrence that they mean together.
 
-A missing or ambiguous part isn't guessed silently: the result names the missing parts and the
-assumptions. The current time is a parameter.
+The result lists the missing parts and the assumptions, so a missing or ambiguous part is never
+guessed silently. The current time is a parameter.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Problem(Enum):
     WRONG_WEEKDAY = "wrong weekday"
     SEVERAL_TIMES = "several times"
     VAGUE = "vague"
-    # "Some day": vague unless a day is named.
+    # "Some day": vague unless the request names a day.
     VAGUE_DAY = "vague day"
     TOO_FAR = "too far"
 
@@ -79,7 +79,7 @@ class Span(NamedTuple):
 
 
 class Repeat(NamedTuple):
-    """The rhythm of a recurrence: every `interval` units."""
+    """The rhythm of a recurrence: once every `interval` units."""
 
     unit: Unit
     interval: int = 1
@@ -120,13 +120,13 @@ class TimeParts:
     assumptions: frozenset[Assumption] = frozenset()
 
     def merge(self, other: TimeParts) -> TimeParts:
-        """Return these parts with those of `other`, which win if both name the same part."""
+        """Merge these parts with those of `other`. If both name the same part, `other` wins."""
         changes = {name: getattr(other, name) for name in other.names()}
         changes["assumptions"] = self.assumptions | other.assumptions
         return replace(self, **changes)
 
     def revise(self, other: TimeParts) -> TimeParts:
-        """Return these parts with the day or the clock time of `other`, as a correction does."""
+        """Replace the day or the clock time with that of `other`, as a correction does."""
         changes: dict[str, Any] = {"problem": None}
         names = other.names()
         if names & _DAY_PARTS:
@@ -159,7 +159,7 @@ class TimeParts:
         return replace(self, clocks=(ClockTime(later),))
 
     def with_default_hour(self, hour: int | None) -> TimeParts:
-        """Return these parts with a clock time of `hour`, if they name only a day."""
+        """Add a clock time at `hour` to parts that name only a day."""
         is_short = self.repeat is not None and self.repeat.unit in _SHORT_UNITS
         has_hour = self.clocks or self.part is not None or self.window or self.offset
         if hour is None or has_hour or is_short or not self.has_day:
@@ -204,7 +204,7 @@ _DAY_PARTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolution:
-    """The moment or recurrences that the parts mean, or the reason why there are none."""
+    """The moment or recurrences that the parts mean, or the reason why they mean none."""
 
     moment: datetime | None = None
     # iCalendar texts with DTSTART and RRULE; see `core.dates.recurrence`.
@@ -315,7 +315,7 @@ class _Resolver:
         )
 
     def _shift(self, moment: datetime, span: Span, sign: int) -> datetime:
-        """Add a span to a moment. Days and months are added in wall time."""
+        """Add a span to a moment. Days and months are added to the wall time."""
         local = moment.astimezone(self.here.tzinfo)
         day = add_months(local.date(), sign * span.months) + sign * span.days * _DAY
         wall_time = datetime.combine(day, local.time())
@@ -379,7 +379,7 @@ class _Resolver:
     def _is_surely_morning(self, clock: ClockTime) -> bool:
         """Return whether a clock time such as "Friday at 9:30" is in the morning.
 
-        It is if it has minutes and a day.
+        It is in the morning if it has minutes and the parts name a day.
         """
         is_early = clock.minute < FIRST_LIKELY_HOUR * 60
         is_day = self.parts.days or (self.parts.weekdays and not is_early)
@@ -557,9 +557,10 @@ class _Resolver:
         return f"FREQ=MONTHLY{months};BYMONTHDAY={','.join(map(str, parts.month_days))}"
 
     def _rules_at(self, minutes: Sequence[int], rule: str) -> tuple[str, ...]:
-        """Return one RRULE per minute of the hour, because a rule combines its hours and minutes.
+        """Return one RRULE per minute of the hour.
 
-        8:00 and 20:00 need one rule, and 8:00 and 20:30 need two.
+        A rule is due at every combination of its hours and minutes. So 8:00 and 20:00 need one
+        rule, and 8:00 and 20:30 need two.
         """
         by_minute: dict[int, list[int]] = {}
         for minute in minutes:
@@ -598,7 +599,7 @@ class _Resolver:
         return start
 
     def _limit(self, texts: Sequence[tuple[datetime, str]]) -> tuple[str, ...]:
-        """Return recurrences with their DTSTART, and with the end that the parts name."""
+        """Add a DTSTART to recurrences, and the end that the parts name."""
         end = self._end_of(texts)
         zone = str(self.here.tzinfo)
         return tuple(

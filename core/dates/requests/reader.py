@@ -45,7 +45,7 @@ from core.dates.tokens import Kind, Token
 _CANDIDATES = ASKING_KINDS | ASIDE_KINDS
 """A message without one of these tokens isn't about reminders."""
 MAX_SHORT_WORD = 3
-"""Words with at most this many letters are often other words in another language."""
+"""Words with at most this many letters often have another meaning in another language."""
 MORNING = 9
 FIRST_LIKELY_ALARM_HOUR = 5
 """An alarm at an hour from 5 to 11 is probably meant for the morning."""
@@ -92,9 +92,9 @@ def read_request(
 ) -> ReminderReading:
     """Read a message at `now` (aware), with wall times in `zone`.
 
-    `languages` are those that the person is likely to use, the likeliest first. Set `is_request` if
-    the whole message is a request, as after ``/remind``. A day without an hour gets `default_hour`.
-    Without a default hour, the hour is missing.
+    `languages` are the languages that the person is likely to use, the likeliest first. Set
+    `is_request` if the whole message is a request, as after ``/remind``. A day without an hour gets
+    `default_hour`. Without a default hour, the hour is missing.
     """
     settings = _Settings(now, zone, is_request, default_hour)
     source = plain_text(text)
@@ -125,8 +125,8 @@ def revise_reading(
     """Apply the answer or correction in `text` to a reading: "no, at 11", "tomorrow at 10".
 
     With `is_addition`, weekdays are added to those of a recurrence: "and Thursdays too". Return
-    None if the text contains no time. If the previous reading has no task, words that aren't a time
-    become the task.
+    None if the text contains no time. If the previous reading has no task, the words around the
+    time become the task.
     """
     languages = (previous.language,)
     answer = read_request(text, now, zone, languages, is_request=True)
@@ -266,7 +266,7 @@ class _Reader:
         return self._set_in_the_morning(parts)
 
     def _set_in_the_morning(self, parts: TimeParts) -> TimeParts:
-        """Return parts with a morning hour, if the request is to wake the person or for an alarm.
+        """Move the hour to the morning, if the request is to wake the person or for an alarm.
 
         Other requests, and alarms that aren't in the morning, keep their parts.
         """
@@ -294,7 +294,7 @@ class _Reader:
         return False
 
     def _has_other_phrases(self, selection: Sequence[Cluster]) -> bool:
-        """Return whether the lexicon knows more words of the message than those of the times."""
+        """Return whether the lexicon knows words of the message outside of the times."""
         time_length = 0
         for cluster in selection:
             time_length += _measure_known(self._tokens[cluster.start : cluster.end])
@@ -316,7 +316,7 @@ class _Reader:
 
 
 def _measure_known(tokens: Sequence[Token]) -> int:
-    """Return how many characters the known tokens among `tokens` have."""
+    """Count the characters of the known tokens."""
     return sum(token.end - token.start for token in tokens if token.kind is not Kind.OTHER)
 
 

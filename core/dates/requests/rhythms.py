@@ -122,7 +122,7 @@ def _every(match: Match, context: Context) -> TimeParts | None:
 
 
 def _has_growing_units(tokens: Sequence[Token]) -> bool:
-    """Return whether a larger unit follows a smaller one, so they aren't one length."""
+    """Return whether a larger unit follows a smaller one. Then the units aren't one length."""
     spans = [add_unit(token.unit, 1) for token in tokens if token.unit is not None]
     return any(left < right for left, right in pairwise(spans))
 

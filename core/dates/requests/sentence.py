@@ -1,4 +1,4 @@
-"""A message that may be a request, split into tokens and times."""
+"""Hold a message that may be a request, split into tokens and times."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ALARM = 2
 
 
 class Cluster(NamedTuple):
-    """Adjacent parts of a time, and what they mean together."""
+    """Adjacent parts of a time, with their combined meaning."""
 
     start: int
     end: int

@@ -69,7 +69,7 @@ class TaskReader:
     def _names_thing(self, index: int) -> bool:
         """Return whether "a reminder" is part of the task: "remind me to send a reminder".
 
-        It is if the request comes before it, and no time or colon after it.
+        It is part of the task if the request comes before it, and no time or colon after it.
         """
         token = self._tokens[index]
         text = self._sentence.text.plain[token.start : token.end].strip()
@@ -85,8 +85,8 @@ class TaskReader:
     def _is_in_task(self, index: int) -> bool:
         """Return whether a word such as "reminder" is part of the task: "see how a reminder looks".
 
-        It is if words of the task come before and after it. If the message is known to be a
-        request, words before it are enough.
+        It is part of the task if other words of the task come before and after it. If the message
+        is known to be a request, words before it are enough.
         """
         before = index - 1
         while before >= 0 and self._tokens[before].kind in (Kind.ONE, Kind.THE):
@@ -158,7 +158,7 @@ class TaskReader:
         return text.original[text.locate(start) : text.locate(end - 1) + 1]
 
     def _is_removable(self, token: Token, kinds: set[Kind]) -> bool:
-        """Return whether a token of one of these kinds is more than part of a word."""
+        """Return whether a token of one of these kinds is a whole word, which may be removed."""
         if token.kind not in kinds:
             return False
         plain = self._sentence.text.plain

@@ -1,8 +1,8 @@
 """Let a model find facts in messages, given the facts that are already known.
 
 The model answers with operations: `add` a fact, `replace` or `end` a known one, or `same` if a
-message repeats a known one. Each operation is checked against the messages. If no message supports
-it, it is dropped, or it needs approval if the model quotes a message.
+message repeats a known one. Each operation is checked against the messages. An operation that no
+message supports is dropped, unless the model quotes a message. Then it needs approval.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ T = TypeVar("T", bound=BaseModel)
 class _EvidenceInContext(Evidence):
     """The evidence in one message that continues an earlier text of the same person.
 
-    Names, figures and words of that text count like those of a question that the message answers:
-    the message must add something, and must not deny the statement.
+    The earlier text counts like a question that the message answers: its names, figures and words
+    are evidence, but the message must add something, and must not deny the statement.
     """
 
     def __init__(self, message: Message, context: str) -> None:
@@ -174,8 +174,8 @@ class OperationReader:
     ) -> Candidate | None:
         """Return the candidate for an operation, or None if it must be dropped.
 
-        `fact` is the known fact that the operation changes. Without one, the operation can only add
-        a fact.
+        `fact` is the known fact that the operation changes. Without `fact`, the operation can only
+        add a fact.
         """
         support = operation.find_support(evidence, message)
         if support is None:
@@ -220,7 +220,7 @@ def _may_change(operation: ReportedOperation, fact: Fact, message: Message) -> b
     if not is_by_sender(fact, message):
         return False
     subject = (fact.attribute or "").partition("|")[0]
-    # In a group, the subject of what a member said about themselves is their account.
+    # In a group, a member's statement about themselves has their account as its subject.
     if not subject or ":" in subject or operation.op == "same":
         return True
     reported_key = entity_key(operation.about)
@@ -271,7 +271,7 @@ def is_by_sender(fact: Fact, message: Message) -> bool:
 async def load_known_facts(
     facts: Facts, session: Session, messages: Sequence[Message]
 ) -> list[Fact]:
-    """Load open facts that the messages may be about: those that match, then the latest.
+    """Load open facts that the messages may be about: first those that match, then the latest.
 
     In a group, load only facts of the people who wrote the messages.
     """
@@ -291,9 +291,10 @@ async def load_known_facts(
 
 
 def parse_items(answer: str, kind: type[T]) -> tuple[list[T], bool]:
-    """Parse the JSON objects in a model's list. Return them, and whether the list is complete.
+    """Parse the JSON objects in a model's list.
 
-    It is incomplete if an object is invalid, if the list was cut off, or if it contains other text.
+    Return them, and whether the list is complete. It is incomplete if an object is invalid, if the
+    list was cut off, or if it contains other text.
     """
     start = answer.find("[")
     end = answer.rfind("]")

@@ -53,7 +53,7 @@ class ReportedFact(ToolArguments):
 
     @property
     def required_names(self) -> list[str]:
-        """The names and the value of the fact, which a message must contain.
+        """The names and the value of the fact. A message must contain all of them.
 
         A reported name counts only if it has a capital letter, a digit or a non-ASCII letter.
         """
@@ -125,13 +125,13 @@ class ReportedFact(ToolArguments):
 class ReportedOperation(ReportedFact):
     """A model's report about a fact in one of several numbered messages.
 
-    `content` is the new fact, or for `end` the sentence that says that something is over.
+    `content` is the new fact. For `end`, it is the sentence that says that something is over.
     """
 
     model_config = ConfigDict(extra="ignore", strict=True)
 
     op: Literal["add", "replace", "end", "same"] = "add"
-    # The number of the known fact that is replaced, ended or said again. None with `add`.
+    # The number of the known fact that is replaced, ended or repeated. None with `add`.
     fact: int | None = None
     # The number of the message, beginning with 1.
     message: int
