@@ -23,7 +23,7 @@ PREFIX = "mneme_plugin_"
 def run_file(name: str, path: Path) -> ModuleType:
     """Run a file, even if it has run before, and return its module.
 
-    Raises ConfigError if other users can write to the file or to anything in its package. Errors
+    Raises ConfigError if other users can write to the file or to any file in its package. Errors
     that the code raises are passed on.
     """
     is_package = path.name == "__init__.py"

@@ -1,8 +1,8 @@
-"""The guard: checks of text that is about to be stored.
+"""Checks text that is about to be stored.
 
 The guard reports things that honest text doesn't contain: hidden characters, words that imitate
 other words, imitations of Mneme's own markup, and the patterns in `data/patterns.toml`, such as
-secrets. It doesn't look for the wording of attacks. It only reports what it finds, as a phrase that
+secrets. It doesn't look for the wording of attacks. It only reports its finding, as a phrase that
 can follow "it contains". The origin of a text (`core.types.Origin`) decides whether the text is
 stored.
 
@@ -104,7 +104,7 @@ REASONS: Mapping[str, str] = _DATA["reasons"]
 NAME_CHARS = 64
 # The maximum number of marks on one letter of a name. Hebrew, Arabic and Burmese need this many.
 MAX_MARKS = 3
-# Invisible characters that a text may contain, but that no name needs.
+# Invisible characters that a text may contain. Names don't need them.
 _UNSEEN_IN_NAMES = (
     f"[{_BLANK}\u00ad\u034f\u180b\u180c\u180d\u180f\ufeff]|(?<=[^\\W\\d])[\ufe00-\ufe0f]"
 )
@@ -128,8 +128,8 @@ _MIXABLE_ALPHABETS = _EAST_ASIAN_ALPHABETS | {"MODIFIER", "FEMININE", "MASCULINE
 class Pattern:
     """A pattern in `data/patterns.toml`.
 
-    The pattern matches a text with a match of `first`, followed in the same line by a match of
-    `then`, if that is given. With `is_word`, both must be in the same word. Unlike a single regular
+    The pattern matches a text with a match of `first`. If `then` is given, a match of `then` must
+    follow in the same line. With `is_word`, both must be in the same word. Unlike a single regular
     expression, two separate searches take linear time. Only texts that contain one of `needs`,
     ignoring case, are searched.
     """
@@ -171,7 +171,7 @@ class Pattern:
 
 
 def find_suspicion(text: str) -> str | None:
-    """Return a noun phrase for what makes a text suspicious, such as "a password", or None."""
+    """Return a noun phrase for the suspicious part of a text, such as "a password", or None."""
     if len(text) > LIMIT_CHARS:
         return REASONS["length"].format(most=LIMIT_CHARS)
     hidden_at = next(_find_hidden(text), None)
@@ -318,7 +318,8 @@ def _find_allowed(text: str) -> set[int]:
 
 
 def _alphabet(letter: str) -> str:
-    """Return "latin", "other" for an alphabet with letters like Latin ones, or "" for others."""
+    """Return "latin" for a Latin letter, "other" for a letter of an alphabet with similar letters,
+    or ""."""
     if letter < "\u0370":
         return "latin"
     return "other" if letter < "\u0590" or "\u13a0" <= letter <= "\u13f5" else ""

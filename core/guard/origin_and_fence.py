@@ -88,17 +88,17 @@ FRAME_START = re.compile(rf"[\[\uff3b\u3010](?=\s{{0,4}}(?:{_FRAME_LEADS})\b)", 
 
 
 def fence(passages: str) -> str:
-    """Return the memory block with `passages`. No tag in the passages can end the block early."""
+    """Build the memory block with `passages`. A tag in the passages can't end the block early."""
     return f"{OPENING}\n{NOTE}\n\n{neutralise(passages)}\n{CLOSING}"
 
 
 def neutralise(text: str) -> str:
-    """Return a text in which nothing looks like Mneme's own markup.
+    """Return a text without parts that look like Mneme's own markup.
 
     The brackets of a forged tag or time line, and the opening bracket of a forged frame, become
     round. For example, "<memory-context>" becomes "(memory-context)". Forged tags are recognized
     even in upper case, with attributes, with signs between their letters, or with letters of other
-    alphabets. Calling this function again changes nothing.
+    alphabets. Calling this function again doesn't change the result.
     """
     text = TIME_LINE.sub(lambda match: f"({match[1]}{')' if match[2] else ''}", text)
     text = FRAME_START.sub("(", text)
@@ -158,7 +158,7 @@ def _fold_character(character: str) -> str:
     )
 
 
-# Replaces a tag that an answer only mentions. No tag can be put together from this text.
+# Replaces a tag that an answer only mentions. This text can't become part of another tag.
 _MENTION = "memory context"
 _HYPHENS = "-_\u00ad\u2010-\u2015\u2212\ufe63\uff0d"
 _NAME = rf"memory[{_HYPHENS}]context"
@@ -181,11 +181,12 @@ _TAG_BRACKET = re.compile(f"[{_OPENERS}(]")
 _TAG_START = re.compile(rf"[{_OPENERS}(\[]")
 # The beginning of any tag up to its complete name.
 _TAG_NAME = re.compile(rf"[{_OPENERS}(]\s{{0,4}}(?:/\s{{0,4}})?{_NAME}", re.IGNORECASE)
-# An unfinished tag isn't longer, not even a closing tag with attributes.
+# The maximum length of an unfinished tag, including a closing tag with attributes.
 _MAX_UNFINISHED_CHARS = 240
 # How many of the last shown characters are searched for a tag that new text completes.
 _TAIL_CHARS = 40
-# A removed block may be inside a tag, which may be inside another tag. Each pass removes one level.
+# The number of passes. A removed block may be inside a tag, which may be inside another tag, and
+# each pass removes one level.
 _PASSES = 3
 
 
@@ -197,8 +198,8 @@ class Scrubber:
 
     A block begins at an opening tag, and ends at its closing tag or at the end of the text. Blocks
     may be nested. Tags may have round brackets, as `neutralise` writes them. If a removed block was
-    inside a tag, the two halves of this tag count as a tag, too. A tag that is alone in inline code
-    is only mentioned. The name of the tag stays, without brackets.
+    inside a tag, the two halves of this tag also count as a tag. A tag alone in inline code is only
+    mentioned. The name of such a tag stays, without brackets.
     """
 
     def __init__(self) -> None:
@@ -256,7 +257,7 @@ class _BlockRemover:
 
     def feed(self, chunk: str) -> str:
         if not self._held and not self._depth and _TAG_START.search(chunk) is None:
-            # Nearly every chunk is like this.
+            # Nearly every chunk contains no tag.
             self._last = chunk[-1:] or self._last
             return chunk
         self._held += chunk
@@ -419,9 +420,9 @@ _INSERTION = re.compile(
 _SPACES = re.compile(r"[^\S\n]{2,}")
 # Line breaks that other programs write: form feeds, U+2028 and so on, and a single "\r".
 _OTHER_LINE_BREAK = re.compile(r"\r(?!\n)|[\v\f\x1c-\x1e\x85\u2028\u2029]")
-# A text with none of these signs has no pasted part.
+# A text without these signs has no pasted part.
 _PASTE_SIGN = re.compile(r"[\n:\uff1a`~]")
-# A text with none of these signs doesn't show an author: a name before a time, a signature.
+# A text without these signs doesn't show an author: a name before a time, a signature.
 _AUTHOR_SIGN = re.compile(
     r"[\n:\uff1a`<~]|\d\.\d\d|\s[-\u2013\u2014]|[.!?,;\u3002\uff0c\u3001]\s*[^\W\d]|[.!?]\s*\("
 )

@@ -22,14 +22,14 @@ from core.types import Effect, Json, Tool, ToolContext
 
 # The definition of a tool from outside may take at most this many bytes.
 TOOL_BYTES = 20_000
-# Larger limits of the lengths of arguments aren't sent.
+# Limits of the lengths of arguments that are larger than this aren't sent.
 MAX_LENGTH_LIMIT = 100
 _LENGTH_LIMITS = ("minLength", "maxLength", "minItems", "maxItems")
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 def find_tool_fault(tool: object, other_names: Collection[str] = ()) -> str | None:
-    """Return a clause that says why an object can't be offered to a model as a tool, or None.
+    """Return the reason why an object can't be offered to a model as a tool, as a clause, or None.
 
     `other_names` are the names of the tools that are already offered.
     """

@@ -1,1 +1,1 @@
-"""Stores, decodes and finds the files that people send, and shows them to the model."""
+"""Store, decode and find the files that people send, and show them to the model."""

@@ -1,4 +1,4 @@
-"""The limits of model APIs for requests with pictures.
+"""Define the limits of model APIs for requests with pictures.
 
 Source: the pages "Vision" and "Errors" of the documentation of the Messages API (November 2026).
 PDF files are sent to a model as text by page, so the limits for PDF files aren't needed. Other APIs
@@ -24,7 +24,7 @@ class ApiLimits:
     edge_of_many_px: int
     many_pictures: int
     pictures: int
-    # One picture in Base64, and the whole request.
+    # The maximum sizes of a picture in Base64, and of the whole request.
     picture_bytes: int
     request_bytes: int
 

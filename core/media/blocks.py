@@ -1,4 +1,4 @@
-"""Shows files to the model: blocks with pictures and with the text of documents.
+"""Shows files to the model, in blocks with pictures and with the text of documents.
 
 A stored block refers to a picture by the hash of its content. The bytes are added only when a
 request is sent. They are the same in every request, so the cached prefix stays valid. Each file
@@ -262,7 +262,7 @@ class MediaBlocks:
         return data
 
     def invalidate(self) -> None:
-        """Remove the pictures from memory because something was erased."""
+        """Remove the pictures from memory, because data was erased."""
         self._encoded.clear()
 
 

@@ -47,7 +47,7 @@ Note = Literal[
     "unheard",
     "inaudible",
 ]
-"""Why a file has no text."""
+"""The reason why a file has no text."""
 
 
 class _Part(BaseModel):
@@ -120,7 +120,7 @@ class Decoder:
         return decoded.clean
 
     async def write_speech(self, path: Path, sound_path: Path) -> bool:
-        """Write the sound of a recording or video. Return False if that fails.
+        """Write the sound of a recording or video to a file. Return False if that fails.
 
         The file is WAV if its name ends with ".wav", or else OGG with Opus.
         """
@@ -168,7 +168,7 @@ def _choose_refusal(mime: str) -> str:
 async def _read_output(process: asyncio.subprocess.Process) -> bytes:
     """Return the output of a process up to its end.
 
-    If the output is too long, it's cut and therefore no valid JSON.
+    Output that is too long is cut and therefore isn't valid JSON.
     """
     assert process.stdout is not None
     output = bytearray()

@@ -1,4 +1,4 @@
-"""Descriptions of pictures: one line per picture that the model writes in its answer, for search.
+"""Ask the model for descriptions of pictures: one line per picture, for search.
 
 The instruction is sent next to the picture. The model writes the line into a block that is removed
 from every answer (see `core.guard.origin_and_fence.Scrubber`). So people don't see the line, and it
@@ -59,7 +59,7 @@ async def describe_old_pictures(
 ) -> Sequence[str]:
     """Return a line with the description of each picture in messages that leave the prompt.
 
-    The line includes the number of the file, so that the model can send the file again.
+    The line includes the number of the file, so that the model can still send the file.
     """
     lines: list[str] = []
     for row in rows:

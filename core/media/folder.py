@@ -1,4 +1,4 @@
-"""The bytes of files in the home: ``media/ab/abcdef…``, by the SHA-256 of the bytes.
+"""Store the bytes of files in the home: ``media/ab/abcdef…``, by the SHA-256 of the bytes.
 
 The view of a picture is stored next to it: a scaled copy for the model, without EXIF data. A scan
 has a view for each of its first pages, and a video has a few. A view is made only once, so that a
@@ -25,7 +25,10 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 
 
 def number_view(view_path: Path, number: int) -> Path:
-    """Return the path of a view, such as ``abc.view.1``. The view 0 has `view_path` itself."""
+    """Return the path of a view, such as ``abc.view.1``.
+
+    The path of view 0 is `view_path` itself.
+    """
     return view_path.with_name(f"{view_path.name}.{number}") if number else view_path
 
 
@@ -52,7 +55,7 @@ class MediaFolder:
         return path.with_name(path.name + VIEW_SUFFIX)
 
     def write(self, content: bytes) -> str:
-        """Store bytes and return their hash. Bytes that are stored already aren't written again.
+        """Store bytes and return their hash. Bytes that are already stored aren't written again.
 
         Raises OSError if the disk is full or the folder can't be written.
         """

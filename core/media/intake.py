@@ -59,7 +59,7 @@ Problem = Literal[
     # The disk is full or can't be written.
     "disk",
 ]
-"""The reason why a file isn't stored. The gateway has the sentences."""
+"""The reason why a file isn't stored. The gateway words it for people."""
 # The problems after which a download is tried again when the file is needed.
 _RETRYABLE = frozenset({"", "failed", "disk", "person_full", "all_full"})
 _log = structlog.get_logger("media")
@@ -69,7 +69,7 @@ _log = structlog.get_logger("media")
 class Reception:
     """The files of a message after their download, and the message with their text."""
 
-    # The message. The text of a voice note is what was said in it.
+    # The message. The text of a voice note is the transcript.
     inbound: Inbound
     files: Sequence[AttachedFile] = ()
     # The names of files that are still being downloaded.
@@ -114,9 +114,9 @@ class MediaIntake:
     async def receive(
         self, inbound: Inbound, scope: Scope, epoch: ErasureEpoch | None = None
     ) -> Reception:
-        """Store the files of a message, and return what became of each.
+        """Store the files of a message, and return the result for each of them.
 
-        Files that are stored already aren't downloaded again.
+        Files that are already stored aren't downloaded again.
         """
         if not inbound.attachments:
             return Reception(inbound=inbound)
@@ -171,9 +171,9 @@ class MediaIntake:
     async def _decode_and_transcribe(
         self, path: Path, content: FileContent
     ) -> tuple[FileContent, Sequence[FilePart]]:
-        """Return the content of a voice message or video with its spoken words.
+        """Decode and transcribe a voice message or video. Return its content and its spoken words.
 
-        If it can't be transcribed, the note in the content says why.
+        If it can't be transcribed, the note in the content gives the reason.
         """
         if self.transcriber is None:
             return replace(content, note="unheard"), ()
@@ -223,7 +223,7 @@ class MediaIntake:
     async def fetch_again(self, file: AttachedFile) -> AttachedFile:
         """Retry the download of a file that isn't stored, and return the file.
 
-        Waits as `receive` does.
+        The wait is limited as in `receive`.
         """
         if file.content is not None or file.problem not in _RETRYABLE or not file.reference:
             return file
@@ -294,7 +294,7 @@ class MediaIntake:
     async def read_view(self, view_name: str) -> bytes | None:
         """Return a view by its name (see `name_view`), or None if it doesn't exist.
 
-        A lost view is made again.
+        A lost view is created again.
         """
         content_hash, _, digits = view_name.partition("/")
         number = int(digits or 0)
@@ -382,7 +382,10 @@ class MediaIntake:
         return ("", content) if len(content) <= limit else ("too_large", None)
 
     async def _check_room(self, file: AttachedFile) -> Problem:
-        """Return the reason if a file doesn't fit, or None. The size of a file may be unknown."""
+        """Return the reason why there is no room for a file, or None.
+
+        The size of a file may be unknown.
+        """
         size = file.size or 0
         if self.options.person_mb:
             usage = await self.files.measure_usage([file.account])
@@ -455,9 +458,9 @@ class MediaIntake:
 
 
 def _hide_animation(file: AttachedFile, decoded: Decoded) -> Decoded:
-    """Return the content of a file, without the text of a moving sticker.
+    """Remove the text of a moving sticker from the content of a file.
 
-    Moving stickers of Discord are drawings in JSON, which nobody wrote to be read.
+    Moving stickers of Discord are drawings in JSON. Their text isn't meant to be read.
     """
     if file.kind != "sticker" or not decoded.parts:
         return decoded

@@ -71,7 +71,7 @@ def make_document(name: str, text: str) -> File:
 
 
 async def load_outgoing(file: AttachedFile, folder: MediaFolder, decoder: Decoder) -> File | None:
-    """Return a stored file to send with an answer, or None if its bytes are gone.
+    """Load a stored file to send with an answer, or return None if its bytes are gone.
 
     Raises Refused if the position can't be removed from the file.
     """

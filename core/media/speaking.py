@@ -53,7 +53,7 @@ class ServerSpeaker:
 class ProgramSpeaker:
     """Runs a program that reads text from its input and writes a WAV file.
 
-    ``{file}`` stands for the path of that file.
+    ``{file}`` in the command is replaced with the path of that file.
     """
 
     command: Sequence[str]

@@ -104,8 +104,8 @@ def _read_answer(answer: dict[str, Any]) -> Transcript:
 class ProgramTranscriber:
     """Runs a program that prints the spoken words of a file.
 
-    ``{file}`` in the command stands for the path of the file. ``{wav}`` stands for a copy that the
-    worker wrote as WAV, because many programs can't read Opus.
+    ``{file}`` in the command is replaced with the path of the file. ``{wav}`` is replaced with the
+    path of a WAV copy that the worker wrote, because many programs can't read Opus.
     """
 
     command: Sequence[str]
@@ -126,7 +126,7 @@ class ProgramTranscriber:
             output = await run_program(command, copy, _TRANSCRIBER, self.timeout_s)
         transcript = _read_output(output.decode("utf-8", "replace"))
         if not transcript.parts:
-            # Some programs succeed although they couldn't read the file.
+            # Some programs exit successfully although they couldn't read the file.
             raise FileError("the transcriber heard no words")
         return transcript
 
@@ -134,7 +134,8 @@ class ProgramTranscriber:
 def _read_output(output: str) -> Transcript:
     """Return the transcript in a program's output.
 
-    The output is plain text, lines with times as whisper.cpp prints them, or the JSON of a server.
+    The output is plain text, lines with times as whisper.cpp prints them, or JSON as a server sends
+    it.
     """
     if output.lstrip().startswith("{"):
         with contextlib.suppress(ValueError, KeyError, TypeError):
@@ -181,8 +182,8 @@ async def run_program(
 ) -> bytes:
     """Run a speech program, and return its output. Error messages call the program `name`.
 
-    ``{file}`` in the command stands for `path`. The program gets the text as its input. Raises
-    FileError if it fails or takes too long.
+    ``{file}`` in the command is replaced with `path`. The program gets the text as its input.
+    Raises FileError if it fails or takes too long.
     """
     arguments = [argument.replace("{file}", str(path)) for argument in command]
     try:

@@ -1,4 +1,4 @@
-"""The model's tools for files: `read_document`, `find_files` and `send_file`.
+"""Defines the model's tools for files: `read_document`, `find_files` and `send_file`.
 
 The model names a file by its number. For a file that isn't visible in the conversation, a tool
 answers as if the file didn't exist.

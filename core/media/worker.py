@@ -1,12 +1,13 @@
-"""The process that decodes one file, with limits on its memory and time.
+"""Decodes one file in a process with limits on its memory and time.
 
-``python -m core.media.worker read PATH VIEW NAME MEMORY SECONDS`` prints what the file is as JSON
-(see `core.media.decoding.Decoded`), and writes the view of a picture, or those of a scan or video,
-to VIEW. ``python -m core.media.worker page PATH URL NAME MEMORY SECONDS`` does the same for a
-download from URL. Of a web page, it also prints the title and the date, and the text has links.
+``python -m core.media.worker read PATH VIEW NAME MEMORY SECONDS`` prints the details of a file as
+JSON (see `core.media.decoding.Decoded`). It writes the view of a picture, or those of a scan or
+video, to VIEW. ``python -m core.media.worker page PATH URL NAME MEMORY SECONDS`` does the same for
+a download from URL. For a web page, it also prints the title and the date, and the text has links.
 ``python -m core.media.worker clean PATH COPY NAME MEMORY SECONDS`` writes a copy of a picture,
-recording, PDF or archive without the position, and ``speech PATH SOUND NAME MEMORY SECONDS`` the
-sound of a recording. If the process fails or is killed, the file counts as unreadable.
+recording, PDF or archive without the position. ``python -m core.media.worker speech PATH SOUND NAME
+MEMORY SECONDS`` writes the sound of a recording. If the process fails or is killed, the file counts
+as unreadable.
 """
 
 from __future__ import annotations
@@ -276,7 +277,7 @@ def _clean_archive(path: Path, copy_path: Path, mime: str) -> Result:
 
 
 def _clean_recording(path: Path, copy_path: Path, mime: str) -> Result:
-    """Write a copy of a video or sound file without its position, also that in its subtitles."""
+    """Write a copy of a video or sound file without positions, including those in its subtitles."""
     from core.media.formats import recording_position
 
     result: Result = {"type": mime, "clean": False}

@@ -1,8 +1,8 @@
 """Adapts requests to models that can't use tools, pictures, or a level of thinking.
 
-Mneme learns this from the settings or from a refusal of the server. After a refusal, the request is
-sent again without the refused part. Once in each conversation, a sentence above the answer says
-what was left out.
+Mneme knows the limits of a model from the settings or from a refusal of the server. After a
+refusal, the request is sent again without the refused part. Once in each conversation, a sentence
+above the answer says what was left out.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ CALL_ID = re.compile(r"[a-zA-Z0-9_-]{1,40}")
 # The characters that the names of tool calls must not contain.
 _NO_NAME_CHARS = re.compile(r"[^a-zA-Z0-9_-]")
 MAX_TOOL_NAME_CHARS = 64
-# Levels that are sent only if the settings or the refusal name them.
+# Levels that are sent only if the settings or a refusal names them.
 _NEVER_TRIED = ("none", "minimal")
-# The keys of the sentences about what an answer lacks. A missing level of thinking has none.
+# The keys of the sentences about missing abilities. A missing level of thinking has no sentence.
 _SENTENCE_KEYS: Mapping[Ability, str] = {
     "tools": "model_without_tools",
     "pictures": "model_without_pictures",
@@ -42,9 +42,9 @@ _PICTURE_NOTE = "[A picture that you can't see.]"
 
 
 class LearnedLimits(Protocol):
-    """Stores what models can't use, so that it's known after a restart.
+    """Stores the limits of models, so that Mneme still knows them after a restart.
 
-    `core.store.model_limits` implements it.
+    `core.store.model_limits` implements this protocol.
     """
 
     async def load_lacks(self, model: str) -> frozenset[Ability]:
@@ -57,7 +57,10 @@ class LearnedLimits(Protocol):
         """Delete the stored refusals of a model's server."""
 
     async def load_effort(self, model: str, effort: Effort) -> Effort:
-        """Return the level of thinking that replaces a refused one, or the level itself."""
+        """Return the level of thinking that replaces a refused level.
+
+        If the level wasn't refused, return it.
+        """
 
     async def save_effort(self, model: str, effort: Effort, other: Effort) -> None:
         """Store that a model refuses a level of thinking, and the level that replaces it."""
@@ -101,9 +104,9 @@ class Route:
 
 
 class LackingModels:
-    """Leaves out of requests what a model can't use, and learns this from refusals.
+    """Removes the parts that a model can't use from requests, and learns from refusals.
 
-    `limits` stores the refusals, so that they are known after a restart.
+    `limits` stores the refusals, so that Mneme still knows them after a restart.
     """
 
     def __init__(self, limits: LearnedLimits | None, word: WordSentence) -> None:
@@ -122,7 +125,7 @@ class LackingModels:
     async def complete(
         self, route: Route, request: Request, on_text: TextCallback, on_wait: TextCallback
     ) -> Completion:
-        """Ask a model without what it can't use.
+        """Ask a model, without the parts of the request that it can't use.
 
         Once in each conversation, a sentence above the answer says what was left out. Raises
         ModelError if the model doesn't answer.
@@ -149,7 +152,7 @@ class LackingModels:
         return add_prefix(prefix, completion)
 
     async def learn(self, route: Route, request: Request, failure: ModelFailure) -> bool:
-        """Learn from a refusal what a model can't use.
+        """Learn a limit of a model from a refusal.
 
         Return whether another request may succeed.
         """
@@ -226,10 +229,10 @@ def _list_call_ids(request: Request) -> set[str]:
 
 
 def find_other_effort(effort: str | int, levels: Sequence[str]) -> Effort | None:
-    """Return the level of thinking to use instead of a refused one, or "" to send none.
+    """Return the level of thinking that replaces a refused one, or "" to send no level.
 
-    `levels` are the levels that the refusal names. The next lower one is used, or the lowest one
-    that the refusal recommends. Returns None if the server refuses every level.
+    `levels` are the levels that the refusal names. The next lower one is used, or else the lowest
+    one that the refusal recommends. Returns None if the server refuses every level.
     """
     if isinstance(effort, int):
         return ""
@@ -260,7 +263,7 @@ def find_refused_ability(
 def remove_abilities(
     request: Request, abilities: Iterable[Ability]
 ) -> tuple[Request, list[Ability]]:
-    """Return the request without some abilities, and the list of those that it used."""
+    """Remove some abilities from a request. Return it, and the removed abilities that it used."""
     left_out = [ability for ability in abilities if _uses(request, ability)]
     for ability in left_out:
         if ability == "tools":
@@ -273,7 +276,7 @@ def remove_abilities(
 
 
 def describe(request: Request, left_out: Sequence[Ability]) -> list[Sentence]:
-    """Return the sentences for people about what was left out of a request.
+    """Return sentences for people about the parts that were left out of a request.
 
     Pictures are mentioned only if the last message has one.
     """
@@ -326,7 +329,7 @@ def _replace_blocks(request: Request, convert: Callable[[Json], Json]) -> Reques
 
 
 def _describe_picture(block: Json) -> Json:
-    """Return a note in place of a picture. A tool result keeps its other parts."""
+    """Replace a picture with a note. A tool result keeps its other parts."""
     if _is_picture(block):
         return {"type": "text", "text": _PICTURE_NOTE}
     if any(map(_is_picture, _parts_of(block))):
@@ -335,7 +338,7 @@ def _describe_picture(block: Json) -> Json:
 
 
 def _describe_call(block: Json) -> Json:
-    """Return a text in place of a tool call or a tool result."""
+    """Replace a tool call or a tool result with a text."""
     if block["type"] == "tool_use":
         arguments: Mapping[str, object] = block["input"]
         values = ", ".join(f"{name}: {value}" for name, value in arguments.items())

@@ -1,9 +1,8 @@
-"""The client of OpenAI's Chat Completions API.
+"""Implements the client of OpenAI's Chat Completions API.
 
-It works with OpenAI and with any server that has the same API. Everywhere else, Mneme uses requests
-and answers in the form of the Messages API, so this module translates both. When a conversation
-grows, its translation only gets additional bytes at the end, so that the server can reuse its
-cached prefix.
+It works with OpenAI and with any server that has the same API. All other modules use requests and
+answers in the form of the Messages API, so this module translates both. When a conversation grows,
+bytes are only added to the end of its translation, so that the server can reuse its cached prefix.
 """
 
 from __future__ import annotations
@@ -66,12 +65,15 @@ class _Dialect:
     limit_field: str = "max_tokens"
     is_limit_field_certain: bool = False
     reports_usage: bool = True
-    # Mistral accepts only ids of tool calls with 9 letters or digits. Other servers get the ids as
-    # they are, because thinking may refer to them.
+    # Mistral accepts only ids of tool calls with 9 letters or digits. Other servers get the ids
+    # unchanged, because thinking may refer to them.
     shortens_call_ids: bool = False
 
     def correct(self, explanation: str) -> bool:
-        """Correct the field that a refusal names. Return False if it names none of the fields."""
+        """Correct the field that a refusal names.
+
+        Return False if it doesn't name one of the fields.
+        """
         if is_about_call_ids(explanation) and not self.shortens_call_ids:
             self.shortens_call_ids = True
             return True
@@ -94,7 +96,8 @@ class ChatCompletions:
 
     # None for a server that needs no key.
     api_key: InitVar[str | None]
-    # Ends with the version, such as "https://api.openai.com/v1". None for the official server.
+    # The base URL including the version, such as "https://api.openai.com/v1". None for the official
+    # server.
     base_url: InitVar[str | None]
     clock: InitVar[Clock]
     # See `Retries`.
@@ -102,7 +105,7 @@ class ChatCompletions:
     timeout_s: InitVar[float] = 120.0
     sleep: InitVar[Callable[[float], Awaitable[None]]] = asyncio.sleep
     word: InitVar[WordSentence] = word_in_english
-    # The beginnings of the names of models whose server caches only what is marked.
+    # The beginnings of the names of models whose server caches only the marked parts of a request.
     marked_models: tuple[str, ...] = ()
     names: ServerNames = field(
         default_factory=lambda: ServerNames(
@@ -240,7 +243,7 @@ def build_messages(
     """Return the system prompt and the messages of a request as Chat Completions messages.
 
     `reasoning` adds the thinking that the model wrote. With `has_marks`, the cache breakpoints are
-    included. Only parts can have marks, so each content is then a list of parts.
+    included. Each content is then a list of parts, because only parts can have marks.
     """
     messages: list[dict[str, Any]] = []
     if request.system:
@@ -291,7 +294,7 @@ def _shorten_call_ids(message: dict[str, Any], *, shortens_all: bool) -> None:
 
 
 def _shorten_call_id(call_id: str, *, shortens_all: bool) -> str:
-    """Return an acceptable id for an id. The same id always gives the same result.
+    """Shorten an id that the server refuses. The same id always gives the same result.
 
     An acceptable id isn't changed.
     """
@@ -378,12 +381,12 @@ class ChunkedAnswer:
 
     def __init__(self, server: str = "", model: str = "") -> None:
         self.has_begun = False
-        # The server has said that the answer is complete. Some servers give no other reason for its
-        # end.
+        # Whether the server has said that the answer is complete. Some servers report the end of an
+        # answer only in this way.
         self.is_complete = False
         self._text = ""
-        # Thinking that the server requires in later requests, and its parts that belong to tool
-        # calls, by the index of the call in the answer.
+        # Collects the thinking that the server requires in later requests. Some of it belongs to
+        # tool calls, by the index of the call in the answer.
         self._reasoning = ReasoningParts(server, model)
         self._extras: dict[int, Json] = {}
         self._thinking = ThinkingFilter()
@@ -518,7 +521,7 @@ class ChunkedAnswer:
         }
 
     def _stop_reason(self) -> str:
-        """Return the stop reason as the Messages API names it.
+        """Return the stop reason in the words of the Messages API.
 
         Many servers report "stop" for calls.
         """
@@ -551,7 +554,7 @@ class ThinkingFilter:
             self._is_after_thinking = True
             self._held = answer.lstrip()
         elif not self._is_after_thinking and _THINKING_START.startswith(self._held):
-            # The next piece may complete the tag.
+            # The next piece may complete the tag, so nothing is returned yet.
             return ""
         return self.finish() if self._held else ""
 
@@ -563,9 +566,9 @@ class ThinkingFilter:
 
 
 def _read_text(content: str | Sequence[Json] | None) -> str:
-    """Return the text in an answer's content.
+    """Return the text in the content of an answer.
 
-    Mistral's thinking models send a list of parts. The parts with thinking are left out.
+    Mistral's thinking models send a list of parts. Parts with thinking are left out.
     """
     if not content:
         return ""

@@ -1,4 +1,4 @@
-"""The client of Anthropic's Messages API.
+"""Implements the client of Anthropic's Messages API.
 
 It works with any server that has a Messages API. Every failure becomes a ModelError with a sentence
 for the person. The blocks of an answer are returned in a form that even a strict server accepts in
@@ -47,12 +47,12 @@ _DELTA_FIELDS = {
 
 @dataclass(frozen=True, slots=True)
 class CitableBlocks:
-    """The functions that make blocks citable and name the cited parts.
+    """Functions that make blocks citable and name the cited parts.
 
     They are in `core.search.citations`.
     """
 
-    # Replaces texts in the messages of a request by ``search_result`` and ``document`` blocks.
+    # Replaces texts in the messages of a request with ``search_result`` and ``document`` blocks.
     add: Callable[[Sequence[Json]], Sequence[Json]]
     # Names a part of a document by the document's title and the text of the part.
     name_part: Callable[[str, str], str]
@@ -86,11 +86,12 @@ class Claude:
         sleep: Callable[[float], Awaitable[None]],
         word: WordSentence,
     ) -> None:
-        # The paths of requests have the version, and people often copy URLs that end with "/v1".
+        # The paths of requests contain the version, and people often copy URLs that end with "/v1".
         self.url = (base_url or OFFICIAL_URL).rstrip("/").removesuffix("/v1")
         self.is_official = urlsplit(self.url).hostname == "api.anthropic.com"
         self._accepts_cache_breakpoints = True
-        # Some servers write thinking without signatures and refuse it later.
+        # Whether the server accepts thinking without signatures. Some servers write such thinking
+        # and refuse it later.
         self._accepts_unsigned = not self.is_official
         # The models that refuse tool calls without thinking unless the request turns thinking off.
         self._strict_models: set[str] = set()
@@ -147,7 +148,8 @@ class Claude:
     async def _attempt(
         self, request: Request, on_piece: TextCallback, silence_s: float
     ) -> Completion:
-        """Send a request, and send it without thinking or breakpoints if the server rejects them.
+        """Send a request. If the server rejects thinking or breakpoints, send it again without
+        them.
 
         Raises ModelFailure.
         """
@@ -180,7 +182,10 @@ class Claude:
     async def _try_without_cache_breakpoints(
         self, request: Request, on_piece: TextCallback, silence_s: float
     ) -> Completion:
-        """Send a request without breakpoints. If it succeeds, later requests have none either."""
+        """Send a request without breakpoints.
+
+        If it succeeds, later requests have no breakpoints either.
+        """
         completion = await self._stream(request, on_piece, silence_s)
         if self._accepts_cache_breakpoints:
             self._accepts_cache_breakpoints = False
@@ -190,9 +195,9 @@ class Claude:
     def _without_thinking(self, request: Request, explanation: str) -> Request | None:
         """Return the request without the thinking that the server refuses, or None if it has none.
 
-        First, only unsigned thinking is left out, then all thinking. Later requests leave it out,
-        too. A server that requires thinking in the history also thinks itself, unless the request
-        turns thinking off.
+        The first time, only unsigned thinking is left out, and the second time all thinking. Later
+        requests leave it out, too. If the server requires thinking in the history, the request
+        turns thinking off instead.
         """
         if find_missing_thinking(explanation):
             self._strict_models.add(request.model)
@@ -308,7 +313,7 @@ class StreamedAnswer:
         self._origin = {"server": server, "model": model}
         self._name_source = name_source
         self._keeps_unsigned = keeps_unsigned
-        # The content blocks so far.
+        # The index of the last block that has text. None if no block has text.
         self.blocks: list[dict[str, Any]] = []
         self._message: dict[str, Any] = {}
         self._usage: dict[str, Any] = {}
@@ -475,9 +480,9 @@ def strip_cache_breakpoints(request: Request) -> Request:
 
 
 def keep_own_thinking(request: Request, server: str, refused: Collection[str]) -> Request:
-    """Return the request with only that thinking that its model wrote on the server with this URL.
+    """Remove thinking from a request, unless its model wrote it on the server with this URL.
 
-    Thinking with one of the `refused` signatures is left out, too. Thinking that an earlier version
+    Thinking with one of the `refused` signatures is removed, too. Thinking that an earlier version
     stored names no model.
     """
 
@@ -492,9 +497,9 @@ def keep_own_thinking(request: Request, server: str, refused: Collection[str]) -
 
 
 def _replace_thinking(request: Request, convert: Callable[[Json], Json | None]) -> Request:
-    """Return the request with each block of thinking converted.
+    """Convert each block of thinking in a request.
 
-    A result of None removes the block.
+    If `convert` returns None, the block is removed.
     """
     messages: list[Json] = []
     for message in request.messages:
@@ -539,7 +544,7 @@ def _read_signature(block: Json) -> str:
 def _build_thinking_block(
     block: Json, origin: Json, *, keeps_unsigned: bool
 ) -> dict[str, Any] | None:
-    """Return thinking in a form that later requests may contain, or None to leave it out.
+    """Convert thinking to a form that later requests may contain, or return None to leave it out.
 
     Raises ModelFailure if the type of the block is unknown.
     """
@@ -555,7 +560,7 @@ def _build_thinking_block(
 
 
 def _build_input_block(block: Json) -> dict[str, Any] | None:
-    """Return a block in a form that later requests may contain, or None to leave it out.
+    """Convert a block to a form that later requests may contain, or return None to leave it out.
 
     Raises ModelFailure if the type of the block is unknown.
     """

@@ -54,7 +54,8 @@ MAX_PAUSE_S = 30.0
 # The shortest pause after the first attempt, even if the server asks for a shorter pause. The
 # shortest pause doubles with each attempt.
 MIN_PAUSE_S = 0.5
-# The first attempt may take this share of the timeout. If it hangs, time for another one is left.
+# The first attempt may take this share of the timeout. If it hangs, there is time for another
+# attempt.
 FIRST_ATTEMPT_SHARE = 1 / 3
 # Reading events that have already arrived may block the event loop for this long.
 MAX_BURST_S = 0.01
@@ -130,7 +131,7 @@ class ServerConnection:
         timeout_s: float,
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        """Set up the SDK's client. The client doesn't retry, because `Retries` does.
+        """Set up the SDK's client. It doesn't repeat requests, because `Retries` does.
 
         The key is sent as ``Authorization: Bearer KEY``, which both APIs accept. `headers` are sent
         with each request.
@@ -141,7 +142,8 @@ class ServerConnection:
         # them to every server.
         all_headers: dict[str, object] = {"User-Agent": "Mneme", **(headers or {})}
         all_headers |= {"OpenAI-Organization": openai.Omit(), "OpenAI-Project": openai.Omit()}
-        # Calls that don't fit wait here, because the timeouts of the SDK would include the wait.
+        # Calls wait here for a free connection, because the timeouts of the SDK would include the
+        # wait.
         self._free_connections = asyncio.Semaphore(_max_connections())
         limits = httpx2.Limits(max_connections=_max_connections(), keepalive_expiry=KEEPALIVE_S)
         # Proxies must be ignored for a server on this machine.
@@ -178,7 +180,7 @@ class ServerConnection:
         for entry in models if isinstance(models, list) else ():
             if not isinstance(entry, Mapping):
                 continue
-            # llama.cpp has one model, which answers to any name, and reports its window in "meta".
+            # llama.cpp has a single model, which accepts any name and reports its window in "meta".
             is_llama = entry.get("owned_by") == "llamacpp"
             if entry.get("id") != model and not is_llama:
                 continue
@@ -225,8 +227,8 @@ class ServerConnection:
         Returns True if the server marked its answer as complete, which only servers of the Chat
         Completions API do.
 
-        Raises ModelFailure if the key has characters that a header can't have, if the server sends
-        nothing for `silence_s`, or if the server refuses the request.
+        Raises ModelFailure if the key has characters that aren't allowed in a header, if the server
+        sends no data for `silence_s`, or if it refuses the request.
         """
         self._check_key()
         try:
@@ -258,7 +260,7 @@ class ServerConnection:
             raise ModelFailure(_exception_kind(error), names=self._names) from error
 
     def _check_key(self) -> None:
-        """Raise ModelFailure if the key has characters that a header can't have."""
+        """Raise ModelFailure if the key has characters that aren't allowed in a header."""
         if not (self._key.isascii() and self._key.isprintable()):
             raise ModelFailure("illegal_key", names=self._names)
 
@@ -341,7 +343,7 @@ class Attempt(Protocol):
         """Send the request, and return the answer.
 
         `on_piece` receives each piece of the answer's text as it arrives. The attempt fails if the
-        server sends nothing for `silence_s`. Raises ModelFailure.
+        server sends no data for `silence_s`. Raises ModelFailure.
         """
 
 
@@ -352,15 +354,15 @@ class Retries:
     clock: Clock
     # The maximum number of attempts of a call.
     tries: int = 5
-    # No attempt starts later than this after the first attempt. The first attempt fails if the
-    # server sends nothing for `first_silence_s`. A later attempt may use the remaining time.
+    # No attempt starts later than this after the first one. The first attempt fails if the server
+    # sends no data for `first_silence_s`. A later attempt may use the remaining time.
     timeout_s: float = 120.0
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     word: WordSentence = word_in_english
 
     @property
     def first_silence_s(self) -> float:
-        """The time in seconds for which the server may send nothing in the first attempt."""
+        """How long the server may send no data in the first attempt, in seconds."""
         return self.timeout_s * FIRST_ATTEMPT_SHARE if self.tries > 1 else self.timeout_s
 
     async def complete(
@@ -426,8 +428,8 @@ async def read_stream(
 ) -> None:
     """Pass each event of a stream to `add_event`, and the returned text to `on_piece`.
 
-    Events that have already arrived are read without giving other tasks a turn. So there is a pause
-    after each `MAX_BURST_S` seconds.
+    Events that have already arrived are read without giving other tasks a turn. So the function
+    pauses after each `MAX_BURST_S` seconds.
     """
     paused_at_s = time.monotonic()
     async for event in events:

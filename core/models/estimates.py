@@ -1,6 +1,6 @@
 """Estimates the token usage of calls to servers that don't report it.
 
-The module is loaded when such a server has answered for the first time.
+This module is imported after such a server has answered for the first time.
 """
 
 from __future__ import annotations

@@ -47,8 +47,8 @@ _LEVEL_LIST = re.compile(_FAILURES["level_list"])
 _REFUSED_ABILITIES = {
     ability: re.compile(pattern) for ability, pattern in _FAILURES["refused_ability"].items()
 }
-# The statuses with which servers refuse something that a model can't use, and the abilities that
-# they refuse only with the status of an invalid request.
+# The statuses with which servers refuse a part that a model can't use, and the abilities that they
+# refuse only with the status of an invalid request.
 _ABILITY_STATUSES = (400, 404, 422, 500, 501)
 _REQUEST_ABILITIES = ("thinking", "effort")
 
@@ -114,7 +114,7 @@ class ModelFailure(ModelError):
             "api": names.api,
         }
         self.kind = kind
-        # Whether the server had begun its answer before the call failed.
+        # Whether the server began its answer before the call failed.
         self.has_begun = False
         # The abilities that the server refuses according to its explanation, as keys of
         # `refused_ability`, most likely first.
@@ -130,7 +130,7 @@ class ModelFailure(ModelError):
         super().__init__(
             f"model_{sentence_kind}", is_retryable=is_retryable, status=status, **details
         )
-        # The server's words may repeat what people said, so the log doesn't get them.
+        # The server's words may repeat what people wrote, so they aren't logged.
         public_kind = "refused_silently" if kind == "refused" else sentence_kind
         values = {name: value for name, value in self.values.items() if name != "words"}
         self.public_sentence = Sentence(f"model_{public_kind}", values)
@@ -265,7 +265,7 @@ def _find_levels(words: str) -> tuple[str, ...]:
 
 
 def _find_window(words: str) -> int | None:
-    """Return the size of a model's window in tokens that an explanation states."""
+    """Return the size of a model's window in tokens, if an explanation states it."""
     match = _WINDOW.search(words)
     return int(match[1].replace(",", "")) if match else None
 
@@ -282,8 +282,9 @@ def _find_successor(explanation: str, model: str) -> str:
 def _classify(response: ErrorResponse, explanation: str) -> tuple[str, int]:
     """Return the kind of an error response, and its corrected status.
 
-    Servers may report missing credit with 400 or 429 instead of 402, a request that is too long
-    with 400 instead of 413, and a retired model with 400 or 410 instead of 404.
+    Servers use different statuses for the same problem. Missing credit may have 400 or 429 instead
+    of 402, a request that is too long 400 instead of 413, and a retired model 400 or 410 instead of
+    404.
     """
     status = response.status
     words = explanation.casefold()

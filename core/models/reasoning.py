@@ -1,8 +1,7 @@
 """Reads the thinking of models with the Chat Completions API, and sends it back.
 
-The API itself doesn't define thinking, so each server adds its own fields. They are sent back only
-to the model that wrote them, in the form in which they came. Some servers refuse a history without
-them.
+The API itself doesn't define thinking, so each server adds its own fields. They are sent back, in
+their original form, only to the model that wrote them. Some servers refuse a history without them.
 """
 
 from __future__ import annotations
@@ -105,7 +104,8 @@ def _extends_detail(detail: Mapping[str, Any], delta: Json) -> bool:
 class ReturnedReasoning:
     """Adds thinking to the messages of requests to one server.
 
-    It learns from refusals which thinking the server rejects, and where the server requires some.
+    From refusals, it learns which thinking the server rejects and where the server requires
+    thinking.
     """
 
     def __init__(self, server: str) -> None:
@@ -157,7 +157,8 @@ class ReturnedReasoning:
         return True
 
     def _learn_text_refusal(self, model: str, blocks: Iterable[Json], explanation: str) -> bool:
-        """If a refusal names a field of plain-text thinking, remember that the model rejects it."""
+        """Remember that a model rejects a field of plain-text thinking, if a refusal names the
+        field."""
         if model in self._textless:
             return False
         fields = {name for block in blocks for name in block.get("texts") or ()}

@@ -1,9 +1,9 @@
 """Loads the part of OpenAI's SDK that sends requests, without the types of its API.
 
-``import openai`` loads about 470 types and the clients of other platforms. Mneme uses none of them.
-This module loads the SDK's client first, and leaves the packages with these types empty. When other
-code needs a name that is missing in such a package, for example a memory service with ``from openai
-import OpenAI``, the rest of the package is loaded. The loaded parts stay the same objects.
+``import openai`` loads about 470 types and the clients of other platforms. Mneme doesn't use them.
+This module loads the SDK's client first, and leaves the packages with these types empty. If other
+code needs a name that is missing in such a package, the rest of the package is loaded. A memory
+service with ``from openai import OpenAI`` is an example. The loaded parts stay the same objects.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 __all__ = ["openai"]
 
 _PACKAGES = ("openai", "openai.types", "openai.lib")
-# The modules of the SDK that are loaded, with the names that the package itself has, too.
+# The modules of the SDK to load, with the names that the package itself also has.
 _PARTS = {
     "openai._types": ("Omit",),
     "openai._exceptions": (
@@ -52,7 +52,7 @@ class _PostponedPackage(ModuleType):
 def _load_openai() -> ModuleType:
     """Return the SDK.
 
-    It is loaded as a whole if it was imported before or has another structure.
+    The whole SDK is loaded if it was imported before, or if it has another structure.
     """
     if "openai" in sys.modules:
         return import_module("openai")

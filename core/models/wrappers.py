@@ -1,7 +1,7 @@
 """Sends each request to a model that can answer it, and logs the usage.
 
-`MeteredModel` logs the usage, `FallbackModel` asks another model during an outage, and
-`ModelRouter` finds the server of a model and leaves out what the model can't use.
+`MeteredModel` logs the usage. `FallbackModel` asks another model during an outage. `ModelRouter`
+finds the server of a model, and removes the parts of a request that the model can't use.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _TOOL_KINDS: frozenset[CallKind] = frozenset(
     {"delegation", "expansion", "rerank", "search", "summary"}
 )
 
-# The kinds of model calls that the setting `model.effort` applies to.
+# The kinds of model calls to which the setting `model.effort` applies.
 _THINKING_KINDS: frozenset[CallKind] = frozenset({"chat", "compression", "delegation"})
 
 
@@ -135,8 +135,8 @@ class MeteredModel:
     ) -> TurnBudget:
         """Return the budget for the tools and tasks of a turn.
 
-        `since` is when the turn first called tools, if an earlier process began the turn. The usage
-        since then is already counted.
+        If an earlier process began the turn, `since` is the time when it first called tools. The
+        usage since then counts.
         """
         budget = TurnBudget(
             max_calls=options.max_helper_calls, max_tokens=options.max_helper_tokens
@@ -206,12 +206,12 @@ TOO_LONG_STATUS = 413
 # With these statuses, the server refuses all requests until the owner corrects the key, the credit
 # or the model's name. Any other refusal concerns only one request.
 REFUSED_STATUSES = (401, 402, 403, 404)
-# Failures of these kinds have no such status, but also last until the owner corrects them.
+# These kinds of failures have no such status, but also last until the owner corrects them.
 _LASTING_KINDS = ("illegal_key", "spend_limit")
 
 
 def concerns_one_request(error: ModelError) -> bool:
-    """Return whether a model refused only one request and may well answer the next one."""
+    """Return whether a model refused only this request and will probably answer the next one."""
     kind = getattr(error, "kind", "")
     if error.is_retryable or kind in _LASTING_KINDS:
         return False
@@ -233,7 +233,7 @@ class _Breaker:
         # Why the model counts as unreachable. None if it is asked as usual.
         self._outage = outage
         # Why the model failed since its last answer, by the key of the turn, latest last. The
-        # sentences may repeat what the person of the turn wrote.
+        # sentences may repeat what the person wrote in the turn.
         self._failures: dict[str, Sentence] = {}
         self._retry_at = clock.now()
         self._is_trial_running = False
@@ -241,7 +241,7 @@ class _Breaker:
         self._calls = 0
 
     def find_failure(self, turn_key: str) -> Sentence | None:
-        """Return why this turn must not ask the model, or None if the turn may ask it.
+        """Return the reason why this turn must not ask the model, or None if it may.
 
         The reason is that the model has already failed in this turn, or that it counts as
         unreachable and the next trial isn't due.
@@ -513,9 +513,9 @@ class ModelRouter:
     """A `ModelClient` that sends each request to the server of its model.
 
     `clients` maps the name of each usable server to its client. `missing_keys` are the environment
-    variables that are missing for the other servers. `limits` stores what models can't use.
+    variables that are missing for the other servers. `limits` stores the limits of models.
     `on_retired` is called with a model that its server no longer has, and the successor or "".
-    `word` returns the sentence about what an answer lacks in the language of a request.
+    `word` returns the sentence about missing abilities in the language of a request.
     """
 
     def __init__(
@@ -561,10 +561,10 @@ class ModelRouter:
     async def _ask(
         self, request: Request, on_text: TextCallback, on_wait: TextCallback
     ) -> Completion:
-        """Ask the model of the request, without what the model can't use.
+        """Ask the model of the request, without the parts that the model can't use.
 
-        If its server refuses something else that the model can't use, the request is sent again
-        without that. Raises ModelError if the model doesn't answer.
+        If its server refuses another such part, the request is sent again without that. Raises
+        ModelError if the model doesn't answer.
         """
         route = await self._find_route(request.model)
         plain_request = request
@@ -583,7 +583,7 @@ class ModelRouter:
                     raise
 
     async def _learn(self, route: Route, request: Request, failure: ModelFailure) -> bool:
-        """Learn from a failure what a model can't use. Return whether another request may succeed.
+        """Learn a limit of a model from a failure. Return whether another request may succeed.
 
         The owner is informed of a retired model, and a window size that the failure states is
         stored.

@@ -58,8 +58,8 @@ def fill_list(
 ) -> QuoteMatcher:
     """Add all rows to erase to the list, and return a matcher for the words and the messages.
 
-    If the person has already seen the list, only messages that existed then are added. Raises
-    Refused while an index is being rebuilt, or if the query has only very common words.
+    If the person has already seen the list, only messages that existed at that time are added.
+    Raises Refused while an index is being rebuilt, or if the query has only very common words.
     """
     if is_stale(connection):
         raise Refused("index_is_rebuilt")
@@ -85,8 +85,8 @@ def fill_list(
     _add_messages(connection, erasure_list, message_ids)
 
     matcher = words.with_texts(erasure_list.message_texts[-MAX_QUOTED_MESSAGES:])
-    # The filters of a query can't be applied to unanswered events. So if there are filters, no
-    # event is matched by its words.
+    # The filters of a query can't be applied to unanswered events. So if there are filters, events
+    # aren't matched by their words.
     open_entry_words = QuoteMatcher(()) if erasure_list.is_narrowed else matcher
     _add_open_entries(connection, erasure_list, open_entry_words)
     _add_repeats(connection, erasure_list, matcher)
@@ -241,7 +241,7 @@ def _add_open_entries(
 def _add_repeats(connection: Connection, erasure_list: ErasureList, matcher: QuoteMatcher) -> None:
     """Add answers, tool results, commands and summaries that repeat the messages.
 
-    Only the repeating lines of a summary are erased if that is enough.
+    If it is enough to erase the repeating lines of a summary, the other lines stay.
     """
     message_ids = set(erasure_list.ids["messages"])
     request = erasure_list.request
@@ -265,7 +265,7 @@ def _is_excerpt_to_erase(row: Row, request: ErasureRequest, matcher: QuoteMatche
 
     The excerpt may contain the person's messages, although those aren't stored as messages. It is
     erased if it contains the words of the query, or if a group member's request has no words. Mneme
-    can read the messages again.
+    can read the messages of the channel again.
     """
     is_wide = request.is_limited and not matcher.has_patterns
     return is_wide or matcher.has_words(row["text"]) or matcher.has_copy(row["text"])

@@ -1,4 +1,4 @@
-"""Carries out /forget: lists what would be erased, and erases it after the person confirms.
+"""Carries out /forget: lists the data to erase, and erases it after the person confirms.
 
 `erasure_search` finds the rows, `core/store/erasure/statements.py` erases them, and
 `core/store/sqlite/compaction.py` removes their bytes from the database file. This module itself
@@ -55,7 +55,7 @@ class _Note:
 
 @dataclass
 class Forgetting:
-    """Lists what an erasure would remove, erases it, and resumes interrupted erasures."""
+    """Lists the data that an erasure would remove, erases it, and resumes interrupted erasures."""
 
     database: Database
     notebook: Notebook
@@ -66,8 +66,8 @@ class Forgetting:
     # Passes erasures on to the memory services.
     sync_queue: SyncQueue | None = None
     skills: Skills | None = None
-    # Deletes the bytes of files whose messages are gone. Returns the names of those that can't be
-    # deleted now.
+    # Deletes the bytes of files whose messages are gone. Returns the names of the files that can't
+    # be deleted now.
     remove_files: Callable[[datetime], Awaitable[Sequence[str]]] | None = None
 
     def __post_init__(self) -> None:
@@ -76,11 +76,11 @@ class Forgetting:
         self._running: set[str] = set()
 
     async def prepare(self, text: str, request: ErasureRequest) -> ErasureList:
-        """List everything that would be erased, and store the list until the person confirms it.
+        """List all data that would be erased, and store the list until the person confirms it.
 
         The returned list has the token that `erase` needs, and only the first items to show. If
         there is nothing to erase, the list isn't stored and has no token. Raises Refused if the
-        request is unclear, or if the search could miss something.
+        request is unclear, or if the search could miss some data.
         """
         erasure_list = ErasureList(request=request, text=text)
         words = await self._search(erasure_list)
@@ -110,7 +110,7 @@ class Forgetting:
         return erasure_list
 
     async def erase(self, token: str, request: ErasureRequest) -> ErasureList:
-        """Erase everything on a confirmed list.
+        """Erase all data on a confirmed list.
 
         Returns the list with counts of the texts that still match. Raises Refused if this person no
         longer has a list with this token, or if the erasure can't be finished now and will be
@@ -137,7 +137,7 @@ class Forgetting:
         """Erase the data older than `before` in the scopes of a request, and count the messages.
 
         One call erases at most a few thousand messages. Raises Refused or OSError if notes can't be
-        changed now. The erasure is then resumed later.
+        changed now. In that case, the erasure is resumed later.
         """
         erasure_list = ErasureList(request=request, expires_before=before)
         await self._search(erasure_list)
@@ -217,7 +217,7 @@ class Forgetting:
     async def _count_recollections(self, erasure_list: ErasureList) -> None:
         """Count the stored memory blocks and the names that contain the words.
 
-        This is needed only for a list without items. Other texts aren't counted, because the
+        The counts are needed only for a list without items. Other texts aren't counted, because the
         person's request itself contains the words.
         """
         remaining = await self._count_remaining(erasure_list)
@@ -238,7 +238,7 @@ class Forgetting:
         try:
             return await self.database.compact(COMPACTION_TIMEOUT_S)
         except StoreError as error:
-            # Maintenance repairs a damaged index, and removes the bytes afterwards.
+            # Maintenance repairs a damaged index, and then removes the bytes.
             _log.error("the bytes of what was erased are still there", error=str(error))
             return False
 
@@ -291,7 +291,7 @@ class Forgetting:
         erasure_list.is_journaled = await asyncio.to_thread(self.files.append_to_journal, line)
 
     async def _list_in_groups(self, erasure_list: ErasureList) -> list[ErasureList]:
-        """List what the person said in groups that aren't among the scopes of this direct chat.
+        """List the person's messages in groups that aren't among the scopes of this direct chat.
 
         Returns a list for each account in each group. If the request came from a group, the result
         is empty, because other people read the answer there.

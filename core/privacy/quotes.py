@@ -33,7 +33,7 @@ class QuoteMatcher:
     """Matches texts against the words of a query and against sources.
 
     `terms` are the words as search terms (`SearchPlan.highlights`), and `texts` are the sources. A
-    text has the words if it contains all terms or, with `is_any`, one of the terms.
+    text has the words if it contains all terms. With `is_any`, one of the terms is enough.
     """
 
     def __init__(
@@ -48,8 +48,8 @@ class QuoteMatcher:
         self._short_texts: set[tuple[str, ...]] = set()
         for text in texts:
             self._add_text(text)
-        # The first two tokens of each passage. Looking them up first is quick, and rules out almost
-        # all texts.
+        # The first two tokens of each passage. They are looked up first, because this is quick and
+        # rules out almost all texts.
         self._first_pairs = {passage[:2] for passage in self._passages}
 
     def with_texts(self, texts: Iterable[str]) -> QuoteMatcher:

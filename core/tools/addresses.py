@@ -1,7 +1,7 @@
-"""Checks web addresses, so that no page can make Mneme call a machine on the local network.
+"""Checks web addresses, so that a page can't make Mneme call a machine on the local network.
 
-An address passes if it is a plain http or https URL and if its host resolves to public IP addresses
-only. The caller then connects to one of the checked IP addresses. It must not resolve the name
+An address passes if it is a plain http or https URL and its host resolves only to public IP
+addresses. The caller then connects to one of the checked IP addresses. It must not resolve the name
 again, because the answer may have changed (DNS rebinding).
 """
 
@@ -22,14 +22,15 @@ Resolver = Callable[[str, int], Awaitable[list[str]]]
 
 MAX_URL_CHARS = 2_000
 DEFAULT_PORTS = {"http": 80, "https": 443}
-# Below this, only the default ports are allowed, because other services use the other ports.
+# For lower port numbers, only the default ports are allowed, because other services use the other
+# ports.
 _FIRST_FREE_PORT = 1024
 # IPv6 networks with an IPv4 address in the last 32 bits: NAT64 (RFC 6052) and IPv4-compatible
 # addresses.
 _EMBEDDING_NETWORKS = (IPv6Network("64:ff9b::/96"), IPv6Network("::/96"))
-# NAT64 of a local network, which may put the IPv4 address elsewhere (RFC 8215).
+# NAT64 of a local network. The IPv4 address may be at another place (RFC 8215).
 _LOCAL_TRANSLATION = IPv6Network("64:ff9b:1::/48")
-# Public addresses that mean a service of the machine's own host (Azure).
+# Public addresses that reach a service of the machine's own host (Azure).
 _LOCAL_SERVICES = frozenset({IPv4Address("168.63.129.16")})
 
 
@@ -40,7 +41,7 @@ class Target:
     scheme: str
     host: str
     port: int
-    # Path and query, as they are sent: "/timetable?day=sunday".
+    # Path and query in the form in which they are sent: "/timetable?day=sunday".
     path: str
     ip: IPAddress
 

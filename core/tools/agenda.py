@@ -1,4 +1,4 @@
-"""The tool `calendar`, and texts about the events of a day."""
+"""Defines the tool `calendar`, and writes texts about the events of a day."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def read_coming_period(
 ) -> tuple[datetime, datetime] | None:
     """Return the next period that a text names, such as "tomorrow" or "friday", or None.
 
-    An empty text means today. A period that is over is moved to the next week or year.
+    An empty text means today. A period in the past is moved to the next week or year.
     """
     period = period_name.read_period(text or "today", now, zone)
     if period is None:

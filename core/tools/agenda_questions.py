@@ -1,4 +1,4 @@
-"""Parses plain questions about the calendar, which are answered without a model.
+"""Parses plain questions about the calendar, which Mneme answers without a model.
 
 "What do I have tomorrow?" asks for the events of a period, and "When is the dentist?" for an event.
 The patterns of ten languages are in `data/agenda.toml`.
@@ -37,7 +37,7 @@ class AgendaQuestion:
 
 
 def read_question(text: str, now: datetime, zone: ZoneInfo) -> AgendaQuestion | None:
-    """Return the question about the calendar that a message asks, or None."""
+    """Return the question about the calendar in a message, or None."""
     text = " ".join(text.split()).strip(_ENDS)
     if not text or len(text) > MAX_QUESTION_CHARS:
         return None

@@ -1,8 +1,7 @@
 """Reads calendars from ICS feeds and CalDAV servers (RFC 4791), and adds events to the latter.
 
-This is the only module that imports `caldav` and `recurring_ical_events`, when a calendar is first
-used. Both libraries block, so they run in threads. The content of a feed is cached for
-`FEED_CACHE_S` seconds.
+Only this module imports `caldav` and `recurring_ical_events`, when a calendar is first used. Both
+libraries block, so they run in threads. The content of a feed is cached for `FEED_CACHE_S` seconds.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ MAX_FEED_BYTES = 10_000_000
 MAX_EVENTS = 200
 MAX_THREADS = 2
 MAX_DAYS = 400
-"""A longer span isn't searched."""
+"""A longer span of time, in days, isn't searched."""
 _TOO_FREQUENT = ("SECONDLY", "MINUTELY")
 _log = structlog.get_logger("calendars")
 
@@ -197,7 +196,7 @@ class Calendars:
         try:
             download = await client.download(url)
         except Refused as error:
-            # The sentence may quote the address, which is a secret.
+            # The error may quote the address, which is a secret.
             raise ToolError("its address isn't one of a feed. Check it in secrets.env.") from error
         self._feeds[name] = (download.body, monotonic() + FEED_CACHE_S)
         return download.body

@@ -1,6 +1,7 @@
-"""The tool `read_channel`, which reads earlier messages of the conversation's channel.
+"""Defines the tool `read_channel`, which reads earlier messages of the conversation's channel.
 
-It reads from the platform, and only in groups whose admins have allowed Mneme to store everything.
+It reads from the platform, and only in groups whose admins have allowed Mneme to store all
+messages.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ def _parse_time(text: str, zone: ZoneInfo) -> datetime:
 
 
 def _render(messages: Sequence[PastMessage], zone: ZoneInfo) -> str:
-    """Return messages as lines under a heading, as many of the newest as fit."""
+    """Return messages as lines under a heading. If not all fit, the oldest are left out."""
     lines: list[str] = []
     remaining_chars = RESULT_CHARS
     for message in reversed(messages):

@@ -1,4 +1,4 @@
-"""A client for MCP servers (Model Context Protocol, https://modelcontextprotocol.io).
+"""Connects to MCP servers (Model Context Protocol, https://modelcontextprotocol.io).
 
 This is the only module that imports `mcp`, and it is imported when a server is first used. A server
 is a program that Mneme starts and talks to over its standard input and output, or a web address
@@ -59,15 +59,16 @@ _log = structlog.get_logger("mcp")
 
 @dataclass(frozen=True, slots=True)
 class ToolDescription:
-    """A tool, as described by its server."""
+    """A tool in the words of its server."""
 
     name: str
     description: str
     schema: Mapping[str, Any]
     is_read_only: bool
-    # May delete or overwrite something. A server that says nothing counts as destructive.
+    # Whether the tool may delete or overwrite data. If the server doesn't say, the answer is yes.
     is_destructive: bool
-    # Reaches strangers, such as a web search. A server that says nothing counts as open.
+    # Whether the tool reaches strangers, as a web search does. If the server doesn't say, the
+    # answer is yes.
     is_open: bool
 
 
@@ -77,7 +78,7 @@ class ToolResult:
 
     text: str
     files: Sequence[File] = ()
-    # The number of files that are too many, or whose Base64 is invalid.
+    # The number of files that exceed `MAX_FILES`, or whose Base64 is invalid.
     lost_files: int = 0
 
 
@@ -119,7 +120,7 @@ class McpConnection:
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> ToolResult:
         """Call a tool, and return its result.
 
-        Raises ToolError if it fails, and UncertainCallError if it may have been carried out.
+        Raises ToolError if the call fails, and UncertainCallError if it may have been carried out.
         """
         client = await self._connect()
         timeout_s = self._options.timeout_s

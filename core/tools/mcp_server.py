@@ -1,7 +1,7 @@
 """Gives other programs access to the memory, as an MCP server.
 
-A program may search past messages, list conversations and read facts. It can only propose a fact.
-The person must confirm the proposal, and sees which program made it.
+A program may search past messages, list conversations and read facts. It can't store a fact, but it
+can propose one. The person must confirm the proposal, and sees which program made it.
 
 The server uses standard input and output, or Streamable HTTP on the loopback interface with a key.
 The protocol is described on https://modelcontextprotocol.io.

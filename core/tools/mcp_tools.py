@@ -3,10 +3,10 @@
 The definitions of the tools are stored in the home (`TOOLS_FILE`), so that no server is needed at
 start. They are sorted by name, because the beginning of a request must stay the same for the
 provider's cache. If they have more than `MAX_DIRECT_CHARS` characters, the model gets two tools
-instead, whose definitions never change: `find_tools` and `call_tool`.
+instead: `find_tools` and `call_tool`. The definitions of these two never change.
 
-The effect of a tool comes from the settings, otherwise from the hints of its server. A tool without
-hints is treated as one that may delete something.
+The effect of a tool comes from the settings, or else from the hints of its server. A tool without
+hints is treated as one that may delete data.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class _CallArguments(ToolArguments):
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A tool of a server, as it's offered to the model."""
+    """A tool of a server, in the form in which the model gets it."""
 
     full_name: str
     server: str
@@ -112,10 +112,11 @@ class McpServers:
         is_owner: Callable[[ToolContext], Awaitable[bool]],
         keep_file: KeepFile | None = None,
     ) -> None:
-        """`variables` are the values for ``${NAME}`` in headers and environments.
+        """Create the servers. `variables` are the values for ``${NAME}`` in headers and
+        environments.
 
-        `is_owner` says whether a call is made for the owner. Without `keep_file`, files of
-        results aren't stored.
+        `is_owner` says whether a call is made for the owner. Without `keep_file`, files of results
+        aren't stored.
         """
         self._servers = {name: each for name, each in sorted(servers.items()) if each.enabled}
         self._variables = variables
@@ -125,11 +126,11 @@ class McpServers:
         self._connections: dict[str, McpConnection] = {}
         # The descriptions of tools that the model sees in each request.
         self._descriptions: list[str] = []
-        # Why the tools of a server are missing, by the name of the server.
+        # The reasons why the tools of servers are missing, by the name of the server.
         self.problems: dict[str, str] = {}
 
     async def load_tools(self, taken_names: Sequence[str]) -> list[Tool]:
-        """Return the tools for the model. Servers with unknown tools are asked for them.
+        """Return the tools for the model. Servers whose tools aren't stored yet are asked for them.
 
         Tools are left out if their name is taken or if their definition can't be sent.
         """
@@ -170,7 +171,7 @@ class McpServers:
         return server
 
     def is_change(self, full_name: str) -> bool:
-        """Return whether a tool may change something, according to the settings or its server."""
+        """Return whether a tool may change data, according to the settings or its server."""
         stored = self._read_file()
         for name in self._servers:
             if name not in stored:
@@ -255,7 +256,7 @@ class McpServers:
         )
 
     def _build_finder(self, offers: Sequence[Offer]) -> list[Tool]:
-        """Return the tools `find_tools` and `call_tool`, which stand for all tools."""
+        """Build the tools `find_tools` and `call_tool`, which give access to all tools."""
         by_name = {offer.full_name: offer for offer in offers}
 
         async def find(arguments: _FindArguments, context: ToolContext) -> str:
@@ -316,7 +317,8 @@ class McpServers:
         if options.people == "owner" and not await self._is_owner(context):
             raise Refused(f"Only the owner may use {offer.server}.")
         unknown = arguments.keys() - offer.tool.schema_.get("properties", {}).keys()
-        # The gate doesn't compare the names of arguments with what the person typed.
+        # The gate compares only the values of arguments with what the person typed, and not their
+        # names.
         if unknown and offer.effect is not Effect.READ:
             raise ToolError(f"{offer.full_name} has no argument {min(unknown)[:60]!r}.")
         try:
@@ -348,9 +350,9 @@ def _name_kind(file: File) -> str:
 def find_effect(tool: StoredTool, options: McpServer) -> Effect:
     """Return the effect of a tool from the settings or, without a setting, from its server's hints.
 
-    A tool that may delete or overwrite something is `REMOVE`. A program on this machine that only
-    works with its own data is `READ` or, if it changes them, `ADD`. Everything else leaves the
-    machine, so it is `SEND`.
+    A tool that may delete or overwrite data is `REMOVE`. A program on this machine that only works
+    with its own data is `READ`, or `ADD` if it changes the data. The data of all other tools leaves
+    the machine, so they are `SEND`.
     """
     if tool.name in options.effects:
         return Effect(options.effects[tool.name])

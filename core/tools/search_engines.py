@@ -1,11 +1,11 @@
-"""Clients of search engines: a SearXNG server, the Brave Search API, and a Claude model.
+"""Queries search engines: a SearXNG server, the Brave Search API, and a Claude model.
 
 * SearXNG: ``GET /search?q=…&format=json`` (https://docs.searxng.org/dev/search_api.html). The
   server must allow the format `json` in its settings.
 * Brave: ``GET /res/v1/web/search?q=…&count=…`` with the header ``X-Subscription-Token``
   (https://api-dashboard.search.brave.com/app/documentation/web-search/query).
-* Claude: the server tool ``web_search`` of the Messages API, in a request that contains nothing but
-  the query. So the search passes the gate like every other one.
+* Claude: the server tool ``web_search`` of the Messages API, in a request that contains only the
+  query. So the search passes the gate like every other search.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ADVICE = {
     _SEARXNG: "Its settings.yml must list json under search: formats.",
     _BRAVE: "Check the key of Brave Search in secrets.env.",
 }
-# The version of the tool that every Claude model with web search knows.
+# This version of the tool works with every Claude model that has web search.
 _CLAUDE_TOOL = {"type": "web_search_20250305", "name": "web_search", "max_uses": 1}
 _CLAUDE_TASK = (
     "Search the web once, for the words of the message. Then write, for each page that helps, one "

@@ -21,7 +21,7 @@ SEPARATOR = "__"
 
 @dataclass(frozen=True, slots=True)
 class ToolSwitches:
-    """Returns which tools people have switched off, and refuses their calls."""
+    """Knows which tools people have switched off, and refuses their calls."""
 
     load_preference: Callable[[Account | None], Awaitable[Preference]]
 

@@ -1,4 +1,4 @@
-"""The tools `web_search` and `web_fetch`, with which the model reads the web.
+"""Defines the tools `web_search` and `web_fetch`, with which the model reads the web.
 
 Both have the effect `send`, because an address or a query can send words of the conversation to
 others. The gate lets a call run at once if the person typed the address or the words, or if a
@@ -267,7 +267,7 @@ def read_source(result: str) -> Source | None:
 
 
 def _to_line(text: str) -> str:
-    """Return a foreign text on one line, without anything that looks like our own markup."""
+    """Return foreign text on one line, without parts that look like our own markup."""
     return neutralise(to_single_line(make_well_formed(text)))
 
 

@@ -1,7 +1,7 @@
-"""Downloads web pages: the only module that sends requests to addresses that a model names.
+"""Downloads web pages. Only this module sends requests to addresses that a model names.
 
 * The host of each request is resolved once, and the connection goes to an IP address that was
-  checked (`core/tools/addresses.py`). That also holds for redirects. There is no proxy, and no
+  checked (`core/tools/addresses.py`). This also applies to redirects. No proxy is used, and no
   connection is used twice, because a connection to an IP address may belong to another host.
 * A page may forbid programs to read it (robots.txt, RFC 9309). Its rules are cached for an hour.
 * Time, size and the number of redirects are limited. Pictures, sound and programs are refused.
@@ -81,10 +81,10 @@ class WebClient:
         respects_robots: bool = True,
         is_only_first_trusted: bool = False,
     ) -> None:
-        """`timeout_s` limits a download with all its redirects.
+        """Create a client. `timeout_s` limits a download with all its redirects.
 
-        With `is_only_first_trusted`, redirects to other hosts must lead to public addresses,
-        whatever `is_allowed` says.
+        With `is_only_first_trusted`, redirects to other hosts must lead to public addresses, even
+        if `is_allowed` allows others.
         """
         self._timeout_s = timeout_s
         self._resolve = resolve
@@ -187,7 +187,7 @@ class WebClient:
     async def _load_rules(self, target: Target) -> RobotFileParser:
         """Load the robots.txt of a host.
 
-        As RFC 9309 says, everything is allowed if the file doesn't exist, and nothing while the
+        As RFC 9309 requires, all pages are allowed if the file doesn't exist, and none while the
         host fails.
         """
         rules = RobotFileParser()

@@ -22,8 +22,8 @@ _ENCRYPTED = 1
 def clean_archive(path: Path, copy_path: Path) -> bool:
     """Write a copy of an archive whose pictures have no position.
 
-    Returns False, and writes nothing, if none has one. Entries with a password aren't read. Raises
-    ValueError if a position can't be removed.
+    If none of the pictures has a position, writes nothing and returns False. Entries with a
+    password aren't read. Raises ValueError if a position can't be removed.
     """
     with zipfile.ZipFile(path) as archive:
         pictures = {

@@ -22,7 +22,8 @@ MAX_PIXELS = 100_000_000
 # The longest edge of a view.
 VIEW_EDGE = API_LIMITS.useful_edge_px
 VIEW_QUALITY = 85
-# The EXIF tag of the table with the position, and the tags that may also say where it was taken.
+# The EXIF tag of the table with the position, and the tags that may also tell where the picture was
+# taken.
 _GPS_TABLE = 0x8825
 # The beginning of EXIF data, which is followed by tables in the format of TIFF.
 _EXIF_HEADER = re.compile(rb"Exif\x00\x00(?=II\*\x00|MM\x00\*)")
@@ -34,7 +35,7 @@ _XMP_KEYS = ("xmp", "XML:com.adobe.xmp")
 _XMP_TAG = 700
 _GIF_XMP = b"XMP DataXMP"
 _XMP_POSITION = b":GPSL"
-# The markers of a JPEG: any one, its end, metadata, and those without a length.
+# The markers of a JPEG: any marker, the end, metadata, and markers without a length.
 _JPEG_MARKER = re.compile(rb"\xff(?=[\x01-\xcf\xd8-\xfe])")
 _END_OF_JPEG = b"\xd9"
 _METADATA_MARKER = b"\xe1"
@@ -87,7 +88,7 @@ def _flatten(image: Image.Image) -> Image.Image:
 def remove_position(path: Path, clean_path: Path) -> bool:
     """Write a copy of a picture without the position in its metadata.
 
-    Returns False, and writes nothing, if the picture has no position. Raises one of `ERRORS` if the
+    If the picture has no position, writes nothing and returns False. Raises one of `ERRORS` if the
     picture is broken.
     """
     content = path.read_bytes()

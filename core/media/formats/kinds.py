@@ -71,7 +71,10 @@ _QUICKTIME_BOXES = (b"moov", b"mdat", b"wide", b"free", b"skip", b"pnot")
 
 
 def find_type(path: Path, name: str) -> str:
-    """Return the MIME type of a file. Raises OSError if the file can't be read."""
+    """Return the MIME type of a file. `name` matters only for text.
+
+    Raises OSError if the file can't be read.
+    """
     with path.open("rb") as file:
         head = file.read(HEAD_BYTES)
     if b"%PDF-" in head[:1024]:

@@ -1,6 +1,6 @@
 """Reads Word documents with python-docx and tables with openpyxl.
 
-Only the worker process imports this module. It has checked that the archives are small.
+Only the worker process imports this module, and it checks first that the archives are small.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from core.media.formats import images
 MAX_PAGES = 1_000
 # A document with fewer characters per page is a scan.
 SCAN_CHARS_PER_PAGE = 15
-# Files with none of these names have neither pictures of cameras nor metadata.
+# PDF files without these names have neither pictures of cameras nor metadata.
 _NAMES_WITH_POSITION = re.compile(rb"/(?:DCTDecode|DCT|JPXDecode|Metadata|EmbeddedFile)\b")
 _PHOTO_FILTERS = frozenset({"/DCTDecode", "/DCT", "/JPXDecode"})
 # Properties with a position in XMP metadata, as attributes and as elements.
@@ -107,8 +107,8 @@ def _list_form_fields(page: PageObject) -> Iterator[str]:
 def clean_pdf(path: Path, copy_path: Path) -> bool:
     """Write a copy of a PDF whose pictures, metadata and attached pictures have no position.
 
-    Returns False, and writes nothing, if the file has no position or needs a password. Raises one
-    of `ERRORS` if a position can't be removed.
+    If the file has no position or needs a password, writes nothing and returns False. Raises one of
+    `ERRORS` if a position can't be removed.
     """
     if not _NAMES_WITH_POSITION.search(path.read_bytes()):
         return False
@@ -150,7 +150,7 @@ def _find_pictures(writer: PdfWriter) -> list[StreamObject]:
 
 
 def _replace(stream: StreamObject, clean: Callable[[bytes], bytes]) -> bool:
-    """Replace the content of a stream by what `clean` returns. Return whether it's different."""
+    """Replace the content of a stream with the result of `clean`. Return whether it's different."""
     content = stream.get_data()
     clean_content = clean(content)
     if clean_content == content:

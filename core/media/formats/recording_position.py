@@ -1,8 +1,8 @@
 """Removes the position from videos and sound files, without decoding them.
 
 MP4 and MOV files consist of boxes. A box with a position is overwritten in place, because the
-places of the pictures and the sound in the file must not change. Only the worker process imports
-this module.
+pictures and the sound must keep their places in the file. Only the worker process imports this
+module.
 """
 
 from __future__ import annotations
