@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from core.markup.markdown import StyledText, TextEntity, split_addresses
 
 _MARKS = {"bold": "**", "italic": "*", "strikethrough": "~~"}
-# Everything that Discord reads as a mark: *, ~, `, |, an underscore at the edge of a word, a
-# backslash, < and the position after @ in @everyone. For Discord, only ASCII letters are letters.
+# The places before which a backslash keeps Discord from reading a mark: *, ~, `, |, an underscore
+# at the edge of a word, a backslash, < and the position after @ in @everyone. Discord treats only
+# ASCII letters as letters.
 _MARK = re.compile(
     r"[*~`|]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|\\(?![A-Za-z0-9\s])|<(?=\S)|(?<=@)(?=everyone|here)"
 )
@@ -39,7 +40,7 @@ def _write_range(
     index = 0
     while index < len(entities):
         entity = entities[index]
-        # The entities inside of this entity follow it in the list.
+        # The entities inside this entity follow it in the list.
         next_index = bisect_left(entities, entity.end, index + 1, key=lambda other: other.offset)
         inner = entities[index + 1 : next_index]
         pieces.append(_write_plain(text, start, entity.offset))
@@ -54,7 +55,7 @@ def _write_range(
 
 
 def _write_entity(text: str, entity: TextEntity, inner: Sequence[TextEntity]) -> str:
-    """Return the text of one entity with its marks. `inner` are the entities inside of it."""
+    """Return the text of one entity with its marks. `inner` are the entities inside it."""
     raw = text[entity.offset : entity.end]
     match entity.kind:
         case "code":

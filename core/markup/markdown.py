@@ -1,8 +1,9 @@
 """Renders Markdown as text with entities.
 
-Each platform adapter makes its messages from this text, and `splitting` cuts a long one into parts.
-The entities follow the rules of Telegram's Bot API: nothing nests inside code, and quotes don't
-nest. The module also renders Markdown as plain text and escapes text for Markdown.
+Each platform adapter makes its messages from this text, and `splitting` cuts a long text into
+parts. The entities follow the rules of Telegram's Bot API: code contains no other entities, and
+quotes don't contain quotes. The module also renders Markdown as plain text and escapes text for
+Markdown.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ _URL = re.compile(
 )
 # These characters at the end of an address belong to the sentence around it.
 _URL_TRAIL = ".,;:!?*~"
-# A text up to this length is rendered and cut within a few milliseconds, whatever it contains.
+# Rendering and cutting a text up to this length takes at most a few milliseconds.
 _LOOP_CHARS = 1000
 _ESCAPED_CHARACTER = re.compile(r"[\\`*_\[\]<>~|&#]")
 _INDENT = re.compile(r"\n[^\S\n]+")  # a line break and the white space after it
@@ -191,7 +192,8 @@ def utf16_length(text: str) -> int:
 
 
 def _render_blocks(markdown: str, *, is_plain: bool) -> _Writer:
-    """Parse Markdown as people write it in chats, and return a writer with the rendered blocks.
+    """Parse Markdown in the form that people use in chats, and return a writer with the rendered
+    blocks.
 
     The syntax is CommonMark with tables and strikethrough, with these differences: Raw HTML and
     reference definitions are text. A line break in the source is a line break in the result. A
@@ -433,7 +435,7 @@ def _inline_text(cell: SyntaxTreeNode) -> str:
 @cache
 def _parser() -> MarkdownIt:
     """Return the Markdown parser, with our own rules for addresses, brackets and emphasis."""
-    # Imported here because it loads slowly, and most shell commands render nothing.
+    # Imported here because it loads slowly, and most shell commands don't render text.
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark", {"html": False, "maxNesting": _MAX_PARSED_DEPTH})

@@ -2,7 +2,7 @@
 
 Rendering a long text creates hundreds of thousands of objects. Python's garbage collector would
 scan them again and again, and stop all threads for a tenth of a second each time. Rendering creates
-no reference cycles, so the collector is turned off meanwhile.
+no reference cycles, so it's safe to turn the collector off.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from core.markup.markdown import StyledText, Table, TextEntity
 MAX_BLOCKS = 500
 MAX_COLUMNS = 20
 _TAGS = {"bold": "b", "italic": "i", "strikethrough": "s", "code": "code"}
-# Entities that are blocks of their own. All others are inside of a paragraph.
+# Entities that are blocks of their own. All others are part of a paragraph.
 _BLOCK_KINDS = frozenset({"pre", "blockquote", "heading"})
 
 
@@ -93,7 +93,7 @@ def _write_range(text: str, start: int, end: int, entities: Sequence[TextEntity]
     index = 0
     while index < len(entities):
         entity = entities[index]
-        # The entities inside of this entity follow it in the list.
+        # The entities inside this entity follow it in the list.
         next_index = bisect_left(entities, entity.end, index + 1, key=lambda other: other.offset)
         content = _write_range(text, entity.offset, entity.end, entities[index + 1 : next_index])
         pieces += [escape(text[start : entity.offset]), _put_tag_around(content, entity)]

@@ -25,14 +25,15 @@ _WORD_END = re.compile(
 
 
 class _Boundary(Enum):
-    """The kinds of places at which a text may be cut, best first."""
+    """The kinds of places where a text may be cut, best first."""
 
     PARAGRAPH = "paragraph"
     LINE = "line"
     SENTENCE = "sentence"
 
 
-# The minimum share of a message before a cut of each kind. Otherwise the text is cut between words.
+# For each kind, the share of a message that must come before the cut. If it's less, the text is cut
+# between words.
 _MIN_SHARES = {_Boundary.PARAGRAPH: 0.5, _Boundary.LINE: 0.6, _Boundary.SENTENCE: 0.6}
 
 
@@ -63,7 +64,7 @@ def _cut_lookahead(
     """Return the text after `begin` that is needed to find the end of the part there."""
     size = 2 * limit
     entities = bisect_left(styled.entities, begin + size, key=lambda entity: entity.offset)
-    # Many entities fill a part with few characters, unless not even the address of a link fits.
+    # Many entities fill a part with few characters, unless even the address of a link doesn't fit.
     if entities > limit // 4 and measure(styled.cut_out(begin, begin + 1)) <= limit:
         size = limit // 8
     while size < 2 * limit and measure(styled.cut_out(begin, begin + size).strip_end()) <= limit:
@@ -90,8 +91,8 @@ def _first_part(
         if end > 0 or all(entity.offset > 0 for entity in remaining.entities):
             end = _find_boundary(remaining, max(end, 1))
             return remaining.cut_out(0, end).strip_end(), end
-        # Nothing fits, because a link at the beginning has an address longer than a message. The
-        # text without the link is better than nothing.
+        # No beginning fits, because a link there has an address longer than a message. The text is
+        # sent without the link.
         entities = tuple(entity for entity in remaining.entities if entity.offset > 0)
         remaining = replace(remaining, entities=entities)
     return remaining, len(remaining.text)

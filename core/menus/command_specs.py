@@ -1,7 +1,8 @@
 """Describes the commands as data, for platform menus and forms, and for the help.
 
 `gateway/commands/data/commands.toml` contains the commands. The texts of a language contain the
-descriptions for people. An adapter builds its menus from this data without knowing any command.
+descriptions for people. An adapter builds its menus from this data and contains no code for single
+commands.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from typing import Literal
 
 OptionKind = Literal["text", "number", "file"]
 
-# What a message's context menu entry does with the message: it becomes the value of the option
-# `menu_fills` with its author, the words of that option, or a quote.
+# How the entry of a message's context menu uses the message. The option `menu_fills` becomes the
+# message's author, its words, or a quote.
 CommandPlace = Literal["", "direct", "group"]
 MenuUse = Literal["text", "words", "quote"]
-# Loads the values of a source, such as "facts", that fit what is typed, with their labels.
+# Loads the values of a source, such as "facts", that fit the typed text, with their labels.
 ValueLoader = Callable[[str, str], Awaitable[Mapping[str, str]]]
 
 
@@ -32,9 +33,10 @@ class Option:
     # Precedes the value in a typed line, such as ``from:``. An option whose prefix has no colon,
     # such as ``--summary``, is a switch; it's on if its value is "true".
     prefix: str = ""
-    # What values are suggested while the person types, such as "facts". Empty for no suggestions.
+    # The source of the values that are suggested while the person types, such as "facts". Empty for
+    # no suggestions.
     suggests: str = ""
-    # What values are suggested depends on this other option, whose value then precedes the text.
+    # Another option on which the suggestions depend. Its value then precedes the text.
     suggests_after: str = ""
     # The value may have several lines. If the person leaves it out, a form with a large field asks
     # for it on platforms with forms.
@@ -82,7 +84,7 @@ class CommandSpec:
     is_private: bool = False
     # The help lists the command for the owner only.
     is_for_owner: bool = False
-    # The kind of chats that the command is for: "direct" or "group". "": all.
+    # The kind of chats that the command is for: "direct" or "group". "" means all.
     place: CommandPlace = ""
     # The entry of a message's context menu that runs the command; the message is in `reply_to`.
     menu: str = ""
@@ -123,10 +125,10 @@ class CommandSpec:
         return self.options if action is None else action.options
 
     def find_asked_options(self, action_name: str, given: Collection[str]) -> Sequence[Option]:
-        """Return the options that a form asks for, or none if the person has given enough.
+        """Return the options that a form asks for, or none if no form is needed.
 
         A form is needed if a long option isn't among the `given` names. It asks for the other
-        options, too. A file needs no words.
+        options, too. A command with a file needs no text.
         """
         options = self.list_options(action_name)
         missing = [option for option in options if option.is_long and option.name not in given]

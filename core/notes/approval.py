@@ -46,9 +46,9 @@ class NoteApproval:
         """Return the operations and their author for `Notebook.apply`.
 
         The author's origin is "typed" if the operations may be applied at once. Otherwise they wait
-        for confirmation, and `author.reason` says why. The content of a group member becomes a
-        quotation with their name. Raises ToolError if a group member may not change one of the
-        notes.
+        for confirmation, and `author.reason` gives the reason. The content of a group member
+        becomes a quotation with their name. Raises ToolError if a group member may not change one
+        of the notes.
         """
         author = Author(account=context.account, message_id=context.message_id, epoch=context.epoch)
         # The owner's own groups see more than their own scope. There, the owner has the same rights
@@ -74,7 +74,7 @@ class NoteApproval:
     async def _check_member_rights(
         self, target: str, operations: Sequence[Operation], context: ToolContext
     ) -> None:
-        """Raise ToolError if a group member would change a note that someone else added."""
+        """Raise ToolError if a group member would change a note that another person added."""
         for operation in operations:
             if operation.action == "add":
                 continue
@@ -90,7 +90,7 @@ class NoteApproval:
     async def _explain_untyped(
         self, target: str, operations: Sequence[Operation], context: ToolContext
     ) -> tuple[str | None, bool]:
-        """Return a clause that says which content the person didn't type, or None.
+        """Return a clause about content that the person didn't type, or None.
 
         The second result is True if the contents may still follow from the person's messages. The
         words of a note that is replaced count as typed, because the person accepted that note.
@@ -113,8 +113,8 @@ def _explain_unsupported(
 ) -> tuple[str | None, bool]:
     """Return a clause about the first content that isn't close to the typed messages, or None.
 
-    The second result is True if no content contradicts the messages or adds to them. For this
-    check, lines that may have been pasted count as typed.
+    The second result is True if the contents neither contradict the messages nor add to them. For
+    this check, lines that may have been pasted count as typed.
     """
     reason = None
     is_unclear = True

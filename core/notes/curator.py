@@ -1,11 +1,12 @@
 """Keeps the notes short and consistent.
 
-After a turn, if the notes are nearly full or a note was contradicted, the curator drafts changes:
-it merges notes that say the same thing, and removes notes that a later note or fact contradicts.
+The curator works after a turn, if the notes are nearly full or a note was contradicted. It drafts
+changes: it merges notes that say the same thing, and removes notes that a later note or fact
+contradicts.
 
 The helper model writes the merged notes. Without a helper model, a rule merges notes that repeat
-each other. In both cases, rules check that a merged note neither loses nor adds anything. A draft
-is applied only after a person confirms it. Pinned notes never change.
+each other. In both cases, rules check that a merged note neither loses nor adds a statement. A
+draft is applied only after a person confirms it. Pinned notes never change.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class _Draft:
     """Changes that the curator suggests. They are applied together after a person confirms them."""
 
     operations: list[Operation] = field(default_factory=list)
-    # Notes whose content will be in no other note after the changes.
+    # Notes whose content won't be in any note after the changes.
     lost_entries: list[str] = field(default_factory=list)
     # The reasons for the changes, as clauses.
     reasons: list[str] = field(default_factory=list)
@@ -118,7 +119,7 @@ class Curator:
     facts: Facts
     clock: Clock
     zone: ZoneInfo
-    # The helper model and its name.
+    # The helper model and its name. None if no helper model is configured.
     model: Model | None = None
     name: str = ""
 
@@ -211,8 +212,8 @@ class Curator:
     def _find_claim(self, entry: str, now: datetime) -> tuple[str, str] | None:
         """Return the attribute and the value that a note states, such as the home and "Porto".
 
-        The note is parsed as written first, and then as a sentence in the first person. Returns
-        None if the note states no attribute.
+        The note is parsed unchanged first, and then as a sentence in the first person. Returns None
+        if the note doesn't state an attribute.
         """
         for text in (entry, _to_first_person(entry)):
             for claim in extract_claims(text, now, self.zone):

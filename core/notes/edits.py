@@ -1,4 +1,7 @@
-"""The text of a note file, and changes of its notes in memory before the file is written."""
+"""Parses and writes the text of a note file, and changes its notes in memory.
+
+`core.notes.notebook` reads and writes the files.
+"""
 
 from __future__ import annotations
 
@@ -133,7 +136,7 @@ def format_entries(entries: Sequence[str]) -> str:
 
 
 def merge_entries(entries: Mapping[Scope, Sequence[str]]) -> list[str]:
-    """Return the notes of all scopes without duplicates, as people see them."""
+    """Return the notes of all scopes without duplicates, in the form that people see."""
     return list(dict.fromkeys(chain.from_iterable(entries.values())))
 
 

@@ -1,4 +1,4 @@
-"""A lock for a folder that several processes use, and protection of work from cancellation."""
+"""Locks a folder that several processes use, and protects work from cancellation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class FolderLock:
     """A lock for a folder. It excludes all other tasks and processes."""
 
     folder: Path
-    # What the folder contains, for error messages: "notes" or "skills".
+    # The contents of the folder, for error messages: "notes" or "skills".
     things: str
     _task_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 

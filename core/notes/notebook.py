@@ -1,4 +1,4 @@
-"""The curated notes: a MEMORY.md and a USER.md for each scope, and an INSTRUCTIONS.md.
+"""Stores the curated notes: a MEMORY.md and a USER.md for each scope, and an INSTRUCTIONS.md.
 
 MEMORY.md and USER.md are short enough to be part of every system prompt that may show the scope.
 INSTRUCTIONS.md is part of the prompts of its own scope only.
@@ -77,7 +77,7 @@ class NoteFile(NamedTuple):
     """The notes in a file, or the reason why the file can't be read."""
 
     entries: list[str]
-    # Why the file can't be read, as a sentence.
+    # A sentence that says why the file can't be read.
     problem: str | None
 
 
@@ -178,7 +178,7 @@ class Notebook:
         review: Review | None = None,
         on_change: Callable[[], None] = lambda: None,
     ) -> None:
-        """`on_change` is called after changes were logged."""
+        """Create the notebook. `on_change` is called after changes were logged."""
         self._files = NoteFiles(home / "memories")
         self._notes = notes
         self._clock = clock
@@ -309,7 +309,7 @@ class Notebook:
         the change wrote no longer exists.
         """
         if change.target == INSTRUCTIONS:
-            # INSTRUCTIONS.md is edited in its own scope only.
+            # INSTRUCTIONS.md is edited only in its own scope.
             scope = change.scope
         scopes = scopes | {change.scope}
         group = await self._notes.list_group(scopes, change)
@@ -598,7 +598,7 @@ class Notebook:
         return result
 
     async def _describe_usage(self, scopes: Scopes, target: str) -> list[Sentence]:
-        """Return a text that says how full a file is, and which files can't be read.
+        """Say how full a file is, and which files can't be read.
 
         If the file is nearly full, the text also lists its notes with their sizes.
         """
@@ -663,5 +663,5 @@ def _describe(change: NoteChange) -> Sentence:
 
 
 def _label(path: Path) -> str:
-    """Return the path of a file as people see it, below the home."""
+    """Return the path of a file in the form that people see: below the home."""
     return f"memories/{path.parent.name}/{path.name}"

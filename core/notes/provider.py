@@ -1,4 +1,4 @@
-"""The built-in memory of curated notes: their blocks in the system prompt, and the tool `memory`.
+"""Offers the curated notes as memory: their blocks in the system prompt, and the tool `memory`.
 
 The system prompt of a session never changes. If a note is changed elsewhere during a session, the
 next message to the model reports the change, once. Notes are shown without invisible characters.
@@ -41,7 +41,8 @@ from core.types import (
 )
 
 _TITLES = {"memory": "MEMORY (your notes)", "user": "USER (who you are talking to)"}
-# A report of a change cuts longer notes. The prompt of the next session has the whole note.
+# Longer notes are cut in a report of a change. The prompt of the next session contains the whole
+# note.
 LINE_CHARS = 500
 
 
@@ -137,7 +138,7 @@ class NotesProvider(MemoryProvider):
             self._finished[session.scope] = context
 
     async def catch_up(self) -> None:
-        """Let the helper model judge the proposed notes, then run the curator."""
+        """Run the curator for the turns that have ended in this process."""
         if self.verifier is not None:
             await self.verifier.judge_proposals(self._running)
         await self.review_finished_turns()
@@ -193,9 +194,10 @@ class NotesProvider(MemoryProvider):
         return str(report)
 
     async def _choose_target(self, arguments: _Arguments, context: ToolContext) -> str:
-        """Return the target of a call, or the file with the old text if the call names no target.
+        """Return the target of a call.
 
-        Without a target and an old text, the file is "memory".
+        If the call names no target, the target is the file with the old text, or "memory" if there
+        is no old text.
         """
         if arguments.target is not None:
             return arguments.target
@@ -239,7 +241,7 @@ class NotesProvider(MemoryProvider):
 
 
 def _find_entry(old_text: str, entries: Sequence[str]) -> str | None:
-    """Return the note that a change of `old_text` would apply to, or None if there isn't one."""
+    """Return the note to which a change of `old_text` would apply, or None if there isn't one."""
     try:
         return find_entry(old_text, entries)
     except Refused:

@@ -2,8 +2,8 @@
 
 `core/notes/approval.py` proposes such a note during a turn. After the answer, one call asks the
 helper model about all proposed notes of a conversation. A note that follows is added, and the
-person gets a receipt. The others wait for the person's confirmation, also if the model can't be
-reached. Proposals are stored, so they are judged even after a crash.
+person gets a receipt. The other notes wait for the person's confirmation. If the model can't be
+reached, all of them wait. Proposals are stored, so they are judged even after a crash.
 
 If a later message corrects a note, the rules refuse the note. It then waits for confirmation,
 whatever the model says.
@@ -37,14 +37,13 @@ MAX_LINES = 40
 MAX_CHANGES = 50
 """This many of the latest changes are searched for a note that was added before a crash."""
 MAX_NOTES = 20
-"""One call asks about this many notes. The others wait for approval."""
+"""One call asks about at most this many notes. The others wait for approval."""
 _log = structlog.get_logger("verdicts")
 
 OnVerdict = Callable[[PendingNote, int | None], Awaitable[bool]]
-"""Reports the verdict on a note to the person. The number of its change is None if the note needs
-approval. Returns False if the answer of the note's turn isn't written yet. The verdict is then
-reported later.
-"""
+"""Reports the verdict on a note to the person. The number is that of the note's change, or None if
+the note needs approval. Returns False if the answer of the note's turn isn't written yet. The
+verdict is then reported later."""
 
 
 class _Verdict(BaseModel):
@@ -71,7 +70,7 @@ class _Proposal:
 
 @dataclass
 class Verifier:
-    """Judges the notes that a turn proposed after the turn has been answered."""
+    """Judges, after the answer of a turn, the notes that the turn proposed."""
 
     notebook: Notebook
     notes: Notes
@@ -80,14 +79,14 @@ class Verifier:
     model: Model
     name: str
     on_verdict: OnVerdict
-    # Returns whether this process works on an address, or another gateway does.
+    # Returns False if another gateway works on an address.
     is_ours: Callable[[Address], bool] = lambda _: True
 
     def __post_init__(self) -> None:
         # Whether proposed notes may be waiting, including those of an earlier process.
         self.has_proposals = True
-        # The verdicts that the person doesn't know yet: the number of the note's change or None, by
-        # the id of the note.
+        # The verdicts that weren't reported to the person yet: the number of the note's change or
+        # None, by the id of the note.
         self._unreported: dict[int, int | None] = {}
 
     async def judge_proposals(self, busy_scopes: Collection[Scope]) -> None:
@@ -134,9 +133,9 @@ class Verifier:
     async def _report_verdict(self, note: PendingNote) -> None:
         """Report the verdict on a note to the person. If that fails, a later call tries again.
 
-        The note stays proposed until the person knows. So a note whose verdict a crash kept back is
-        judged again, and an answer that is being written meanwhile can't miss the verdict. The
-        person isn't informed twice.
+        The note stays proposed until the verdict is reported. If a crash prevents the report, the
+        note is judged again. An answer that is being written meanwhile still mentions the verdict,
+        and the person isn't informed twice.
         """
         change_id = self._unreported[note.id]
         if not await self.on_verdict(note, change_id):
@@ -149,7 +148,8 @@ class Verifier:
             await self.notes.drop(note.id)
 
     async def _ask(self, session: Session, proposals: Sequence[_Proposal]) -> set[int]:
-        """Return the indexes of the notes that follow from the messages, as the helper judges."""
+        """Ask the helper model, and return the indexes of the notes that follow from the
+        messages."""
         note = proposals[0].note
         sender = _sender_of(note) if note.scope.is_group else None
         evidence = await self.evidence.load_session(session, frozenset((note.scope,)))
@@ -222,7 +222,7 @@ def _find_possible(
 
 
 def _render_lines(evidence: Evidence, sender: Sender | None) -> list[str]:
-    """Return the latest typed messages as lines of JSON, with their parts that may be pasted."""
+    """Return the latest typed messages, and their parts that may be pasted, as lines of JSON."""
     typed = evidence.list_typed(sender)
     whole = evidence.list_typed(sender, with_doubtful=True)
     lines = []
@@ -238,7 +238,7 @@ def _render_lines(evidence: Evidence, sender: Sender | None) -> list[str]:
 def _read_verdicts(answer: str, possible: Sequence[int]) -> set[int]:
     """Return the indexes of the notes with only "yes" verdicts.
 
-    An incomplete answer of the model counts as no verdicts.
+    If the model's answer is incomplete, return none.
     """
     verdicts, is_whole = parse_items(answer, _Verdict)
     if not is_whole:

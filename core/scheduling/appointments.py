@@ -1,8 +1,8 @@
 """Create, list and change jobs: reminders and scheduled questions.
 
 The commands /remind and /cron, the shell, and the model's tool `reminder` use this module. Every
-refusal is a sentence for the person. If a person may not see a job, they get the same answer as for
-a missing one.
+refusal is a sentence for the person. If a person may not see a job, the answer is the same as for a
+job that doesn't exist.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ HELD_ACTIONS: Mapping[Action, Literal["pause", "resume", "remove"]] = {
     "remove": "remove",
 }
 QuestionInterval = Callable[[Account | None], Awaitable[float | None]]
-"""Returns the shortest allowed interval of an account's scheduled questions. Returns None if it may
-schedule none."""
+"""Returns the shortest allowed interval of an account's scheduled questions, in seconds. Returns
+None if the account may not schedule questions."""
 
 PreferenceLoader = Callable[[Account | None], Awaitable[Preference]]
 """Returns the preferences of an account's person."""
@@ -74,7 +74,7 @@ PreferenceLoader = Callable[[Account | None], Awaitable[Preference]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requester:
-    """A person who wants to change a job, and the scopes that they may see."""
+    """A person who wants to change a job, with the scopes that they may see."""
 
     scopes: frozenset[Scope]
     # None for the owner, who may change every job.
@@ -88,7 +88,7 @@ class Appointments:
 
     jobs: Jobs
     clock: Clock
-    # The time zone for times without one.
+    # The time zone for times without a time zone.
     zone: str
     # Called after every change.
     on_change: Callable[[], None]
@@ -115,9 +115,10 @@ class Appointments:
     async def parse_line(
         self, line: str, zone: str | None = None, languages: Sequence[str] = ()
     ) -> ParsedSchedule:
-        """Split a line into a schedule and a text. Raises Refused if it contains no time."""
+        """# If the person didn't type a scheduled question, it needs approval if its interval is
+        shorter than this, in seconds."""
         now = self.clock.now()
-        # Parsing can take long, so it runs in a thread, one line at a time.
+        # Return the time zone of the times that a person types.
         async with self._parse_lock:
             return await asyncio.to_thread(_parse, line, now, zone or self.zone, languages)
 
@@ -130,11 +131,11 @@ class Appointments:
         account: Account | None = None,
         languages: Sequence[str] = (),
     ) -> ParsedSchedule:
-        """Parse the time and the text of a new job, and return them. Nothing is stored.
+        """Parse the time and the text of a new job. Nothing is stored.
 
         If `text` is None, `when` also contains the text: "tomorrow at 9 call Ana". `is_prompt`
-        marks a scheduled question. Times are in the zone of `account`, and ambiguous words in the
-        first of `languages`. Raises Refused if the time or the text is missing or invalid.
+        marks a scheduled question. Times are in the zone of `account`. Ambiguous words are read in
+        the first of `languages`. Raises Refused if the time or the text is missing or invalid.
         """
         reading = await self.parse_line(when, await self.zone_of(account), languages)
         if text is None:
@@ -155,7 +156,7 @@ class Appointments:
         return text
 
     async def check_schedule(self, schedule: Schedule, job: Job) -> datetime:
-        """Return when a job is due next if it gets another schedule.
+        """Return when a job with a new schedule would be due next.
 
         Raises Refused if the time is in the past, or if a scheduled question would be too frequent.
         """
@@ -180,7 +181,7 @@ class Appointments:
         """Create a job that is delivered to `target`, and return a receipt.
 
         A receipt reads ``Reminder 7 is set for Saturday 21 November 2026 at 09:00 (Europe/Lisbon):
-        “call Ana”.`` Raises Refused like `add_job`.
+        “call Ana”.`` Raises Refused in the same cases as `add_job`.
         """
         job = await self.add_job(
             reading, target, scope, account=account, origin=origin, epoch=epoch
@@ -264,7 +265,7 @@ class Appointments:
     async def _approve_change(
         self, note: PendingNote, epoch: ErasureEpoch | None, words: ScheduleWords
     ) -> str:
-        """Change a job as the model proposed and a person approved, and return a sentence.
+        """Make a change that the model proposed and a person approved, and return a sentence.
 
         Raises Refused if the job no longer exists, or if its text has changed.
         """
@@ -426,7 +427,7 @@ class Appointments:
         is_once = reading.schedule.at is not None
         next_at = next_due(reading.schedule, now - _GRACE if is_once else now)
         if next_at is None:
-            # Only a schedule with a single time has no next one.
+            # A schedule without a next time has only a single time, which `at` contains.
             moment = reading.schedule.at or now
             local = moment.astimezone(load_zone(reading.schedule.zone))
             raise Refused("next_time_is_past", time=local)
@@ -490,7 +491,7 @@ class Appointments:
 
 
 def _parse(line: str, now: datetime, zone: str, languages: Sequence[str]) -> ParsedSchedule:
-    """Parse a line as `parse_schedule` does."""
+    """Parse a line. See `parse_schedule`."""
     # Imported here because loading the rules of ten languages takes a while.
     from core.dates.parsing import parse_schedule
 

@@ -33,7 +33,7 @@ _END_OF_DAY = time(23, 59)
 
 @dataclass(frozen=True, slots=True)
 class Snooze:
-    """When a snooze ends: at `at`, or at the same time tomorrow if `at` is None."""
+    """The end of a snooze: `at`, or the same time tomorrow if `at` is None."""
 
     at: datetime | None = None
 
@@ -176,9 +176,9 @@ class JobChanges:
         return await self.appointments.find_changeable(job_id, requester)
 
     async def move_to_zone(self, job: Job, zone: str, epoch: ErasureEpoch | None) -> bool:
-        """Move a job to the same clock times in another time zone.
+        """Move a job to another time zone, at the same clock times.
 
-        Return False, without a change, if the job would have no time left.
+        If the job would have no time left, return False and change nothing.
         """
         schedule = move_to_zone(job.schedule, zone)
         next_at = next_due(schedule, self.appointments.clock.now())
@@ -189,7 +189,7 @@ class JobChanges:
         return True
 
     async def toggle_urgent(self, job_id: int, requester: Requester) -> bool:
-        """Make a reminder urgent, or no longer urgent. Return whether it is urgent now."""
+        """Make a reminder urgent, or no longer urgent. Return whether it's urgent now."""
         job = await self.appointments.find_changeable(job_id, requester)
         is_urgent = not job.is_urgent
         await self.appointments.jobs.update(job.id, requester.epoch, is_urgent=is_urgent)
@@ -234,7 +234,7 @@ class JobChanges:
 def read_end(words: str, now: datetime, zone: ZoneInfo) -> datetime | None:
     """Return the moment after which a job ends, or None if the words contain no time.
 
-    A day without a clock time ends at midnight. A time in the past ends the job now.
+    A day without a clock time ends at midnight. If the time is in the past, the job ends now.
     """
     if not any(map(str.isalpha, words)):
         # A date in digits has no language of its own.

@@ -1,6 +1,7 @@
 """Correct the text of a reminder: "sorry, I meant Anna", "not the milk, the bread".
 
-The table `replacement` of `data/dialogue.toml` lists how people name the wrong and the right words.
+The table `replacement` of `data/dialogue.toml` lists sentences in which people name the wrong and
+the right words.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from functools import cache
 
 from core.scheduling.phrases import list_sentences, meant_words, strip_name
 
-# How similar two words must be for one to correct the other, such as "Ana" and "Anna".
+# A word can correct another one if they are at least this similar, like "Ana" and "Anna".
 _MIN_SIMILARITY = 0.7
 _WORD = re.compile(r"[^\W\d_]+")
 _MARKS = ",;:.!?、，。！"
@@ -27,10 +28,11 @@ _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 
 
 def correct_task(task: str, text: str) -> str | None:
-    """Return a task as a message corrects it, or None if the message corrects no word.
+    """Correct a task with the words of a message. Return None if the message doesn't correct a
+    word.
 
-    The message contains the wrong and the right words, or only a word that is similar to one of the
-    task.
+    The message contains the wrong and the right words, or only a word that is similar to a word of
+    the task.
     """
     for pattern in _replacement_patterns():
         match = pattern.match(text)

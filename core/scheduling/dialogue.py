@@ -40,11 +40,11 @@ from core.store.jobs import Job
 MAX_REST_CHARS = 12
 # A longer message never becomes a task.
 MAX_TASK_CHARS = 300
-# A recurring reminder that was due within this time was probably just delivered.
+# A recurring reminder that was due less than this time ago was probably just delivered.
 RECENTLY = timedelta(hours=12)
 # From this length on, in seconds, a shift such as Russian "11 hours" is more likely a time of day.
 MAX_SHIFT_S = 5 * 3600
-# A message that shifts the dialogue's reminder may have this many other words.
+# A message that shifts the dialogue's reminder may have at most this many other words.
 MAX_OTHER_WORDS = 2
 NOON_MINUTES = 12 * 60
 # An answer that is a bare hour, perhaps after words such as "no" and "make it".
@@ -73,13 +73,13 @@ class Move(Enum):
     REMOVE_ALL = "remove all"
     # Explain how to set a reminder.
     EXPLAIN = "explain"
-    # Explain that only a model can watch for something.
+    # Explain that only a model can watch for events.
     EXPLAIN_WATCH = "explain watch"
     LIST = "list"
     NEXT = "next"
     SNOOZE = "snooze"
     DONE = "done"
-    # The request names no existing reminder, or several.
+    # The request doesn't name an existing reminder, or it names several.
     UNKNOWN = "unknown"
     # Ask what to change, because the person rejects the new reminder without a reason.
     ASK_CHANGE = "ask change"
@@ -110,7 +110,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """Everything that decides what a message means, besides its text."""
+    """The facts, besides its text, that decide the meaning of a message."""
 
     now: datetime
     zone: ZoneInfo
@@ -122,7 +122,7 @@ class Situation:
 
 
 def decide(text: str, situation: Situation) -> Step:
-    """Return the next step after a message."""
+    """Decide the next step after a message."""
     dialogue = situation.dialogue
     if is_answer("stop", text):
         return _decide_stop(situation)
@@ -211,10 +211,10 @@ def decide_edit(words: str, job: Job, situation: Situation) -> Step:
 
 
 def _keep_rhythm(reading: ReminderReading, job: Job, situation: Situation) -> ReminderReading:
-    """Return a reading in which a recurring reminder keeps its days, if only a time is named.
+    """Let a recurring reminder keep its days, if the reading contains only a clock time.
 
-    "9:30" for a daily reminder at 8 means every day at 9:30. An hour without "am" or "pm" is the
-    one that is nearer to the old time.
+    "9:30" for a daily reminder at 8 means every day at 9:30. An hour without "am" or "pm" means the
+    hour that is closer to the old time.
     """
     parts = reading.parts
     is_clock = parts.names() - {"assumptions", "part"} == {"clocks"} and len(parts.clocks) == 1
@@ -232,7 +232,7 @@ def _keep_rhythm(reading: ReminderReading, job: Job, situation: Situation) -> Re
 
 
 def _is_about_past(reading: ReminderReading) -> bool:
-    """Return whether a message tells about a day in the past, such as yesterday."""
+    """Return whether a message is about a day in the past, such as yesterday."""
     return reading.parts.problem is Problem.PAST
 
 
@@ -318,7 +318,7 @@ def _correct_task(
 
 
 def _is_once_for_recurring(reading: ReminderReading, job: Job) -> bool:
-    """Return whether a recurring reminder is to come once more, at a single time."""
+    """Return whether a recurring reminder is to come once more, at a single additional time."""
     return reading.moment is not None and job.schedule.at is None
 
 
@@ -380,7 +380,7 @@ def _revise(previous: ReminderReading, text: str, situation: Situation) -> Remin
 
 
 def _is_loose(words: str) -> bool:
-    """Return whether the words besides an answer's time are few, or only a preference."""
+    """Return whether the words around an answer's time are few, or only state a preference."""
     return len(plain_words(words)) <= MAX_REST_CHARS or not drop_phrases("preference", words)
 
 
@@ -424,10 +424,7 @@ def _read_other_length(previous: ReminderReading, text: str) -> str | None:
 
 
 def _with_preposition(text: str) -> str:
-    """Return "at 10:00" for "10:00".
-
-    Digits alone have no language in which they could be read.
-    """
+    """Return "at 10:00" for "10:00", because digits alone don't show a language."""
     return text if any(map(str.isalpha, text)) else f"at {text.strip()}"
 
 
@@ -539,7 +536,7 @@ def _decide_shift(text: str, situation: Situation) -> Step | None:
     step = _find_named(shift.name or "it", situation, Move.CHANGE, is_sure=False)
     dialogue = situation.dialogue
     if step.job is None and dialogue is not None and len(shift.name.split()) <= MAX_OTHER_WORDS:
-        # "An hour later is fine" isn't about a reminder that is named "fine".
+        # "An hour later is fine" isn't about a reminder with the name "fine".
         step = replace(step, job=dialogue.job)
     if step.job is None:
         return None if step.move is Move.NONE else step

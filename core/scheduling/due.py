@@ -38,8 +38,8 @@ def _anchor_near(text: str, after: datetime) -> str:
     """Return the same recurrence with a DTSTART shortly before `after`.
 
     The moments of a rule are counted from DTSTART, which takes long if the rule began years ago.
-    DTSTART moves by a multiple of the interval, so the moments stay the same. A rule with COUNT
-    isn't changed, and neither is one of months or years, which has few moments.
+    DTSTART moves by a multiple of the interval, so the moments stay the same. Two kinds of rules
+    aren't changed: those with COUNT, and those of months or years, which have few moments.
     """
     match = _FIXED_STEP.fullmatch(text)
     if match is None or "COUNT=" in text:
@@ -59,7 +59,7 @@ def _anchor_near(text: str, after: datetime) -> str:
 def latest_due(schedule: Schedule, first: datetime, now: datetime) -> datetime:
     """Return the last due time up to `now`. `first` is the earliest missed due time.
 
-    After a downtime, a job runs once for the last due time, not once per missed one.
+    After a downtime, a job runs only once, for the last due time.
     """
     due = first
     following = next_due(schedule, first)

@@ -115,7 +115,7 @@ def strip_name(words: str) -> str:
 def meant_words(text: str) -> str | None:
     """Return the corrected words in a message: "Anna" for "sorry, I meant Anna".
 
-    Return None if the message has none.
+    Return None if the message doesn't contain a correction.
     """
     return _words_after("meant", text)
 

@@ -1,9 +1,9 @@
 """Decide whether the model may create a job at once, by its time, frequency and kind.
 
-While the conversation contains foreign text, the person must have typed the time, and all words of
-the text. A question to the model always waits for approval then, because each run costs money. A
-question that runs very often waits unless the person typed its time. If the text has other words
-than the person's, the helper model may decide (`may_be_meant`).
+While the conversation contains foreign text, the person must have typed the time and all words of
+the text. A question to the model then always waits for approval, because each run costs money. A
+question that runs very often waits unless the person typed its time. If the words of the text
+aren't the person's, the helper model may decide (`may_be_meant`).
 
 `find_typed_alternative` compares the model's time with the time that the person's own words mean.
 """
@@ -35,17 +35,18 @@ from core.scheduling.phrases import plain_words
 from core.store.jobs import Job
 from core.types import Effect
 
-# Compare this many times of a schedule. Its shortest interval is between two of them.
+# This many times of a schedule are compared. Its shortest interval is between two of them.
 _COMPARED_TIMES = 3
-# So many times show the days and hours of a schedule.
+# This many times are enough to show the days and hours of a schedule.
 _MANY_TIMES = 40
-# So many times of schedules that end, or that leave out months, are compared: a year of days.
+# This many times are compared if schedules end or leave out months. They cover a year of days.
 _YEAR_TIMES = 400
 _DAY = timedelta(days=1)
 _END = re.compile(r"\b(?:COUNT|UNTIL)\b[^;\s]*")
-# Parts that leave out months or days. The first times of a schedule of hours don't show them.
+# Matches the parts of a rule that leave out months or days. The first times of an hourly schedule
+# don't show these gaps.
 _GAP = re.compile(r"(?:BYDAY|BYMONTHDAY|BYMONTH|BYSETPOS|BYWEEKNO|BYYEARDAY|EXDATE|RDATE)\b[^;\s]*")
-# "In 20 minutes" and the model's moment may differ by the time that an answer takes.
+# "In 20 minutes" and the model's moment may differ by the time that the answer takes.
 _RELATIVE_TOLERANCE = timedelta(minutes=1)
 _START_CLOCK = re.compile(r"(DTSTART;TZID=[^:]+:\d{8}T)\d{6}")
 _PUNCTUATION = ".,!?;:\u2026\"'()\u201c\u201d\u3002\uff0c\uff01\uff1f"
@@ -61,9 +62,9 @@ def explain_untyped_schedule(
     now: datetime,
     min_interval: timedelta,
 ) -> str | None:
-    """Return why a job of the model waits for approval, as a clause, or None.
+    """Return why a job by the model waits for approval, as a clause, or None.
 
-    `typed_reading` is the meaning of the typed text as a request, or None if it isn't one.
+    `typed_reading` is the meaning of the typed text as a request, or None if it isn't a request.
     """
     is_relative = bool(transcript.messages) and _is_relative(reading, transcript, now)
     is_typed = typed_reading is not None and _is_same(
@@ -90,9 +91,9 @@ def explain_untyped_schedule(
 
 
 def _may_have_comment(task: str) -> bool:
-    """Return whether words behind a comma or colon may be a comment: "pay Eve, nice try".
+    """Return whether words after a comma or colon may be a comment: "pay Eve, nice try".
 
-    A list such as "milk, bread and eggs" has none.
+    A list such as "milk, bread and eggs" has no comment.
     """
     if _COMMENT_SIGN.search(task):
         return True
@@ -102,10 +103,10 @@ def _may_have_comment(task: str) -> bool:
 
 
 def find_typed_request(task: str, transcript: Transcript) -> str:
-    """Return the typed text to which a job of the model is compared.
+    """Return the typed text with which a job by the model is compared.
 
-    Several messages may be answered together, each with a request. Then this is the last one that
-    contains all words of the task. Otherwise, it is all of them.
+    Several messages may be answered together, each with a request. In that case, return the last
+    message that contains all words of the task. If there is none, return all messages.
     """
     messages = transcript.messages
     if len(messages) < 2 or transcript.questions:
@@ -117,7 +118,8 @@ def find_typed_request(task: str, transcript: Transcript) -> str:
 
 
 def _is_exact_task(reading: ParsedSchedule, typed_reading: ParsedSchedule) -> bool:
-    """Return whether a task has the typed words, and these are plainly what to remind of."""
+    """Return whether a task consists of the typed words, and these are clearly the text of a
+    reminder."""
     if asks_to_tell(to_plain(reading.text)) or _may_have_comment(reading.text):
         return False
     return _is_same_task(reading, typed_reading)
@@ -126,8 +128,8 @@ def _is_exact_task(reading: ParsedSchedule, typed_reading: ParsedSchedule) -> bo
 def _is_same_task(reading: ParsedSchedule, typed_reading: ParsedSchedule) -> bool:
     """Return whether two tasks have the same words in the same order.
 
-    If so, nothing of the request is left over: no denial, no second task, and no comment. Accents
-    and signs count: "1.5" isn't "15", and "40 \u20ac" isn't "40 $".
+    If so, the request contains no other words, such as a denial, a second task or a comment.
+    Accents and signs count: "1.5" isn't "15", and "40 \u20ac" isn't "40 $".
     """
     words, typed_words = (_drop_lead(each.text) for each in (reading, typed_reading))
     return bool(words) and words == typed_words
@@ -162,7 +164,7 @@ def may_be_meant(
 
 
 def _is_relative(planned: ParsedSchedule, transcript: Transcript, now: datetime) -> bool:
-    """Return whether the person typed how long to wait, such as "in 20 minutes"."""
+    """Return whether the person typed a waiting time, such as "in 20 minutes"."""
     zone = load_zone(planned.schedule.zone)
     return _read_typed(planned.text, transcript.typed, now, zone).parts.offset is not None
 
@@ -174,7 +176,7 @@ def _is_close(typed_at: datetime, planned_at: datetime, *, is_relative: bool) ->
 
 
 def repeats_job(reading: ParsedSchedule, job: Job, now: datetime) -> bool:
-    """Return whether a new job has the words and, up to a minute's difference, the times of one."""
+    """Return whether a new job repeats a job: the same words, and the same times up to a minute."""
     schedule = to_recurrences(reading.schedule, now)
     is_same_task = _drop_lead(reading.text) == _drop_lead(job.text)
     return is_same_task and _is_same(job.schedule, schedule, now, is_relative=True)
@@ -190,8 +192,8 @@ def _is_same(
 ) -> bool:
     """Return whether two schedules are due at the same times, and end at the same time.
 
-    Of intervals under a day, people don't type when they begin. With `is_start_open`, the first day
-    of longer intervals isn't typed, either.
+    People don't type when an interval under a day begins, so its beginning isn't compared. With
+    `is_start_open`, the first day of longer intervals isn't compared, either.
     """
     if schedule.at is not None and other.at is not None:
         return _is_close(schedule.at, other.at, is_relative=is_relative)
@@ -205,7 +207,7 @@ def _is_same(
 def _recur_alike(
     schedule: Schedule, other: Schedule, now: datetime, *, is_start_open: bool
 ) -> bool:
-    """Return whether two recurrences with or without an end are due at the same times."""
+    """Return whether two recurrences, with or without an end, are due at the same times."""
     skips = _skips(schedule) != _skips(other)
     count = _YEAR_TIMES if skips or _has_end(schedule) else _MANY_TIMES
     due, other_due = (_list_first(each, now, count) for each in (schedule, other))
@@ -221,7 +223,7 @@ def _recur_alike(
 def _have_same_gaps(
     due: Sequence[datetime], other_due: Sequence[datetime], tolerance: timedelta
 ) -> bool:
-    """Return whether times begin at about the same time, and have the same gaps."""
+    """Return whether two lists of times begin at about the same time, and have the same gaps."""
     is_near = bool(other_due) and abs(due[0] - other_due[0]) <= tolerance
     return is_near and _list_gaps(due) == _list_gaps(other_due)
 
@@ -229,7 +231,10 @@ def _have_same_gaps(
 def _have_same_rhythm(
     due: Sequence[datetime], other_due: Sequence[datetime], interval: timedelta
 ) -> bool:
-    """Return whether times begin within one interval, and are as far apart, as months are."""
+    """Return whether two lists of times begin within one interval, and have about the same rhythm.
+
+    Months have different lengths, so single gaps may differ.
+    """
     if len(due) != len(other_due) or abs(due[0] - other_due[0]) > interval:
         return False
     span, other_span = due[-1] - due[0], other_due[-1] - other_due[0]
@@ -279,7 +284,7 @@ def find_typed_alternative(
     """Return the schedule of the person's words if the model's schedule differs from it.
 
     Only the parts that the words name are compared: after "at 11", the model chooses the day.
-    Return None if the words mean the same time, no time, or an unclear time.
+    Return None if the words mean the same time, contain no time, or are unclear.
     """
     schedule = planned.schedule
     reading = _read_typed(planned.text, typed, now, zone)
@@ -320,7 +325,7 @@ def _read_typed(task: str, typed: str, now: datetime, zone: ZoneInfo) -> Reminde
 
 
 def _agree(reading: ReminderReading, typed: Schedule, planned: Schedule, now: datetime) -> bool:
-    """Return whether two schedules agree in everything that the typed words say."""
+    """Return whether two schedules agree in all parts that the typed words name."""
     # "Every other day" names no first day.
     is_start_open = Assumption.FIRST_DAY in reading.assumptions or not reading.parts.has_clock
     is_relative = reading.parts.offset is not None

@@ -1,7 +1,7 @@
 """Describe recurrences of RFC 5545 in words: ``every Monday at 08:30``, ``every 2 weeks …``.
 
 The words are those of one language (`ScheduleWords`). English is in `data/schedules.toml`, because
-the model reads it, too. Callers pass in the other languages.
+the model also reads it. Callers pass in the other languages.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class ScheduleWords(Protocol):
 
 
 class _EnglishWords:
-    """The English words, which the model reads, too."""
+    """The English words, which the model also reads."""
 
     @property
     def templates(self) -> Mapping[str, Any]:
@@ -148,7 +148,7 @@ def _describe_single_day(recurrences: Sequence[_Recurrence], words: ScheduleWord
 
 
 def has_clock_times(texts: Sequence[str]) -> bool:
-    """Return whether recurrences are due at clock times, not at intervals of minutes or hours."""
+    """Return whether recurrences are due at clock times. Intervals of minutes or hours aren't."""
     return _Recurrence(texts[0], "UTC", ENGLISH_WORDS).has_clock
 
 
@@ -171,7 +171,7 @@ class _Recurrence:
 
     @property
     def has_clock(self) -> bool:
-        """Whether the rule is due at clock times, not at intervals of minutes or hours."""
+        """Whether the rule is due at clock times. Intervals of minutes or hours aren't."""
         return self._parts["FREQ"] not in ("SECONDLY", "MINUTELY", "HOURLY")
 
     @property

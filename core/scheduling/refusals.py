@@ -1,4 +1,4 @@
-"""Recognise that a person no longer wants a reminder: "scratch that", "I won't need it anymore".
+"""Recognise messages that cancel a reminder: "scratch that", "I won't need it anymore".
 
 The words are in `data/refusals.toml`; see `core.scheduling.vocabularies`.
 """
@@ -28,7 +28,7 @@ class _Clause(Enum):
 
 
 def is_cancellation(text: str) -> bool:
-    """Return whether a message cancels a reminder and says nothing else."""
+    """Return whether a message cancels a reminder and has no other content."""
     return find_reason(text) == ""
 
 
@@ -54,9 +54,9 @@ def find_reason(text: str) -> str | None:
 
 
 def list_cancelled_names(text: str) -> Iterator[str]:
-    """Yield possible names of cancelled reminders.
+    """Yield the possible names of cancelled reminders.
 
-    One is "the dentist" in "I don't need the dentist anymore".
+    In "I don't need the dentist anymore", one of them is "the dentist".
     """
     if len(text) > MAX_REFUSAL_CHARS:
         return

@@ -48,14 +48,14 @@ if TYPE_CHECKING:
 _CHOICE_LEAD = "Not set yet: the person's own words mean another time. They get these buttons:"
 _CHOICE_END = "Tell the person to choose. Set nothing before they have answered."
 _CHOICE = re.compile(r"^- (remind|cron) (.+)$", re.MULTILINE)
-# The beginning of a question to which Mneme sends an answer only if something is new (a watch).
+# The beginning of a question whose answers Mneme sends only if they contain news (a watch).
 _WATCH_LEAD = "Tell me only if something is new"
 # Servers that convert patterns to a grammar don't support escapes such as \d.
 _MOMENT_PATTERN = r"^([0-9]{4}(-[0-9]{2}){2}T[0-9]{2}(:[0-9]{2}){1,2})?$"
 _RECURRENCE_PATTERN = (
     r"^(FREQ=(MINUTELY|HOURLY|DAILY|WEEKLY|MONTHLY|YEARLY)(;[A-Z]+=[A-Z0-9,+-]+)*)?$"
 )
-# Units with a fixed length, which doesn't depend on clock changes.
+# Units of time with a fixed length, on which clock changes have no effect.
 _FIXED_UNITS = ("FREQ=MINUTELY", "FREQ=HOURLY")
 
 
@@ -186,8 +186,8 @@ class _ReminderTool:
         """Create a job, or ask the person first.
 
         A job is created at once if the person typed its text and their words don't mean another
-        time. Otherwise the person is asked. If foreign text, which the model has read, may have
-        suggested the job, it waits for approval instead. The person is also asked about an
+        time. Otherwise the person is asked. If the model has read foreign text that may have
+        suggested the job, the job waits for approval instead. The person is also asked about an
         ambiguous time if the task is a whole line, as `core.agent.offline` passes it. Raises
         ToolError in a scheduled session, and Refused if the text or the time can't be used.
         """
@@ -269,8 +269,8 @@ class _ReminderTool:
     ) -> str | None:
         """Return why the text of a new job may not be the person's, or None.
 
-        Without foreign text, the person need only have typed half of the words. A number must have
-        its typed sign and decimals.
+        Without foreign text, it's enough that the person typed half of the words. A number must
+        have its typed sign and decimals.
         """
         text = _without_lead(reading.text)
         reason = await self.evidence.explain_missing([text], context)
@@ -316,7 +316,10 @@ class _ReminderTool:
         transcript: Transcript,
         context: ToolContext,
     ) -> ParsedSchedule | None:
-        """Return the job at the time that the person's words mean, or None if it is the same."""
+        """Return the job at the time that the person's words mean.
+
+        Return None if the time is the same.
+        """
         if arguments.is_whole_line:
             return None
         zone = load_zone(await self.appointments.zone_of(_account_of(context)))
@@ -325,7 +328,7 @@ class _ReminderTool:
         return None if schedule is None else replace(reading, schedule=schedule)
 
     async def _ask_which(self, readings: Sequence[ParsedSchedule], context: ToolContext) -> str:
-        """Return a result with which the person chooses a time. `read_choices` reads it."""
+        """Write a result that lets the person choose a time. `read_choices` reads it."""
         zone = await self.appointments.zone_of(_account_of(context))
         lines = [_CHOICE_LEAD]
         for reading in readings:
@@ -412,10 +415,11 @@ def _build_schedule(arguments: _Arguments, zone: str, now: datetime) -> Schedule
 
 
 def _name_request(arguments: _Arguments, reading: ParsedSchedule, transcript: Transcript) -> str:
-    """Return a text that is the same for calls with the same purpose.
+    """Return a text that is the same for all calls that are meant for the same request.
 
-    This is the typed request if it is for one job, so that it sets no second one. While others'
-    texts may have suggested the job, each request is for one job.
+    If the typed request is for a single job, it is this text, so that the request doesn't create a
+    second job. While foreign text may have suggested the job, each request counts as a request for
+    one job.
     """
     request = find_typed_request(reading.text, transcript)
     is_single = not may_want_several(transcript.messages) and not transcript.questions

@@ -1,8 +1,8 @@
 """Read messages in which every word has a role, such as "I won't need that one anymore".
 
 A vocabulary is a table of `data/<name>.toml`, which lists the phrases of a language for each role.
-There are endless such sentences, but few words in them. Phrases are compared in plain form. A star
-at the end of a phrase matches any ending.
+People write countless such sentences with the same few words. Phrases are compared in plain form. A
+star at the end of a phrase matches any ending.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Vocabulary(NamedTuple):
         return words.replace(" ", "") if self.is_unspaced else words
 
     def read_roles(self, text: str) -> set[Roles]:
-        """Return the roles of a text's phrases, or nothing if a word has no role.
+        """Return the roles of a text's phrases, or an empty set if a word has no role.
 
         If the text can be divided into phrases in several ways, return a result for each.
         """

@@ -35,7 +35,7 @@ def _zones_by_city() -> Mapping[str, frozenset[str]]:
 
 
 def move_to_zone(schedule: Schedule, zone: str) -> Schedule:
-    """Return a schedule with the same clock times in another zone.
+    """Move a schedule to another zone, at the same clock times.
 
     Intervals of minutes and hours don't depend on a zone and are returned unchanged.
     """

@@ -255,7 +255,7 @@ def write_files(root: Path, folder: Path, files: Mapping[str, bytes | None]) -> 
 
 
 def write_or_remove(path: Path, content: bytes | None) -> None:
-    """Write a file. If `content` is None, delete the file, and its folder if that becomes empty.
+    """Write a file. If `content` is None, delete the file, and its folder if it becomes empty.
 
     Raises OSError if the file can't be written or deleted.
     """
@@ -284,14 +284,14 @@ def remove_skill(root: Path, folder: Path) -> None:
 
 
 class UnpackedSkill(NamedTuple):
-    """The files of a skill by path, and the name of the skill's folder in the source."""
+    """The files of a skill by path, with the name of the skill's folder in the source."""
 
     title: str
     files: Mapping[str, bytes]
 
 
 def unpack_skills(source: Path) -> list[UnpackedSkill | Refused]:
-    """Return each skill in a folder or zip archive, or the problem if the skill can't be added.
+    """Unpack each skill in a folder or zip archive, or return the problem if it can't be added.
 
     Links, hidden files and files outside of skills are left out. Raises Refused if the source can't
     be read, is too large or contains no skill.

@@ -1,4 +1,5 @@
-"""The published Agent Skills format: a SKILL.md with YAML front matter and Markdown below it.
+"""Parses the published Agent Skills format: a SKILL.md with YAML front matter and Markdown below
+it.
 
 The front matter is enclosed in two lines of three dashes. Mneme checks its size before parsing it.
 Plain values are read as text, so the version 1.10 doesn't become the number 1.1.
@@ -48,7 +49,7 @@ _UNQUOTED_PATTERN = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skill:
-    """A skill: its front matter, its files and how it has been used."""
+    """A skill: its front matter, its files and its usage."""
 
     name: str
     description: str
@@ -60,8 +61,8 @@ class Skill:
     files: Mapping[str, int] = field(default_factory=dict)
     changed_at: datetime | None = None
     scope: Scope = LOCAL_SCOPE
-    # Whether Mneme may change the skill. Skills in the folders listed in `skills.folders` are only
-    # read.
+    # Whether Mneme may change the skill. Skills in the folders listed in `skills.folders` are
+    # read-only.
     is_own: bool = True
     uses: int = 0
     # The time of the last use.

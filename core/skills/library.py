@@ -37,7 +37,7 @@ MAX_SEARCHED_BYTES = 5_000_000
 # Suspicious passages are shorter than this, so one of two overlapping parts contains each of them
 # completely.
 OVERLAP_CHARS = 2_000
-# To make the index for the prompt fit, descriptions are shortened to each of these lengths in turn.
+# To shorten the index for the prompt, descriptions are cut to each of these lengths in turn.
 DESCRIPTION_LENGTHS = (1024, 300, 200, 120, 60, 0)
 LEFT_OUT = "\n({:,} more: skills_list)"
 NO_SHELL = "needs a shell, which is not here"
@@ -55,7 +55,7 @@ class FileChange:
 
 
 class AddedSkills(NamedTuple):
-    """The names of the skills that were added, and sentences that say why others weren't."""
+    """The names of the added skills, and sentences that say why other skills weren't added."""
 
     names: Sequence[str]
     problems: Sequence[str]
@@ -70,8 +70,8 @@ class Skills:
     """The skills in all folders.
 
     The owner's skills are in `home`/skills. The skills of any other scope are next to its notes.
-    The setting `skills.folders` lists further folders with skills of the owner, which Mneme only
-    reads.
+    The setting `skills.folders` lists further folders with skills of the owner, which are
+    read-only.
     """
 
     home: Path
@@ -210,7 +210,7 @@ class Skills:
         home = LOCAL_SCOPE if LOCAL_SCOPE in scopes else scope
         skill = await self._find_target(home, scopes | {home}, operation)
         if author.origin != "typed":
-            # This raises Refused now if the change couldn't be made after the confirmation.
+            # If the change would be impossible after the confirmation, this raises Refused now.
             await asyncio.to_thread(_plan_changes, skill, operation)
             waiting = await self.review.put_aside(home, SKILL, [operation], author, author.reason)
             return Report((Sentence(waiting),))
@@ -300,10 +300,10 @@ class Skills:
         return Report((undone,))
 
     async def judge(self, skill: Skill, author: Author, *, is_right: bool) -> None:
-        """Record that a person calls a skill right or wrong. A wrong one is switched off.
+        """Record that a person calls a skill right or wrong. A wrong skill is switched off.
 
-        A skill that was called wrong before is switched on again. The verdict on a skill that Mneme
-        only reads isn't recorded.
+        A skill that was called wrong before and is now called right is switched on again. The
+        verdict on a read-only skill isn't recorded.
         """
         was_wrong = await self.find_verdict(skill) == "wrong"
         if not is_right or was_wrong:
@@ -332,7 +332,7 @@ class Skills:
     ) -> list[NoteChange]:
         """Return the latest changes of a skill with their messages, newest first.
 
-        Only the latest `limit` changes of notes and skills in the scopes are looked at.
+        Only the latest `limit` changes of notes and skills in the scopes are searched.
         """
         changes = await self.notes.list_changes(scopes | {skill.scope}, limit)
         return [each for each in changes if each.skill and self._locate(each) == skill.folder]
@@ -340,9 +340,9 @@ class Skills:
     async def add(
         self, source: Path, scope: Scope, scopes: frozenset[Scope], author: Author
     ) -> AddedSkills:
-        """Add the skills of a folder or zip archive, and leave out those that can't be added.
+        """Add the skills of a folder or zip archive, except those that can't be added.
 
-        A skill can't be added if it's invalid or too large, or if it exists already. Suspicious
+        A skill can't be added if it's invalid or too large, or if it exists already. A suspicious
         text also prevents it, unless `author.is_insisting`. Raises Refused if no skill is added.
         """
         home = LOCAL_SCOPE if LOCAL_SCOPE in scopes else scope
@@ -416,7 +416,7 @@ class Skills:
     def _build_changes(
         self, author: Author, action: str, scope: Scope, folder: Path, changes: FileChanges
     ) -> list[NoteChange]:
-        """Return the changes to log. They get the same time, so `undo` undoes them together."""
+        """Build the changes to log. They get the same time, so that `undo` undoes them together."""
         target = f"{SKILL}:{folder.relative_to(self._root(scope)).as_posix()}"
         template = NoteChange(
             **author.source_values, scope=scope, target=target, action=action, at=self.clock.now()

@@ -25,9 +25,10 @@ from core.text.terms import word_terms
 from core.types import Message, Sender
 
 MAX_INSTRUCTIONS = 60
-"""A longer skill isn't compared. It waits if the conversation contains any foreign text."""
+"""A skill with more instructions isn't compared. It waits if the conversation contains any foreign
+text."""
 MIN_TYPED_SHARE = 0.6
-"""The arguments of a call come from the person if they typed this share of the words."""
+"""The arguments of a call come from the person if they typed at least this share of the words."""
 MAX_CLAUSES = 3
 """An instruction may combine at most this many consecutive clauses."""
 MIN_CLAUSE_SHARE = 0.6
@@ -44,7 +45,7 @@ class SkillSupport:
     """The texts that a person typed in a conversation, and the tool calls that they caused."""
 
     typed: Sequence[TypedText]
-    # The words of each call.
+    # The words of each tool call.
     calls: Sequence[frozenset[str]]
 
     @classmethod
@@ -112,7 +113,8 @@ def _repeats(instruction: str, typed: str) -> bool:
 
 
 def _covers_clauses(terms: set[str], clauses: Sequence[str]) -> bool:
-    """Return whether all terms occur in the clauses, and most of each clause is among the terms."""
+    """Return whether all terms occur in the clauses, and the terms include most words of each
+    clause."""
     parts = [{*word_terms(clause)} for clause in clauses]
     return terms <= set().union(*parts) and all(
         len(part & terms) >= MIN_CLAUSE_SHARE * len(part) for part in parts

@@ -1,8 +1,8 @@
-"""The model's tools for skills, and the section about skills in the prompt.
+"""Defines the model's tools for skills, and the section about skills in the prompt.
 
-A change by the model waits for confirmation if the conversation contains any text that the person
+A change by the model waits for confirmation if the conversation contains text that the person
 didn't type, such as a web page or a forwarded message, because the change may come from that text.
-It doesn't wait if each instruction follows from what the person typed (`support.py`).
+It doesn't wait if each instruction follows from the person's typed words (`support.py`).
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class SkillTools:
 
     skills: Skills
     conversations: Conversations
-    # Reads the rules of the owner's projects, which `skill_view` shows too.
+    # Reads the rules of the owner's projects, which `skill_view` also shows.
     read_rule: RuleReader | None = None
 
     @property

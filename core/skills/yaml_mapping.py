@@ -1,6 +1,6 @@
 """Parses the YAML of a front matter: its values as text, and the line of each key.
 
-This is a separate module because the YAML parser takes a while to load and few commands need it.
+This is a separate module because the YAML parser takes a while to load, and few commands need it.
 """
 
 from __future__ import annotations

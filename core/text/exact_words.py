@@ -1,7 +1,7 @@
 """Compares texts by accents, signs, decimals and units, which the plain form of a text lacks.
 
 In the plain form (`core.text.normalize.comparison_form`), "papá" is "papa", "A+" is "A-", and "0.5"
-contains a 5. So a text may have only the words of another one, and say something else.
+contains a 5. So a text may have only the words of another text and still say something else.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from core.text.normalize import comparison_form, language_data
 MIN_STEM_LETTERS = 4
 """Words with this many equal first letters are compared by their accents."""
 MAX_HOUR_DIGITS = 2
-"""A zero before a longer number belongs to it: a PIN such as 0042."""
+"""A zero before a longer number is part of it, as in the PIN 0042."""
 MAX_SIGN_WORD_CHARS = 20
-"""A word that stands for a sign has at most this many characters."""
+"""A word that means a sign, such as "minus", has at most this many characters."""
 
 # A number with its parts, such as "0.5", "10:30" or "3.5.2026", and the signs around it.
 _FIGURE = re.compile(
@@ -39,7 +39,7 @@ _WORD = re.compile(
 )
 _KANA = re.compile("[\u3041-\u30ff]")
 _KANA_MARK = re.compile("[\u3099\u309a]")
-# Signs that cross out what is next to them.
+# Signs that cross out the text next to them.
 _CROSS = re.compile("~~|[\U0001f6ab\u274c\u2717\u2718\u2716\U0001f44e\u26d4]")
 _MINUS_SIGNS = re.compile("[\u2212\u2012\uff0d](?=\\d)")
 _LIMITS = {"\u2264": "<", "\u2265": ">"}
@@ -51,9 +51,9 @@ class Difference(IntEnum):
     """How the words and figures of a text differ from those of other texts."""
 
     NONE = 0
-    # An accent, a unit or a sign is missing or added, which may be a matter of writing.
+    # An accent, a unit or a sign is missing or added. Perhaps it's only written differently.
     UNCLEAR = 1
-    # A number or its sign is another one.
+    # A number or its sign has changed.
     CHANGED = 2
 
 
@@ -139,7 +139,7 @@ def _shorten(digits: str) -> str:
 
 
 def _find_word(match: re.Match[str], plain: str, name: str) -> str:
-    """Return the sign that the word before or behind a number stands for, or ""."""
+    """Return the sign that the word before or after a number means, or ""."""
     before = plain[max(0, match.start() - MAX_SIGN_WORD_CHARS) : match.start()].rstrip()
     behind = plain[match.end() :].lstrip()
     for sign, forms in language_data("signs")[name].items():
@@ -167,7 +167,7 @@ def _compare_figure(figure: Figure, sources: Sequence[Figure]) -> Difference:
     if any(_has_other_zeros(each, figure) for each in sources):
         return Difference.UNCLEAR
     for each in sources:
-        # The 5 of "0.5" is no 5.
+        # The 5 of "0.5" isn't the number 5.
         if each.kind is not FigureKind.DATE and figure.value in re.split("[.:/-]", each.value):
             is_decimal = each.kind is FigureKind.DECIMAL
             return Difference.CHANGED if is_decimal else Difference.UNCLEAR
@@ -175,12 +175,12 @@ def _compare_figure(figure: Figure, sources: Sequence[Figure]) -> Difference:
 
 
 def _is_same_value(figure: Figure, other: Figure) -> bool:
-    """Return whether two numbers have the same digits. "10.30" may be the time 10:30."""
+    """Return whether two numbers have the same digits. "10.30" may also be the time 10:30."""
     return figure.value.replace(":", ".") == other.value.replace(":", ".")
 
 
 def _has_other_zeros(figure: Figure, other: Figure) -> bool:
-    """Return whether zeros tell two numbers apart. Those of the hours 07 and 7 don't."""
+    """Return whether zeros make two numbers different. The zero of the hour 07 doesn't."""
     longest = max(len(figure.value), len(other.value))
     return longest > MAX_HOUR_DIGITS and figure.value.lstrip("0") == other.value.lstrip("0")
 

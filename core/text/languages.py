@@ -1,4 +1,4 @@
-"""Stems and stop words of languages other than English.
+"""Defines the stems and stop words of languages other than English.
 
 snowballstemmer computes the stems, except for Arabic. All text in the script of Arabic, Russian,
 Greek or Hindi is stemmed as that language: Persian as Arabic, Ukrainian as Russian. Questions are
@@ -48,7 +48,7 @@ one, but the stemmer expects the dotless i.
 
 
 def script_form(word: str) -> str:
-    """Return a word folded and in lower case, as it is stemmed."""
+    """Fold a word and convert it to lower case, before it is stemmed."""
     return to_normal_form("NFKC", fold(word).casefold()).translate(_SAME_IN_DEVANAGARI)
 
 
@@ -108,9 +108,9 @@ def _stem_arabic(word: str) -> str:
 def detect_languages(words: Sequence[str], letters: Iterable[str] = ()) -> tuple[str, ...]:
     """Return the most likely languages of a text in Latin letters, or () for English.
 
-    `words` are the words of the text in lower case, and `letters` its letters with accents. Also
-    returns () if English is as likely, if there is only one word, or if a single letter is the only
-    evidence, because that letter may be part of a name.
+    `words` are the words of the text in lower case, and `letters` its letters with accents. The
+    result is also () if English is as likely, if there is only one word, or if a single letter is
+    the only evidence. Such a letter may be part of a name.
     """
     letters = list(letters)
     checked_words = words[:DETECTION_WORDS]

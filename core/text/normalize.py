@@ -7,7 +7,8 @@ Raise `TERMS_VERSION` when a change makes a function of `core/text` return diffe
 indexes are then rebuilt.
 
 A "run" is a sequence of characters in a script without spaces between words: Han, Kana, Thai, Lao,
-Khmer or Burmese. Hangul counts, too: Korean has spaces, but its words end with particles.
+Khmer or Burmese. Hangul also counts as such a script, because Korean words end with particles
+although they have spaces between them.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ MAX_INDEXED_CHARS = 100_000
 """Only this many characters at the beginning of a message are indexed for search.
 
 Indexing a million characters takes half a second, or five seconds if no pair of characters repeats.
-Nothing else can be written to the database meanwhile.
+During this time, other writes to the database must wait.
 """
 
 MAX_INDEXED_RUN_TOKENS = 150_000
@@ -119,7 +120,7 @@ def language_data(name: str, package: str = "core.text") -> Mapping[str, Any]:
 
 
 def read_language_data(name: str, package: str) -> Mapping[str, Any]:
-    """Return the same as `language_data`, but keep nothing in memory."""
+    """Read the same data as `language_data`, without keeping it in memory."""
     return tomllib.loads(files(package).joinpath("data", f"{name}.toml").read_text("utf-8"))
 
 
@@ -133,7 +134,8 @@ Normalization sorts marks in a row, which takes quadratic time. For 180,000 mark
 seconds, during which no other thread could run.
 """
 GRAPHEME_JOINER = "\u034f"
-"""An invisible character that separates two sequences of marks. It changes no word or letter."""
+"""An invisible character that separates two sequences of marks. It doesn't change words or
+letters."""
 NORMALIZED_PIECE_CHARS = 8_000
 """Longer texts are normalized in pieces of about this length, each in at most 10 ms."""
 _MAX_MARKS_IN_LETTER = 3
@@ -556,7 +558,7 @@ def make_well_formed(text: str) -> str:
 
 
 def _replace_surrogates(text: str) -> str:
-    """Join the halves of surrogate pairs, and replace halves that stand alone."""
+    """Join the halves of surrogate pairs, and replace single halves."""
     if text.isascii() or not _SURROGATE.search(text):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

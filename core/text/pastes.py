@@ -1,4 +1,4 @@
-"""Finds the part of a person's message that they pasted, or that they may have pasted.
+"""Finds the part of a person's message that they pasted or may have pasted.
 
 `core/text/data/pastes.toml` contains the phrases that introduce a paste, and the words with which
 people refer to themselves.
@@ -23,7 +23,7 @@ _MAX_SEARCHED_COLONS = 50
 # A blank line, or the line that opens a code block.
 _PASTE_START = re.compile(r"\n[^\S\n]*\n|^[^\S\n]{0,3}(?:```|~~~)", re.MULTILINE)
 QUOTED_LINE = re.compile(r"^[^\S\n]*[>»|][^\n]*$", re.MULTILINE)
-# A quotation in any of the usual marks, also in those of emphasis. An apostrophe isn't a mark.
+# A quotation in any of the usual marks, including those of emphasis. An apostrophe isn't a mark.
 QUOTATION = re.compile(
     r"\u201c[^\u201d\n]*\u201d|[\"\uff02][^\"\uff02\n]*[\"\uff02]"
     r"|\u201e[^\u201c\u201d\n]*[\u201c\u201d]|\u00ab[^\u00bb\n]*\u00bb|\u00bb[^\u00ab\n]*\u00ab"
@@ -156,8 +156,8 @@ def find_doubt(text: str, sender_name: str = "") -> int:
     """Return the position at which text begins that may be pasted, or the text's length.
 
     `text` is a message up to its paste. A text that names its author may be pasted as a whole,
-    unless the sender has this name. So may a text after a request to work on it ("Fix the
-    spelling:").
+    unless the sender has this name. A text after a request to work on it ("Fix the spelling:") may
+    also be pasted.
 
     Lines count as typed if the sender refers to themselves or asks for something in the first line,
     and continues below. Below a heading, such as "Ferry rules", they count as typed only if they
@@ -280,9 +280,9 @@ def _is_own_label(label: str, sender_name: str) -> bool:
 
 
 def _is_log_entry(minutes: str, text_after: str) -> bool:
-    """Return whether a text after a name and a time is a message rather than an appointment.
+    """Return whether a text after a name and a time is a message and not an appointment.
 
-    Appointments are at full five minutes, and are rarely followed by a sentence.
+    Appointments are at multiples of five minutes, and are rarely followed by a sentence.
     """
     folded = _fold_apostrophes(text_after)
     if _count_words(text_after) < _MIN_SIGNED_WORDS or _matches_paste_pattern("requests", folded):
@@ -314,7 +314,7 @@ def _count_words(text: str) -> int:
 
 
 def _introduces(before: str, after: str, sign: str) -> bool:
-    """Return whether the words before a colon or a dash introduce another person's text."""
+    """Return whether the words before a colon or a dash introduce text by another person."""
     words = _SENTENCE.split(_fold_apostrophes(before))[-1]
     if sign in ":\uff1a":
         return _refers_to_text_below(words)
@@ -327,7 +327,7 @@ def _introduces(before: str, after: str, sign: str) -> bool:
 
 
 def _refers_to_text_below(above: str) -> bool:
-    """Return whether a line refers to the text after it, or asks to work on that text."""
+    """Return whether a line refers to the text below it, or asks to work on that text."""
     return _matches_paste_pattern("pointers", above) and not _matches_paste_pattern(
         "requests", above
     )
@@ -422,7 +422,7 @@ def _is_task(head: _Line) -> bool:
 
 
 def _is_continued(head: _Line, below: Sequence[_Line]) -> bool:
-    """Return whether the lines below the sender's own line continue it in the same way.
+    """Return whether the lines below the sender's own line continue that line.
 
     A single line below words that refer to it, or below very few words, may be pasted.
     """
@@ -521,7 +521,7 @@ _MAX_LABELLED_WORDS = 7
 _MAX_SOURCE_WORDS = 6
 # A shorter line may be a fact about another person that the sender reports.
 _MIN_PROSE_WORDS = 18
-# The corresponding minimum for a line that addresses a reader.
+# The minimum for a line that addresses a reader.
 _MIN_ADDRESSED_WORDS = 10
 # A line of at most this many words is a heading.
 _MAX_HEADING_WORDS = 3

@@ -70,7 +70,7 @@ def _pairs_and_han(run: str) -> list[str]:
 def _pairs(units: str | list[str]) -> list[str]:
     """Return all pairs of neighbouring characters or syllables.
 
-    A single one is returned as it is.
+    A single unit is returned unchanged.
     """
     return [*map(add, units, units[1:])] or list(units)
 

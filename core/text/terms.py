@@ -55,9 +55,10 @@ MAX_SCANNED_CHARS = 2_000
 """Functions that check a whole text look at most at this many of its characters."""
 SHORT_TEXT_CHARS = 500
 SHORT_TEXTS_CACHED = 1_000
-"""The terms of this many short messages are cached, which usually takes 1 MB."""
+"""The terms of this many short messages are cached. The cache usually takes 1 MB."""
 CACHED_LONG_CHARS = 1_500_000
-"""The terms of longer messages with this total length are cached, which usually takes 3 MB.
+"""The terms of longer messages with this total number of characters are cached. The cache usually
+takes 3 MB.
 
 Both caches together take up to 30 MB if all messages are Chinese and as long as possible.
 """
@@ -165,7 +166,7 @@ def name_terms(name: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=10_000)
 def date_terms(day: date) -> tuple[str, ...]:
-    """Return the search terms of a day that is written out as in a question: ``Monday 8 May 2023``.
+    """Return the search terms of a day, written as in a question: ``Monday 8 May 2023``.
 
     These terms improve hit@1 by two points.
     """
@@ -173,7 +174,7 @@ def date_terms(day: date) -> tuple[str, ...]:
 
 
 class MessageTerms(NamedTuple):
-    """The terms of a message as ranking counts them."""
+    """The terms of a message that ranking counts."""
 
     terms: tuple[str, ...]
     # The terms of the sender's name.
@@ -285,7 +286,7 @@ def query_terms(text: str) -> list[str]:
 
 
 def alternate_terms(text: str) -> dict[str, str]:
-    """Return the main term of each alternate term of a query.
+    """Map each alternate term of a query to its main term.
 
     A query with only English words has no alternates. In another language, the main term of a word
     is its stem in that language, and its English stem is an alternate. If the query isn't a
@@ -393,7 +394,7 @@ def _forms_in_languages(word: str, languages: tuple[str, ...]) -> Forms:
     A word that is a stop word only in English still has stems: in Romanian, ``an`` is a year.
     """
     english = _term(word)
-    # `comparison_form` drops accents, so "schönen" has stems, but a word in Cyrillic hasn't.
+    # `comparison_form` drops accents, so "schönen" gets stems. A word in Cyrillic doesn't.
     if not word.isalpha() or not comparison_form(word).isascii():
         return (english,) if english else ()
     stems = [latin_stem(language, word) for language in languages]
@@ -431,7 +432,7 @@ def is_question(text: str) -> bool:
 
 
 def asks_when(text: str) -> bool:
-    """Return whether a text asks when something happens or how long it takes.
+    """Return whether a text asks for the time or the duration of something.
 
     Only the first `MAX_SCANNED_CHARS` characters are checked.
     """
@@ -501,7 +502,7 @@ def _smalltalk() -> tuple[frozenset[str], re.Pattern[str], re.Pattern[str]]:
     data = language_data("smalltalk")
     words = frozenset(data["words"].casefold().split())
     phrases = re.compile(rf"(?<!\S)(?:{_any_of(data['phrases'])})(?!\S)")
-    # The possessive quantifier (++) lets a long row of pieces with another ending fail at once.
+    # With the possessive quantifier (++), a long row of pieces with another ending fails at once.
     pieces = rf"(?:{_any_of(data['pieces'].casefold().split())})++"
     return words, phrases, re.compile(rf"{data['laughter']}|{pieces}")
 

@@ -1,8 +1,8 @@
 """Finds alternatives for the words of a query: spellings, typo corrections, and inflected forms.
 
 Examples of other spellings are ``CA 1502`` and ``CA1502``, ``getUserById`` and ``get_user_by_id``,
-``たまご`` and ``タマゴ``, ``450度`` and ``四百五十度``, ``7pm`` and ``19:00``. Not every result
-is a real word. Callers use only the results that the index contains.
+``たまご`` and ``タマゴ``, ``450度`` and ``四百五十度``, ``7pm`` and ``19:00``. Some results
+aren't real words, so callers use only the results that the index contains.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MAX_VARIANTS = 100
 MAX_QUERY_CHARS = 300
 """The rest of a longer text is ignored."""
 MIN_PART_LETTERS = 3
-"""A shorter part of a word isn't tried as a word."""
+"""Parts of a word with fewer letters aren't tried as words."""
 MAX_PARTS = 5
 """An identifier with more parts is searched only as it was typed."""
 
@@ -85,7 +85,7 @@ def _may_be_joined(first: str, second: str) -> bool:
 
 
 def _identifier_variants(token: str) -> Iterator[Variant]:
-    """Yield the parts of an identifier joined to one word, and as separate words.
+    """Yield the parts of an identifier joined into one word, and as separate words.
 
     For example, ``get_user_by_id`` becomes ``getuserbyid``, and ``CA1502`` becomes ``CA 1502``.
     """
@@ -307,7 +307,7 @@ _ALPHABETS = (
 )
 """Letters, and the vowels among them."""
 
-# How likely each kind of error is. Only their order matters.
+# How likely each kind of error is. Only the order of the values matters.
 SWAPPED_LETTERS = 1.0
 DOUBLE_LETTER = 1.0
 NEIGHBOUR_KEY = 0.8

@@ -1,4 +1,4 @@
-"""Imports and exports.
+"""Import and export conversations, and back up and copy stores.
 
-Each module reads a group of related formats, and yields records to store.
+Each import module reads a group of related formats, and yields records to store.
 """

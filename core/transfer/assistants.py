@@ -25,12 +25,12 @@ from core.transfer.formats import (
 from core.transfer.json_stream import json_values
 from core.types import Address, Role
 
-# A reason to skip a part of a record, as it's shown in reports after a number.
+# The reasons to skip a part of a record. Reports show them after a number.
 LONG_ATTACHMENT = "attachments that were cut because they were too long"
 ATTACHMENT_CHARS = 100_000
 
-# ChatGPT's page shows messages of the assistant to these recipients: the person, and the tool that
-# runs code.
+# ChatGPT's page shows messages of the assistant to these recipients: to the person, and to the tool
+# that runs code.
 _VISIBLE_RECIPIENTS = ("all", "python")
 # Recipients that begin with this are tools that write documents. Their messages are shown too.
 _DOCUMENT_RECIPIENT = "canmore."

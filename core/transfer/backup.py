@@ -65,13 +65,13 @@ class FileEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """The list of the files in a backup, and when and by which version it was written."""
+    """The list of the files in a backup, with the time and the version of Mneme that wrote it."""
 
     made_at: datetime
     # The version of Mneme that made the backup.
     program: str
     schema: int
-    # The erasure epoch of state.db: words that were forgotten later are still in the backup.
+    # The erasure epoch of state.db. Words that were forgotten later are still in the backup.
     epoch: int
     has_secrets: bool = False
     # The files by their paths in the archive.
@@ -82,14 +82,14 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackupSource:
-    """The files and folders that a backup is made from."""
+    """The files and folders to back up."""
 
     home: Path
     # The record of erasures next to the home. It may be missing.
     journal: Path
     program: str
     has_secrets: bool = False
-    # Whether PostgreSQL of a memory service runs, so that its files can't be copied.
+    # Whether PostgreSQL of a memory service is running. Its files can't be copied then.
     is_engine_running: bool = False
 
 
@@ -251,9 +251,9 @@ def _list_files(source: BackupSource, left_out: list[str]) -> Iterator[Path]:
 
 
 def _reason_to_leave_out(path: Path, source: BackupSource) -> str | None:
-    """Return why a file isn't copied, or None if it's copied.
+    """Return the reason for leaving out a file, or None if it's copied.
 
-    The reason is "" if it needn't be mentioned.
+    The reason is "" if the report needn't mention it.
     """
     name = _relative_name(path, source.home)
     if is_left_out(name) or (name == SECRETS_FILE and not source.has_secrets):
@@ -300,7 +300,7 @@ def _copy_and_add(archive: tarfile.TarFile, path: Path, name: str, scratch: Path
                 copy_database(path, copy)
                 is_copied = True
             except StoreError:
-                # A database that SQLite can't read is copied as it is.
+                # If SQLite can't read a database, its file is copied unchanged.
                 copy.unlink(missing_ok=True)
         if not is_copied:
             shutil.copyfile(path, copy, follow_symlinks=False)

@@ -1,6 +1,6 @@
 """Encrypts and decrypts backups in the format of age, with keys or a passphrase.
 
-The programs `age` and `rage` can decrypt the files, too.
+The programs `age` and `rage` can also decrypt the files.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ def decrypt_file(source: Path, target: Path, secret: str) -> None:
 def _decrypt_with_passphrase(source: Path, passphrase: str) -> bytes:
     """Decrypt a file with a passphrase.
 
-    Raises DecryptError if the passphrase is wrong. Raises HistoryError if decrypting would take
-    minutes, because the file was encrypted on a much faster machine.
+    Raises DecryptError if the passphrase is wrong. If the file was encrypted on a much faster
+    machine, decrypting would take minutes; in that case, raises HistoryError.
     """
     try:
         content: bytes = pyrage.passphrase.decrypt(source.read_bytes(), passphrase)

@@ -31,7 +31,7 @@ from core.store.archive import MAX_TITLE_CHARS, SkippedRecord, TransferConversat
 from core.transfer.json_stream import BYTE_ORDER_MARK, MAX_VALUE_BYTES
 from core.types import LOCAL_SCOPE, Address, MessageKind, Role, Scope
 
-# Reasons to skip a record, as they are shown in reports after a number.
+# The reasons to skip a record. Reports show them after a number.
 NO_TEXT = "messages without text or media"
 NO_TIME = "messages without a time"
 UNKNOWN_SHAPE = "entries in an unknown format"
@@ -49,10 +49,10 @@ class ImportOptions:
     """
 
     scope: Scope = LOCAL_SCOPE
-    # The scopes that the importing person sees. Lines that belonged to the owner of another home,
-    # in a scope that isn't among these, get `scope`.
+    # The scopes of the importing person. If a line belonged to the owner of another home, and its
+    # scope isn't among these, it gets `scope`.
     own_scopes: frozenset[Scope] = frozenset()
-    # The time zone for times without one.
+    # The time zone for times without a time zone.
     zone: tzinfo = UTC
     # Names or ids of the senders whose messages are the assistant's.
     assistant_names: frozenset[str] = frozenset()
@@ -73,7 +73,7 @@ def build_conversation(
     name: str | None = None,
     parent: str | None = None,
 ) -> TransferConversation:
-    """Return a new conversation, which all records of its messages share.
+    """Return a new conversation for the records of its messages.
 
     Without a `name`, the address is the name. `parent` is the name of the conversation that this
     one continues.

@@ -27,13 +27,13 @@ from core.transfer.json_stream import MAX_VALUE_BYTES
 from core.types import Address, Role
 
 _ROLES: dict[object, Role] = {"user": "user", "assistant": "assistant", "tool": "tool"}
-# Sources of sessions that no person takes part in.
+# The sources of sessions without a person.
 _HELPER_SOURCES = ("subagent", "tool")
 _RECALL_TOOLS = ("session_search", "memory")
 _SUMMARY_STARTS = ("[CONTEXT COMPACTION", "[CONTEXT SUMMARY]")
 # Hermes writes this before content that is a list of parts (`_CONTENT_JSON_PREFIX`).
 _JSON_PREFIX = "\0json:"
-# Our names of platforms that have another name in Hermes.
+# Mneme's names of platforms that Hermes calls by another name.
 _PLATFORMS = {"cli": "terminal"}
 _SELECT_SESSIONS = "SELECT * FROM sessions ORDER BY started_at, id"
 _SELECT_MESSAGES = "SELECT * FROM messages WHERE session_id = :id ORDER BY id"

@@ -1,6 +1,6 @@
 """Reads JSON documents of any size piece by piece.
 
-The limits are higher than the values in real exports.
+All limits are far above the values in real exports.
 """
 
 from __future__ import annotations

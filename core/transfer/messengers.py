@@ -31,7 +31,7 @@ from core.transfer.formats import (
 from core.transfer.json_stream import MAX_VALUE_BYTES, json_values
 from core.types import Address, Role
 
-# Reasons to skip a record, as they are shown in reports after a number.
+# The reasons to skip a record. Reports show them after a number.
 SERVICE_MESSAGE = "service messages (joined, pinned, called, …)"
 BROKEN_CHANNEL = "channels with a damaged file (the messages before the damage are imported)"
 
@@ -302,7 +302,7 @@ def _discord_record(
 def _load_json(path: Path) -> dict[str, Any]:
     """Return the JSON object in a small file, or an empty object if the file can't be read.
 
-    Only names and titles come from such files, so an error isn't reported.
+    Such files contain only names and titles, so an error isn't reported.
     """
     try:
         with path.open("rb") as stream:

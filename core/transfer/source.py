@@ -54,7 +54,7 @@ _UNPACK_YOURSELF = "Unpack it yourself and import the folder."
 
 
 class ImportFormat(NamedTuple):
-    """The name of a format as people see it, and the function that reads the format."""
+    """The name of a format for people, and the function that reads the format."""
 
     label: str
     read: Callable[[BinaryIO, str, ImportOptions], Iterator[TransferRecord | SkippedRecord]]
@@ -167,8 +167,8 @@ class Source:
         for file in self._files:
             title = self._file_title(file.path)
             try:
-                # Whenever this thread waits for the file, it hands the interpreter to the thread
-                # that writes. A large buffer makes that rare.
+                # Each time this thread waits for the file, the thread that writes gets the
+                # interpreter. With a large buffer, this is rare.
                 with file.path.open("rb", _READ_BYTES) as stream:
                     yield from FORMATS[file.kind].read(stream, title, self._options)
             except OSError as error:
@@ -300,7 +300,7 @@ def _unpack(path: Path, folder: Path, title: str) -> HistoryError | None:
 def _may_have_history(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bool:
     """Return whether an entry of an archive is a database or a text.
 
-    An entry that can't be read counts as a text, so that unpacking it reports the error.
+    If an entry can't be read, it counts as a text, so that unpacking it reports the error.
     """
     head = b""
     with (

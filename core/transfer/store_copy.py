@@ -1,7 +1,8 @@
 """Copies a whole store to another engine, and compares both.
 
 Each batch of rows is stored in one transaction together with the position. So a copy that was
-killed continues where it stopped. Ids stay the same. The text indexes are built from the rows.
+killed continues from its last position. Ids stay the same. The text indexes are built from the
+rows.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ _CONTENT_TABLES = ("messages", "facts", "jobs", "note_changes", "files", "skills
 _COUNTED_BY_TRIGGER = (
     "fact_count - (SELECT COUNT(*) FROM fact_entities WHERE entity_id = entities.id)"
 )
-"""A trigger adds 1 for each row of fact_entities, which are copied after the entities."""
+"""The count of facts of each entity without those that a trigger adds. The trigger adds 1 for each
+row of `fact_entities`, which are copied after the entities."""
 _FIRST_SAMPLE = f"""
 SELECT messages.id, messages.text, scopes.key AS scope
 FROM messages JOIN sessions ON sessions.id = messages.session_id
@@ -65,8 +67,8 @@ FROM messages JOIN sessions ON sessions.id = messages.session_id
 WHERE messages.id >= :id AND {IS_SHOWN} ORDER BY messages.id LIMIT 1
 """
 
-# Called with the name of a table (or "" for the text indexes), and how many rows of how many are
-# done.
+# Called with the name of a table (or "" for the text indexes), the number of finished rows, and the
+# number of all rows.
 Progress = Callable[[str, int, int], None]
 
 
@@ -81,13 +83,13 @@ class Position:
     # The primary key of the last row that was copied of this table.
     after: Sequence[Any] | None = None
     rows: int = 0
-    # How many texts had NUL characters, which PostgreSQL can't store.
+    # The number of texts with NUL characters, which PostgreSQL can't store.
     repaired: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyReport:
-    """The counts of what was copied and compared."""
+    """The numbers of copied and compared rows and messages."""
 
     tables: int
     rows: int
@@ -106,7 +108,7 @@ class CopySide:
 
 
 class StoreCopy:
-    """Copies one store to another. Other programs may not write to either of them meanwhile.
+    """Copies one store to another. Other programs must not write to either store meanwhile.
 
     `truths` has the tables and columns with boolean values.
     """
@@ -393,7 +395,7 @@ async def forget_position(database: Database) -> None:
 def sort_tables(tables: Iterable[CopiedTable]) -> list[CopiedTable]:
     """Return the tables in an order in which rows refer only to earlier tables.
 
-    `state_meta` is the last one.
+    `state_meta` is last.
     """
     by_name = {table.name: table for table in sorted(tables)}
     sorter: TopologicalSorter[str] = TopologicalSorter()
