@@ -1,1 +1,4 @@
-"""Adapters for platforms. An adapter converts events to `Inbound`, and answers with a `Reply`."""
+"""Connects to platforms.
+
+An adapter converts events to `Inbound`, and sends answers with a `Reply`.
+"""

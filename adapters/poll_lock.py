@@ -1,7 +1,7 @@
 """Allows one process per bot token on a machine. Two processes would each get half of the messages.
 
-The lock is a file lock, so the operating system releases it however the process ends. If the folder
-isn't writable, nothing is locked, and only the platform can refuse the second process.
+The lock is a file lock, so the operating system releases it even if the process is killed. If the
+folder isn't writable, there is no lock, and only the platform can refuse the second process.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Shows one answer on a platform while the model writes it: typing, drafts, the final answer.
+"""Shows an answer on a platform while the model writes it: typing, drafts, the final answer.
 
 Until `finish` is called, a single task makes all platform calls. After that, `finish` makes them.
 So two calls for one answer never overlap. This module splits the answer into messages, stores their
@@ -33,8 +33,8 @@ _FIRST_TYPING_S = 0.2
 _DRAFT_LIFETIME_S = 25.0
 # No draft is shown before this time. An answer that is complete by then is posted at once.
 _FIRST_WORDS_S = 0.15
-# The first draft has at least this many words or characters, unless they take longer than this
-# time.
+# The first draft has at least this many words or characters, unless the model needs more time for
+# them than this.
 _FIRST_WORDS = 3
 _FIRST_CHARS = 20
 _MAX_WORDS_WAIT_S = 0.6
@@ -49,7 +49,8 @@ class LostMessage:
     """A message that `find_lost` found for a lost post."""
 
     id: str
-    # Whether the message may belong to another answer. The lost message may then be another one.
+    # Whether the message may belong to another answer. In that case, the lost message may be a
+    # different one.
     may_be_other: bool = False
 
 

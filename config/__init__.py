@@ -1,1 +1,1 @@
-"""Typed settings and their defaults."""
+"""Defines typed settings and their defaults."""

@@ -1,4 +1,4 @@
-"""The types of single settings, and checks of options that depend on others.
+"""Defines the types of single settings, and checks options that depend on others.
 
 A type checks a value and explains mistakes in mneme.toml. A check of several options returns
 problems like ``dotted.path: explanation``.
@@ -34,7 +34,8 @@ pl ps pt qu rm rn ro ru rw sa sc sd se sg si sk sl sm sn so sq sr ss st su sv sw
 tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu
 """
 
-# The memory providers of core/memory/services. All others are files in a folder of the home.
+# The memory providers of core/memory/services. Any other provider is a file in a folder of the
+# home.
 MEMORY_PROVIDERS = (
     "byterover",
     "hindsight",
@@ -47,10 +48,11 @@ MEMORY_PROVIDERS = (
     "supermemory",
     "zep",
 )
-# These are always on, so their tables get an own explanation from the plugins.
+# These providers are always on, so the plugins explain why they can't have a table.
 _BUILT_IN_PROVIDERS = ("notes", "history", "facts", "memory")
 _PLUGINS_FOLDER = "plugins"
-# A name with this similarity to that of a service is a misspelling ("mem9" for "mem0").
+# A name that is at least this similar to the name of a service is a misspelling ("mem9" for
+# "mem0").
 _MISSPELLED_RATIO = 0.7
 
 
@@ -201,7 +203,7 @@ def check_webhook(options: Mapping[str, Any]) -> list[str]:
 def check_memory_providers(options: Mapping[str, Any], home: Path) -> list[str]:
     """Return a problem for each misspelled memory provider that is switched on.
 
-    Another name may be that of a plugin whose file is missing. Without it, Mneme still starts.
+    An unknown name may belong to a plugin whose file is missing. Mneme starts without the plugin.
     """
     plugins = home / _PLUGINS_FOLDER
     providers = get_table(get_table(options, "memory"), "providers")

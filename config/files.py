@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import tomlkit
 
 OptionValue = str | int | float | bool
-# Keys that every service's table in mneme.toml has or had in an earlier version.
+# Keys that a service's table in mneme.toml has now or had in an earlier version.
 RESERVED = ("enabled", "mode", "sync_every_turns")
 _TEMPORARY_SUFFIX = ".half"
 # The name of an environment variable.

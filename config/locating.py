@@ -1,4 +1,5 @@
-"""Finds options in the text of mneme.toml: the line of an option, and the name a person meant."""
+"""Finds options in the text of mneme.toml: the line of an option, and the name that a
+person meant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options for the files that people send, and for the transcriber of voice messages.
+"""Defines the options for the files that people send, and for the transcriber of voice messages.
 
 `config/settings.py` reads the options. This module only defines their types.
 """

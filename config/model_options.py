@@ -1,4 +1,4 @@
-"""The options of models and their prices: the sections [model] and [usage].
+"""Defines the options of models and their prices: the sections [model] and [usage].
 
 `config/settings.py` reads the options. This module defines their types and the methods that depend
 only on them.
@@ -76,7 +76,7 @@ def _refuse_password(url: str) -> str:
 class ModelServer(_Section):
     """A section [model.servers.NAME]: a server with models that are called "NAME/model"."""
 
-    # The form of the server's API: the one of Anthropic or the one of OpenAI.
+    # The form of the server's API: that of Anthropic or that of OpenAI.
     api: Literal["messages", "chat-completions"]
     url: Annotated[OptionalWebAddress, AfterValidator(_refuse_password)]
     key: KeyVariable = ""
@@ -84,7 +84,7 @@ class ModelServer(_Section):
     key_page: OptionalWebAddress = ""
     # A model of this server to begin with, for the documentation and the setup.
     chat: str = ""
-    # A small model of this server. It is the helper model if the settings name none.
+    # A small model of this server. If the settings name no helper model, this is the helper model.
     helper: str = ""
     # Whether the server caches the beginning of a conversation and charges less for it.
     caches: bool = False

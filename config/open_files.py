@@ -1,7 +1,7 @@
 """Limits the number of open connections, so that the process can always open its files.
 
 `ulimit -n` limits files and sockets together. A process that reaches the limit can no longer open
-notes, SQLite's temporary files or new connections. So the pools of connections are made small
+notes, SQLite's temporary files or new connections. Therefore, the pools of connections are small
 enough, and further calls wait for a free connection.
 """
 

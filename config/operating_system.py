@@ -1,4 +1,5 @@
-"""The differences between Linux and macOS. No other module checks the system or reads /proc.
+"""Handles the differences between Linux and macOS. No other module checks the system or reads
+/proc.
 
 Each function supports both systems, and its docstring describes any other system. WSL counts as
 Linux. The code for macOS follows Apple's manuals, and the workflow in .github/ tests it.

@@ -84,7 +84,7 @@ ENVIRONMENT: Mapping[str, str] = {
     "discord_gateway_url": "MNEME_DISCORD_GATEWAY_URL",
 }
 SECRETS = ("anthropic_api_key", "telegram_token", "discord_token")
-# Options of [model] that may be lists, with the options for all names but the first.
+# Options of [model] that may be lists, with the options for all names after the first.
 _FALLBACK_OPTIONS = {"chat": "fallbacks", "helper": "helper_fallbacks"}
 # Renamed options: the old and the new dotted path.
 _RENAMED_OPTIONS = (("model.cheap", "model.helper"), ("cron.max_jobs", "limits.jobs"))
@@ -130,7 +130,7 @@ def _name_list(problem: str, text: str) -> str:
 
 
 def _add_line(problem: str, text: str) -> str:
-    """Return a problem with its line in mneme.toml: ``model.tries: should be … (line 7)``."""
+    """Return the problem with its line in mneme.toml: ``model.tries: should be … (line 7)``."""
     line = find_line(text, problem.partition(": ")[0]) if text else None
     return problem if line is None else f"{problem} (line {line})"
 

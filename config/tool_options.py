@@ -1,4 +1,4 @@
-"""The options of tools that reach outside: the web, MCP servers and calendars."""
+"""Defines the options of tools that use external services: the web, MCP servers and calendars."""
 
 from __future__ import annotations
 
@@ -38,12 +38,13 @@ EffectName = Literal["read", "add", "change", "weaken", "remove", "plan", "spend
 class McpServer(BaseModel):
     model_config = SECTION
 
-    # A program to start, with its arguments and further environment variables, or ...
+    # A program to start, with its arguments and further environment variables. Otherwise, `url` is
+    # set.
     command: str = ""
     args: Annotated[tuple[str, ...], Field(strict=False)] = ()
     env: Mapping[str, str] = Field(default={}, repr=False)
-    # ... a web address, with further headers. ${NAME} in a value of `env` or `headers` stands for
-    # a variable of secrets.env or the environment.
+    # A web address, with further headers. ${NAME} in a value of `env` or `headers` stands for a
+    # variable of secrets.env or the environment.
     url: OptionalWebAddress = ""
     headers: Mapping[str, str] = Field(default={}, repr=False)
     enabled: bool = True

@@ -1,4 +1,4 @@
-"""The options for maintenance, such as backups and retention.
+"""Defines the options for maintenance, such as backups and retention.
 
 `config/settings.py` reads the options. This module only defines their types.
 """
@@ -72,7 +72,7 @@ class PageOptions(_Section):
     password: KeyVariable
     # A header that a reverse proxy sets after it has authenticated the person.
     proxy_header: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{0,60}$")]
-    # Whether people whom Mneme answers may open their own page, too.
+    # Whether people whom Mneme answers may open a page with their own memory.
     people: bool
 
     @property

@@ -1,4 +1,4 @@
-"""Environment variables: finds those that options name, and passes some on to other programs.
+"""Finds environment variables that options name, and passes variables on to other programs.
 
 Only named variables are read as settings. This module loads no other module of Mneme, so that help
 is fast.

@@ -1,1 +1,1 @@
-"""The agent, its memory and its tools. Nothing in this package depends on a platform."""
+"""Contains the agent, its memory and its tools. This package doesn't depend on any platform."""

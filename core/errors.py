@@ -1,4 +1,4 @@
-"""The exceptions of this project. Their messages say what went wrong and what a person can do.
+"""Defines the exceptions of this project. A message says what failed and what a person can do.
 
 An error that people read consists of a key of `errors.toml` and values for the placeholders. Its
 message is the English sentence, which the log and the model read. The gateway renders the key and
@@ -174,7 +174,10 @@ class ToolError(MnemeError):
 
 
 class UncertainCallError(ToolError):
-    """Raised if a tool call timed out or its connection broke. It may have been carried out."""
+    """Raised if a tool call timed out or its connection broke.
+
+    The call may have been carried out.
+    """
 
 
 class DeliveryError(MnemeError):
@@ -231,7 +234,7 @@ class FileError(MnemeError):
 
     def __init__(self, message: str, *, is_permanent: bool = False, **values: object) -> None:
         super().__init__(message, **values)
-        # No retry can succeed: the file is gone, or too large for the platform's limit.
+        # No retry can succeed: the file is gone or exceeds the platform's limit.
         self.is_permanent = is_permanent
 
 

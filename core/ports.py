@@ -1,4 +1,7 @@
-"""Protocols with several implementations. `gateway/assembly/` chooses the implementations."""
+"""Defines protocols with several implementations.
+
+`gateway/assembly/` chooses the implementations.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from core.types import (
 )
 
 TextCallback = Callable[[str], None]
-"""Receives the text to show while an answer is being written."""
+"""A function that receives the text to show while an answer is being written."""
 
 
 class Clock(Protocol):
@@ -58,7 +61,7 @@ class FirstMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastMessage:
-    """A message of a chat as the platform has it. It needn't be stored by Mneme."""
+    """A message of a chat as the platform stores it. Mneme may not have stored it."""
 
     at: datetime
     # The sender's name. Empty if it's unknown.
@@ -72,9 +75,9 @@ class PastMessage:
 class DeliveryNotices:
     """Texts that a reply adds itself, in the language of its chat."""
 
-    # The notice above a message that may have arrived twice.
+    # The notice above a message that may have been delivered twice.
     may_be_duplicate: str
-    # The notice that replaces an answer without visible text.
+    # The notice that is sent if an answer has no visible text.
     no_text: str
 
 

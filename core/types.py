@@ -1,4 +1,4 @@
-"""The data classes that all layers share. All except `TurnBudget` are immutable.
+"""Defines the data classes of all layers. All except `TurnBudget` are immutable.
 
 Times are aware UTC datetimes. Ids of rows in state.db are integers, and ids of a platform are
 strings. This module depends on no platform, model or database.
@@ -318,8 +318,8 @@ class Button:
     command: Command
     # The row in `actions`, filled in when it is stored.
     id: str = ""
-    # Where a platform can do that, a press opens a form for text that follows the command's line.
-    # Elsewhere, the command is run without it and explains what to type.
+    # On some platforms, a press opens a form for text that follows the command's line. Elsewhere,
+    # the command is run without the text and explains what to type.
     form: Form | None = None
     # The title of the list that the button belongs to. A platform may show the buttons of one list
     # as a menu to open, each with its `details`.
@@ -345,7 +345,7 @@ class File:
     name: str
     content: bytes
     mime: str = "application/octet-stream"
-    # Sent as a file, as it came, because platforms reduce the quality of pictures.
+    # Sent as a file without changes, because platforms reduce the quality of pictures.
     is_document: bool = False
 
 

@@ -1,8 +1,8 @@
-"""Discord as a platform: direct chats, mentions in guild channels, threads, commands and buttons.
+"""Connects to Discord: direct chats, mentions in guild channels, threads, commands and buttons.
 
-Events arrive over Discord's gateway (a WebSocket), and answers are sent over HTTP. One client of
-the library does both: it logs in once and connects to the gateway as often as necessary. The sink
-decides who is answered.
+Events arrive over Discord's gateway (a WebSocket), and answers are sent over HTTP. The library's
+client does both. It logs in once and connects to the gateway as often as necessary. The sink
+decides who gets an answer.
 """
 
 from __future__ import annotations

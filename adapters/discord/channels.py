@@ -17,13 +17,14 @@ from adapters.streaming import PostLock
 from core.ports import Clock
 
 ClientSource = Callable[[], Awaitable[discord.Client]]
-"""Returns a client that is logged in, or raises DeliveryError."""
+"""A function that returns a client that is logged in, or raises DeliveryError."""
 
 # Discord returns at most this many messages at once.
 PAGE_MESSAGES = 100
-# At most this many messages are read to find a lost one.
+# To find a lost message, at most this many messages are read.
 MAX_LOOKUP_MESSAGES = 500
-# How much this machine's clock may differ from Discord's clock. Discord's ids contain times.
+# The maximum difference between this machine's clock and Discord's clock. Discord's ids contain
+# times.
 CLOCK_TOLERANCE = timedelta(minutes=5)
 
 log = logging.getLogger(__name__)

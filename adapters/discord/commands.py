@@ -28,7 +28,7 @@ _TYPES_BY_KIND = {"text": STRING_TYPE, "number": INTEGER_TYPE, "file": FILE_TYPE
 # guild can install the bot (0), and so can a person (1), who then has the commands everywhere.
 AVAILABILITY = {"contexts": [0, 1, 2], "integration_types": [0, 1]}
 QUOTATION_MARKS = frozenset('"\u201c\u201d\u201e\u2033')
-# Discord's names of languages that have other codes here.
+# Discord's codes of languages for which Mneme uses other codes.
 LOCALES: Mapping[str, Sequence[str]] = {"es": ("es-ES", "es-419"), "zh": ("zh-CN",)}
 MAX_MENU_WORDS_CHARS = 200
 _NO_WORD = re.compile(r"[^\w\s'’]+")
@@ -79,7 +79,7 @@ def _describe_options(options: Sequence[Option]) -> list[Payload]:
             "type": BOOLEAN_TYPE if option.is_switch else _TYPES_BY_KIND[option.kind],
             "name": option.name,
             "description": option.description,
-            # A form asks for a long option that is left out.
+            # If a long option is left out, a form asks for it.
             "required": option.is_required and not option.is_long,
             **_localize("name", option.name_translations),
             **_localize("description", option.translations),
@@ -139,7 +139,7 @@ def join_options(options: object, spec: CommandSpec | None) -> str:
 
 
 def join_values(values: Mapping[str, str], options: Sequence[Option], joiner: str) -> str:
-    """Return the line for option values by name, as `join_options` does. Files are left out."""
+    """Return the line for option values by name. Files are left out. See `join_options`."""
     options_in_order = sorted(options, key=lambda option: (not option.is_switch, not option.prefix))
     words = [
         _render_option(option, values[option.name])
@@ -181,7 +181,7 @@ def read_given_options(data: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
 
 
 def join_form(spec: CommandSpec, action_name: str, values: Mapping[str, str]) -> str:
-    """Return the line for the values of a command's form, as `join_options` does."""
+    """Return the line for the values of a command's form. See `join_options`."""
     action = spec.find_action(action_name)
     joiner = spec.joiner if action is None else action.joiner
     line = join_values(values, spec.list_options(action_name), joiner)

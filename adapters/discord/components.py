@@ -51,8 +51,9 @@ def shorten_to_cards(answer: Answer) -> Answer:
 def build_parts(answer: Answer | None) -> dict[str, Any]:
     """Return buttons, cards and files as arguments for sending. A draft (None) has none.
 
-    Discord shows no link previews, because it would have to fetch the addresses. Previews can't be
-    turned off without hiding the cards, too. But the text above cards has no links to preview.
+    Link previews are turned off, because Discord would have to fetch the addresses. Turning them
+    off would also hide cards, so an answer with cards keeps them. Its text above the cards contains
+    no links.
     """
     options: dict[str, Any] = {"suppress_embeds": True}
     if answer is None:

@@ -71,8 +71,8 @@ def describe_error(error: BaseException | None) -> str:
 def translate_errors(*, is_interaction: bool = False, is_post: bool = False) -> Iterator[None]:
     """Raise DeliveryError for any failure of the call inside the `with` block.
 
-    `is_post` marks calls that create a message, and `is_interaction` those that use the token of an
-    interaction. If the response of such a call is lost, the error is marked as uncertain. An
+    `is_post` marks calls that create a message. `is_interaction` marks calls that use the token of
+    an interaction. If the response of such a call is lost, the error is marked as uncertain. An
     expired token isn't a permanent failure, because the answer can still be sent to the channel.
     """
     may_be_done = is_interaction or is_post
@@ -106,7 +106,7 @@ def _response_error(
     """Convert an error status to a DeliveryError with the flags that decide how to continue.
 
     Status 408 and 429 ask for a delay. Other errors mean that the message is gone, that the
-    interaction has expired, or that Discord refused the call.
+    interaction has expired, or that Discord has refused the call.
     """
     details = f"{error.text or 'no reason given'} (status {error.status}, code {error.code})"
     if error.status in (408, 429):

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from core.store.mailbox import Inbox
 
 T = TypeVar("T")
-# Builds the Inbound of an event, once the channel is known. None: the event is ignored.
+# Builds the Inbound of an event when the channel is known. None means that the event is ignored.
 _ReadInbound = Callable[[DiscordChannel], Inbound | None]
 # Admits an event and returns the id of its inbox entry, if there is one.
 _Admit = Callable[[], Awaitable[int | None]]
@@ -60,7 +60,8 @@ CATCH_UP_CONCURRENCY = 10
 # Discord shows at most this many choices.
 MAX_AUTOCOMPLETE_CHOICES = 25
 MAX_CHOICE_CHARS = 100
-# Errors that an undocumented event causes, or a mistake in the code that handles an event.
+# The errors that can follow from an undocumented event, or from a mistake in the code that handles
+# it.
 EVENT_ERRORS = (MnemeError, RuntimeError, *CALL_ERRORS, *PAYLOAD_ERRORS)
 
 log = logging.getLogger(__name__)
@@ -230,9 +231,9 @@ class DiscordEvents:
                 )
 
     async def _list_active_threads(self, after_id: int) -> list[int]:
-        """Return the ids of threads that began, or got a message, after the message `after_id`.
+        """Return the ids of threads that began or got a message after the message `after_id`.
 
-        Servers with threads that can't be listed are left out.
+        If the threads of a server can't be listed, they are left out.
         """
         client = await self._channels.get_client()
         active_threads: list[tuple[int, int]] = []
@@ -323,8 +324,8 @@ class DiscordEvents:
     async def _has_addressed(self, channel_id: int, messages: Sequence[Any]) -> bool:
         """Return whether one of these messages is addressed to the bot.
 
-        In a direct chat, all messages of the person are. Elsewhere, messages that mention the bot
-        are.
+        In a direct chat, all messages of the person are addressed to the bot. Elsewhere, messages
+        that mention the bot are.
         """
         if not messages:
             return False
@@ -503,8 +504,8 @@ class DiscordEvents:
     def _is_private(self, interaction: discord.Interaction[discord.Client]) -> bool:
         """Return whether the answer to an interaction will be ephemeral.
 
-        Answers to buttons and unknown commands are. For known commands, `is_private` of the command
-        or of its action decides.
+        Answers to buttons and unknown commands are ephemeral. For known commands, `is_private` of
+        the command or of its action decides.
         """
         data: dict[str, Any] = dict(interaction.data or {})
         form = self._forms.read(interaction, self._specs)
@@ -553,10 +554,7 @@ class DiscordEvents:
         library_channel: object,
         read_inbound: _ReadInbound,
     ) -> int | None:
-        """Normalize an event and admit it.
-
-        Returns the id of its inbox entry, or None if the event isn't admitted.
-        """
+        """# If a mention has no text, the answer is sent in the channel."""
         channel = await self._channels.find(channel_id, library_channel)
         if channel is None:
             return None

@@ -1,6 +1,6 @@
-"""Finds out during setup which bot a Discord token belongs to, how to invite it, and who writes.
+"""Finds out during setup which bot has a Discord token, how to invite it, and who writes to it.
 
-Nothing is answered here. Discord doesn't list a bot's direct chats, so setup records where the
+No message is answered here. Discord doesn't list a bot's direct chats, so setup records where the
 owner wrote, and Mneme fetches the message from there when it starts.
 """
 

@@ -27,7 +27,7 @@ MAX_TITLE_CHARS = 45
 MAX_LABEL_CHARS = 45
 MAX_PLACEHOLDER_CHARS = 100
 MAX_FIELDS = 5
-# At most this many forms are remembered, the newest ones.
+# The number of the newest forms that are remembered.
 MAX_REMEMBERED = 2000
 # The `custom_id` of a menu's form is this and the id of the interaction.
 _MENU_PREFIX = "menu:"
@@ -60,7 +60,7 @@ class DiscordForms:
         modal = self._build(interaction, specs)
         if modal is None:
             return False
-        # The library needn't remember the form, because `read` knows what it belongs to.
+        # The library needn't remember the form, because `read` recognizes it by its id.
         modal.stop()
         with translate_errors(is_interaction=True):
             await interaction.response.send_modal(modal)

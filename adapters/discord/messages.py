@@ -43,7 +43,7 @@ log = logging.getLogger(__name__)
 class _Messages:
     """The methods of a `MessageApi` that are the same for channels and interactions."""
 
-    # Discord allows longer texts in some kinds of messages, but this length in all of them.
+    # All kinds of messages can have this length. Some kinds can be longer.
     limit_chars = 2000
     # Discord allows five edits in five seconds per channel.
     pace_s = 1.2
@@ -203,7 +203,7 @@ class DiscordMessages(_Messages):
     def newest_id(self) -> str:
         """The id of the newest known message of the channel, or an estimate.
 
-        If the next message is a reply, the id of the replied message follows, as in "123/122".
+        If the next message is a reply, the id of the replied message follows: "123/122".
         """
         if not self._channel_id.isdecimal():
             return ""
@@ -306,7 +306,7 @@ class DiscordMessages(_Messages):
                     name=name[:MAX_THREAD_NAME_CHARS],
                     auto_archive_duration=1440,
                 )
-            # A message can't reply to a message in another channel.
+            # A message can't be a reply to a message in another channel.
             self._reply_to = None
         except DeliveryError as error:
             cause = error.__cause__
@@ -339,7 +339,7 @@ class DiscordInteraction(_Messages):
         self._interaction = interaction
         self.max_lines = max_lines
         self._forms = forms
-        # Nothing else is posted with this interaction.
+        # No other message is posted with this interaction.
         self.post_lock = PostLock()
         self._is_private = is_private
         self._was_private_at_first = is_private

@@ -407,7 +407,7 @@ def _convert_message(
     is_mention = re.search(rf"<@!?{bot.id}>", message.content) is not None
     text = _text_of(message, bot)
     if is_mention and text == f"@{bot.display_name}":
-        # A mention without a question has no text. In a quote, it's the mention itself.
+        # A mention without a question has no text. In a quote, its text is the mention itself.
         text = ""
     return _make_inbound(
         channel,

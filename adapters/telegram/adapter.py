@@ -1,8 +1,8 @@
-"""Telegram as a platform: receives updates without losing any, and creates replies.
+"""Connects to Telegram: receives updates without losing any, and creates replies.
 
 This module polls without the library's updater, so that an update is confirmed to Telegram only
-after the inbox has stored it. An update that can't be handled is set aside with its raw data. The
-sink decides who is answered.
+after the inbox has stored it. If an update can't be handled, its raw data is set aside. The sink
+decides who gets an answer.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ UPDATE_KINDS = (
 )
 # The states of a chat member who manages the chat.
 ADMIN_STATES = ("creator", "administrator")
-# The outcome of this many of the latest polls is recognized.
+# For this many of the latest polls, an outcome can be recognized.
 MAX_POLLS = 200
-# How long the response to a poll may take after the time for which Telegram holds the poll open.
+# How much later than the requested hold time the response to a poll may arrive.
 POLL_GRACE_S = 10
 # An update that fails this often is set aside.
 MAX_ATTEMPTS = 3
@@ -189,7 +189,7 @@ class Telegram:
     async def join(self) -> None:
         """Ask Telegram for the bot's name, to send messages only. See `core.ports.SharedAdapter`.
 
-        Errors are those of `open`.
+        Raises the same errors as `open`.
         """
         await self._load_history()
         await self._request.initialize()
@@ -243,8 +243,8 @@ class Telegram:
                 self._start_menus(commands)
                 is_menu_sent = True
 
-            # A poll returns unconfirmed updates again. Those that were admitted are skipped: only
-            # new updates and those to try again are pending.
+            # A poll returns unconfirmed updates again. Updates that were admitted are skipped, so
+            # only new updates and updates to try again are pending.
             new_ids = updates.keys() - previous_ids
             previous_ids = set(updates)
             pending = {id_: updates[id_] for id_ in updates if id_ in retry_ids or id_ in new_ids}

@@ -45,7 +45,7 @@ async def fetch_file(
 
 
 async def _find_url(bot: Bot, attachment: Attachment) -> str:
-    """Return the URL of a file. Raises FileError if Telegram refuses or has no URL."""
+    """Return the URL of a file. Raises FileError if Telegram refuses or doesn't return a URL."""
     try:
         file = await bot.get_file(attachment.reference or "")
     except (BadRequest, Forbidden) as error:

@@ -1,7 +1,7 @@
-"""Finds out during setup which bot a Telegram token belongs to, and who writes to the bot.
+"""Finds out during setup which bot has a Telegram token, and who writes to the bot.
 
-Nothing is answered or stored. Messages aren't confirmed to Telegram, so Mneme gets and answers them
-when it starts.
+No message is answered or stored here. Messages aren't confirmed to Telegram, so Mneme gets and
+answers them when it starts.
 """
 
 from __future__ import annotations

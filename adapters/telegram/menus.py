@@ -1,8 +1,8 @@
-"""Sends the menus of commands to Telegram, without those that Telegram already has.
+"""Sends those menus of commands to Telegram that Telegram doesn't have yet.
 
-There is a menu for direct chats, one for groups and one for the owner, each in English and in
-every language with descriptions. A start mostly changes none of them, so state.db keeps a
-fingerprint of each menu that Telegram accepted.
+There is a menu for direct chats, a menu for groups and a menu for the owner, each in English and in
+every language with descriptions. Menus rarely change between two starts, so state.db stores a
+fingerprint of each menu that Telegram has accepted.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Menu:
-    """The commands of one scope in one language. None is the scope of all other chats."""
+    """The commands of one scope in one language. `scope` None is the scope of all other chats."""
 
     scope: BotCommandScope | None
     # Telegram's code of the language, with two letters. None for English.

@@ -67,7 +67,7 @@ RESERVED_CALLS = 10
 # Telegram accepts this many messages to one group per period.
 MAX_GROUP_MESSAGES = 20
 GROUP_PERIOD_S = 60.0
-# A call that would have to wait longer than this fails, and its caller decides when to try again.
+# If a call would have to wait longer than this, it fails, and its caller decides when to try again.
 MAX_WAIT_S = 5.0
 POLL_METHOD = "getUpdates"
 _MESSAGE_METHODS = frozenset(
@@ -97,8 +97,8 @@ _UNSENT_ERRORS = (
 # Statuses of a proxy that has forwarded a call, so Telegram may have executed the call.
 _GATEWAY_STATUSES = (HTTPStatus.BAD_GATEWAY, HTTPStatus.GATEWAY_TIMEOUT)
 
-# How many messages after the newest known one are tried to find a lost message. Each try counts
-# against the limits of a group.
+# To find a lost message, this many messages after the newest known message are tried. Each try
+# counts against the limits of a group.
 MAX_LOST_TRIES = 8
 
 # Telegram's limit for one message, in UTF-16 units.
@@ -439,7 +439,7 @@ class TelegramMessages:
     async def show_typing(self) -> None:
         """Show typing.
 
-        A failure is only logged, because posting the message will report the problem.
+        A failure is only logged, because posting the message will show the same problem.
         """
         try:
             await self._call(
@@ -535,7 +535,8 @@ class TelegramMessages:
         """Replace the text and the buttons of a message. Return whether they were different."""
         id_ = int(message_id)
         if not part.text:
-            # The message is a file. To set the same empty caption fails if it isn't one.
+            # The message is a file. Setting the same empty caption fails if the message isn't a
+            # file.
             return await self._call(self._bot.edit_message_caption, message_id=id_) is not None
         html = self._write_rich(part)
         if html:

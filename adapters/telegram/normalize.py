@@ -45,7 +45,7 @@ _SUPERGROUP_OFFSET = 10**12
 @dataclass(frozen=True, slots=True)
 class _FileType:
     kind: str
-    # The name and type that are used if the update doesn't contain them.
+    # The name and type to use if the update doesn't contain them.
     default_name: str
     default_mime: str | None = None
 
@@ -83,13 +83,13 @@ def normalize(update: Update, me: User, now: datetime) -> Inbound | None:
     if message is None or message.chat.type not in (Chat.PRIVATE, Chat.GROUP, Chat.SUPERGROUP):
         return None
     if update.edited_message is not None and message.location is not None:
-        # A live location is edited every few seconds. The person didn't ask anything new.
+        # A live location is edited every few seconds without a new question by the person.
         return None
     return _convert_message(message, me, is_edit=update.edited_message is not None)
 
 
 def _convert_message(message: Message, me: User, *, is_edit: bool) -> Inbound | None:
-    """Convert a message. Returns None if it has neither text nor a file and reports nothing."""
+    """Convert a message. Returns None if it has no text and no file and reports no change."""
     text, entities = _text_of(message)
     attachments = _attachments_of(message)
     if not text and not attachments:
@@ -98,7 +98,7 @@ def _convert_message(message: Message, me: User, *, is_edit: bool) -> Inbound | 
 
 
 def _convert_service_message(message: Message, me: User) -> Inbound | None:
-    """Convert a service message. Returns None if it reports nothing."""
+    """Convert a service message. Returns None if it reports no change."""
     # Imported here because service messages are rare.
     from adapters.telegram.service_messages import describe_service_message
 

@@ -16,7 +16,7 @@ from adapters.telegram.errors import describe_error
 from core.errors import DeliveryError
 from core.types import Address
 
-# At most this many names are kept, the last ones that were seen.
+# The number of names that are kept. Names that were seen last are kept.
 MAX_NAMES = 1000
 SEPARATOR = " / "
 
@@ -40,7 +40,7 @@ class PlaceNames:
         elif message.forum_topic_created is not None:
             self._put(chat.id, topic_id, message.forum_topic_created.name)
         elif root is not None and root.forum_topic_created is not None:
-            # It's the topic's first name, so a later one stays.
+            # This is the topic's first name, so a later name isn't replaced.
             self._names.setdefault((chat.id, topic_id), root.forum_topic_created.name)
 
     async def load(self, bot: Bot, address: Address) -> str:

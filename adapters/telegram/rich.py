@@ -1,7 +1,7 @@
 """Sends and edits rich messages, which can show tables.
 
-The library has no methods for them yet. A server that doesn't know them gets ordinary messages,
-which show a table as monospaced text.
+The library has no methods for them yet. If a server doesn't know rich messages, ordinary messages
+are sent, in which a table is monospaced text.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _log = structlog.get_logger(__name__)
 class RichMessages:
     """Makes the calls for rich messages of one bot.
 
-    It makes no more calls once the server has reported that it doesn't know the method.
+    No more calls are made after the server has reported that it doesn't know the method.
     """
 
     def __init__(self) -> None:

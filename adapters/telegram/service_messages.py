@@ -18,8 +18,8 @@ def describe_service_message(message: Message, me: User) -> str:
     """Return a description of a service message: "Group: {Ana joined}".
 
     Changes of a checklist are described in every chat. Other kinds are described in groups only,
-    because in a direct chat the person made the change. Returns "" for kinds that aren't worth
-    storing.
+    because in a direct chat the person made the change. For kinds that needn't be stored, the
+    result is "".
     """
     tasks = _describe_tasks(message)
     if tasks:

@@ -45,7 +45,7 @@ _KINDS = {
     "audio/x-m4a": FileKind.AUDIO,
     "audio/ogg": FileKind.VOICE,
 }
-# Pictures and videos share an album. Documents and audio files have albums of their own.
+# Pictures and videos can share an album. Documents and audio files need albums of the same kind.
 _ALBUMS = (
     frozenset({FileKind.PHOTO, FileKind.VIDEO}),
     frozenset({FileKind.AUDIO}),

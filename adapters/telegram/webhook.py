@@ -23,13 +23,14 @@ from core.errors import ConfigError
 from core.types import Json
 
 SECRET_HEADER = "X-Telegram-Bot-Api-Secret-Token"
-# The ids of this many updates are remembered, so that a repeated one is only confirmed.
+# This many update ids are remembered. If an update arrives again, it's only confirmed.
 MAX_KNOWN_UPDATES = 1000
 MAX_BODY_BYTES = 4_000_000
 
 _log = structlog.get_logger(__name__)
 
-# Admits the updates with these ids, and returns the ids that Telegram must send again.
+# A function that admits the updates with these ids, and returns the ids that Telegram must send
+# again.
 Receive = Callable[[Mapping[int, Json]], Awaitable[set[int]]]
 
 

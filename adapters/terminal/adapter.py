@@ -1,4 +1,4 @@
-"""The terminal as a platform: typed lines become messages of the owner, and answers are printed.
+"""Uses the terminal as a platform: typed lines become messages of the owner, answers are printed.
 
 A person gets a prompt (module `screen`), and a program gets plain lines (module `pipe`). Each
 message is answered before the next one is read.

@@ -31,7 +31,7 @@ from core.text.normalize import language_data
 from core.types import Address, Answer
 
 Json = dict[str, Any]
-# The longest line that is read, for messages and for files of answers.
+# The maximum length of a line, which may contain a message or the file of an answer.
 MAX_LINE_BYTES = 64 * 2**20
 # How long a client may take to show an answer.
 CONFIRM_TIMEOUT_S = 20.0
@@ -45,9 +45,9 @@ _CHAT_ID = re.compile(rf"{ADDRESS.chat_id}|{SECOND_ADDRESS.chat_id}(-[1-9]\d{{0,
 class LocalTerminals:
     """The terminal as a platform: clients on a socket, and optionally the terminal of this process.
 
-    Each has a conversation of its own. If this process has no terminal, the first client uses the
-    conversation that its terminal would have. `greet` returns the line that greets a person in a
-    conversation. `connected` is set whenever a client connects.
+    Each of them has a separate conversation. If this process has no terminal, the first client uses
+    the conversation that its terminal would have. `greet` returns the line that greets a person in
+    a conversation. `connected` is set whenever a client connects.
     """
 
     platform = "terminal"
@@ -168,8 +168,7 @@ class LocalTerminals:
             while line := await reader.readline():
                 await self._handle(json.loads(line), client, sink)
         except (ValueError, OSError, KeyError, TypeError):
-            # The line is too long or isn't a JSON object, so the program at the other end isn't
-            # ours.
+            # The line is too long or isn't a JSON object, so the client isn't `mneme chat`.
             pass
         finally:
             self._clients.remove(client)
@@ -224,7 +223,7 @@ class LocalTerminals:
 
 
 def _make_address(chat_id: str) -> Address:
-    """Return the address of a conversation. Raises ValueError if clients have no such one."""
+    """Return the address of a client's conversation. Raises ValueError if the id is invalid."""
     if not _CHAT_ID.fullmatch(chat_id):
         raise ValueError(chat_id)
     return Address(platform=ADDRESS.platform, chat_id=chat_id)
@@ -237,7 +236,7 @@ class _Client:
         self.is_open = True
         # The conversation of the client.
         self.address = address
-        # The page connects for one message, in a conversation that a terminal may have open.
+        # The page connects for a single message. A terminal may have the same conversation open.
         self.is_page = False
         self._writer = writer
         self._confirmations: dict[int, asyncio.Future[None]] = {}

@@ -1,4 +1,5 @@
-"""The terminal for programs: each input line is a message, and only final answers are printed."""
+"""Uses input and output for programs: each line is a message, and only final answers are
+printed."""
 
 from __future__ import annotations
 
@@ -60,7 +61,7 @@ class TerminalPipe:
     ) -> bool:
         """Wait for an answer. `stop` is never called, because a program can't press Ctrl-C.
 
-        Returns False, because a program doesn't leave before its input ends.
+        Returns False, because a program never leaves before its input ends.
         """
         await work
         return False

@@ -1,4 +1,4 @@
-"""The terminal for a person: a prompt with history and completion, and rendered answers.
+"""Shows a prompt with history and completion to a person, and renders answers.
 
 The screen shows either the line that is being edited or the answer that is being written. Other
 messages that arrive meanwhile, such as reminders, are printed above.
@@ -250,8 +250,8 @@ class _LiveReply:
         await self._screen.print_answer(answer)
 
     async def abandon(self) -> None:
-        # The live area draws its content once more before it is cleared. Without its text, that is
-        # quick even for a long answer.
+        # The live area draws its content once more before it is cleared. Without the text, even a
+        # long answer is cleared quickly.
         self._text = ""
         self._screen.stop_live(self)
 

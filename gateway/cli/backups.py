@@ -1,4 +1,4 @@
-"""The shell commands `mneme backup`, `mneme restore` and `mneme upgrade`, and moving a home.
+"""Defines the shell commands `mneme backup`, `mneme restore` and `mneme upgrade`, and moves a home.
 
 For a scheduled backup, the gateway runs `mneme backup` in a separate process.
 """
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from core.transfer.encryption import EncryptionKey
 
 PASSPHRASE = "passphrase"
-# The keys of texts for how Mneme was installed. Programs such as pip have their own names.
+# The keys of texts about how Mneme was installed. Programs such as pip have separate names.
 _INSTALLED_FROM = {"a clone": "from_clone", "a container": "from_container"}
 
 
@@ -287,7 +287,7 @@ def _describe_restored(restored: Restored, home: Path, *, is_move: bool) -> str:
 async def repeat_erasures(settings: Settings) -> Sequence[str]:
     """Open a home, and repeat the erasures in the journal next to it.
 
-    Returns the days of the erasures that can't be repeated.
+    Returns the days whose erasures can't be repeated.
     """
     async with Services.open(settings, makes_backup=False) as services:
         await services.forgetting.resume()
@@ -314,7 +314,7 @@ def _load_key(settings: Settings, encrypt: str | None) -> EncryptionKey | None:
 def _ask_new_passphrase() -> str:
     """Ask for a new passphrase twice or, if stdin isn't a terminal, read it from one line.
 
-    Raises ConfigError if it's empty, or if the two differ.
+    Raises ConfigError if the passphrase is empty, or if the two inputs differ.
     """
     if sys.stdin.isatty():
         passphrase: str = typer.prompt(texts.compose("passphrase"), hide_input=True)

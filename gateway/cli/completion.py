@@ -1,4 +1,4 @@
-"""`mneme completion`: prints or installs the completion script for bash, zsh or fish."""
+"""Prints or installs the completion script for bash, zsh or fish: `mneme completion`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gateway.cli import shell
 from gateway.texts.catalog import SHELL as texts
 
 ShellName = Literal["bash", "zsh", "fish"]
-# Where each shell looks for the completion of a user, below the user's folder.
+# The place where each shell looks for the completion of a user, below the user's folder.
 _PLACES = {
     "bash": ".local/share/bash-completion/completions/mneme",
     "zsh": ".zfunc/_mneme",

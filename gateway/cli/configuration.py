@@ -1,4 +1,4 @@
-"""The shell commands `mneme config get`, `set`, `unset`, `list` and `edit`.
+"""Defines the shell commands `mneme config get`, `set`, `unset`, `list` and `edit`.
 
 Options are in mneme.toml, keys and tokens in secrets.env. Each change is checked before it is
 written, and only the changed lines are rewritten. Secrets are never printed.
@@ -63,7 +63,7 @@ Key = Annotated[str, typer.Argument(autocompletion=complete_key)]
 
 
 def complete_value(context: typer.Context, incomplete: str) -> list[str]:
-    """Suggest values for an option that has few: a language, a time zone, or true and false."""
+    """Suggest values for an option with few possible values, such as a language or a time zone."""
     key = str(context.params.get("key") or "")
     values: list[str] = []
     if key == "general.language":
@@ -265,14 +265,14 @@ def _set_option(draft: SettingsDraft, key: str, typed: str) -> Any:
 def _find_backup_fault(draft: SettingsDraft, key: str) -> str:
     """Return why backups would fail with an option that was just set.
 
-    Returns "" if they would work or the option has nothing to do with backups.
+    Returns "" if they would work, or if the option doesn't concern backups.
     """
     if not key.startswith("backup."):
         return ""
     try:
         settings = draft.load()
     except SettingsError:
-        # Another option was wrong before.
+        # Another option was already wrong before.
         return ""
     option, sentence = find_backup_fault(settings)
     return sentence if option == key else ""
@@ -355,9 +355,9 @@ def _write(draft: SettingsDraft, result: str, key: str) -> None:
 
 
 def _find_closed_folder(draft: SettingsDraft) -> Path | None:
-    """Return a folder of the draft that the installed service may not write in, or None.
+    """Return a folder of the draft in which the installed service may not write, or None.
 
-    Return None too if the draft is invalid.
+    Also returns None if the draft is invalid.
     """
     try:
         return find_closed_folder(draft.load())
@@ -381,6 +381,7 @@ def describe_effect(report: Mapping[str, Any] | None, key: str) -> str:
 
 
 def _is_about_option(path: str, key: str) -> bool:
-    """Return whether `path` is the option `key`, in its table, or a secret of that name."""
+    """Return whether `path` is the option `key`, an option in its table, or a secret of
+    that name."""
     name = key.replace('"', "")
     return not name or path in (name, f"variables.{name}") or path.startswith(f"{name}.")

@@ -1,9 +1,9 @@
-"""Installs, starts and stops Hindsight's server on this machine, with its own PostgreSQL.
+"""Installs, starts and stops Hindsight's server on this machine, with a separate PostgreSQL.
 
-Both listen on the loopback interface only. A lock on the pid file shows that the server is running:
-the server inherits the open, locked file, so the system releases the lock however the server ends.
-A second process writes the server's output to a log of limited size. That process runs this module
-as a program.
+Both listen on the loopback interface only. A lock on the pid file shows that the server is running.
+The server inherits the open, locked file, so the system releases the lock even if the server is
+killed. A second process writes the server's output to a log of limited size. That process runs this
+module as a program.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class EngineOptions:
 class EngineState(NamedTuple):
     """The content of the pid file: facts about the server that was started last."""
 
-    # The process id; 0 while the server is being started, or if none was started.
+    # The process id. It's 0 while the server is being started, and before the first start.
     pid: int
     port: int
     # The folder of PostgreSQL.
@@ -339,7 +339,7 @@ class Engine:
 
 
 class Postgres:
-    """Runs PostgreSQL in its own folder, with the program pg0.
+    """Runs PostgreSQL in a separate folder, with the program pg0.
 
     PostgreSQL refuses to run as root. If Mneme runs as root, PostgreSQL runs as the user nobody.
     """
@@ -425,8 +425,8 @@ def _build_environment(home: Path) -> dict[str, str]:
 def _find_free_port(port: int = 0) -> int:
     """Check that a port of the loopback interface is free, and return its number.
 
-    Port 0 means any free port. Raises OSError if the port is in use, and OverflowError if there is
-    no such port.
+    Port 0 means any free port. Raises OSError if the port is in use, and OverflowError if the
+    number is too large.
     """
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -437,7 +437,8 @@ def _find_free_port(port: int = 0) -> int:
 def _try_lock(file: IO[bytes]) -> bool:
     """Lock a file, and return whether that succeeded. It fails if another process has the lock.
 
-    The lock is kept until this process and all processes that inherited the file have closed it.
+    The file stays locked until this process and all processes that inherited the file have closed
+    it.
     """
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -453,7 +454,7 @@ def _write_state(pid_file: IO[bytes], state: EngineState) -> None:
 
 
 def _request_json(port: int, path: str) -> dict[str, Any] | None:
-    """Request a JSON object from the server. Return None if the server sends none."""
+    """Request a JSON object from the server. Return None if the server doesn't send any."""
     opener = build_opener(ProxyHandler({}))
     try:
         url = f"http://{HOST}:{port}/{path}"

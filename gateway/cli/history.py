@@ -1,4 +1,4 @@
-"""The shell commands `mneme recall`, `sessions`, `export` and `import`.
+"""Defines the shell commands `mneme recall`, `sessions`, `export` and `import`.
 
 They search the history, list its sessions, and export or import messages.
 """
@@ -127,7 +127,7 @@ async def _open_search(services: Services, model_help: ModelHelp) -> AsyncIterat
     if not needs_model:
         yield services.recall
         return
-    # The client of the model takes a while to load.
+    # Loading the client of the model takes a while.
     from core.models.wrappers import MeteredModel
     from core.search.expansion import ExpandedRecall
     from gateway.services import create_model_client
@@ -344,7 +344,7 @@ async def _import_records(services: Services, source: Source) -> ImportReport:
 
     with Console(stderr=True).status(texts.compose("reading")) as status:
         report = await services.archive.import_records(source.read_records(), show_progress)
-        # Index the messages now, so that the first search doesn't have to.
+        # Index the messages now, because otherwise the first search would have to do it.
         status.update(texts.compose("indexing"))
         while await services.recall.tend():
             pass

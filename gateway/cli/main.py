@@ -1,7 +1,7 @@
-"""The entry point of the command line `mneme`.
+"""Starts the command line `mneme`.
 
 Only the module of the given command is loaded. The owner is the only user of this command line.
-Answers go to standard output, everything else to standard error. Errors never show a traceback, not
+Answers go to standard output, all other texts to standard error. Errors never show a traceback, not
 even while modules are being loaded.
 """
 
@@ -51,7 +51,8 @@ HELP_OPTIONS = ("-h", "--help")
 def main() -> None:
     """Run the command line.
 
-    If another installed package would be imported instead of one of Mneme's, exit with a message.
+    If another installed package would be imported instead of a package of Mneme, exit with a
+    message.
     """
     problem = find_foreign_package()
     if problem:
@@ -76,9 +77,10 @@ def main() -> None:
 
 
 def run_command(command: Any, words: Sequence[str] | None = None) -> int:
-    """Run a command line and return its exit code. Without `words`, it's that of this process.
+    """Run a command line and return its exit code.
 
-    Wrong usage is reported in the shell's language.
+    Without `words`, the command line of this process is run. Wrong usage is reported in the shell's
+    language.
     """
     from typer import Abort, echo
     from typer._click.exceptions import ClickException
@@ -100,7 +102,7 @@ def run_command(command: Any, words: Sequence[str] | None = None) -> int:
 
 
 def _describe_usage_error(error: Any) -> str:
-    """Return the usage of the command, where help is, and what is wrong."""
+    """Return the usage of the command, how to show its help, and a description of the mistake."""
     from gateway.texts.text_files import load_shell_table
 
     table = load_shell_table("USAGE_ERRORS")
@@ -117,7 +119,10 @@ def _describe_usage_error(error: Any) -> str:
 
 
 def _word_usage_problem(problem: str) -> str:
-    """Return a problem of the library in the shell's language; our own stay as they are."""
+    """Translate a problem of the library to the shell's language.
+
+    Problems of Mneme aren't changed.
+    """
     from gateway.texts.text_files import list_patterns, load_shell_table
 
     problem = re.sub(r"\AMissing (?:argument|option|parameter) ", "Missing ", problem)
@@ -242,7 +247,7 @@ def _add_commands(root: typer.Typer, first_word: str) -> None:
         import_module(f"gateway.cli.{module}").add_commands(root)
 
 
-# The texts of the library that stand in each help, by their keys in [CLI_HELP.words].
+# Texts of the library that every help contains, by their keys in [CLI_HELP.words].
 _LIBRARY_WORDS = {
     "Arguments": "arguments",
     "Options": "options",

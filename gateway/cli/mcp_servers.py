@@ -1,4 +1,4 @@
-"""The shell commands `mneme mcp list`, `add`, `test`, `remove`, `import` and `serve`.
+"""Defines the shell commands `mneme mcp list`, `add`, `test`, `remove`, `import` and `serve`.
 
 An MCP server is a table [mcp.NAME] in mneme.toml (see `core/tools/mcp_tools.py`). With `serve`,
 Mneme itself becomes an MCP server.
@@ -46,7 +46,7 @@ def complete_name(incomplete: str) -> list[str]:
 
 
 Name = Annotated[str, typer.Argument(metavar="NAME", autocompletion=complete_name)]
-# Values of an environment or of headers that look like a key belong into secrets.env.
+# If a variable or header with such a name looks like a key, it belongs into secrets.env.
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|AUTHORIZATION", re.IGNORECASE)
 
 
@@ -208,7 +208,7 @@ def _add_server(draft: SettingsDraft, name: str, options: Mapping[str, Any]) -> 
 def _move_secrets(
     server: str, values: Mapping[str, Any], secrets: dict[str, str]
 ) -> dict[str, str]:
-    """Return the values with placeholders in place of those that look like keys.
+    """Return the values, with a placeholder in place of each value that looks like a key.
 
     The original values are added to `secrets`, by the names of their new variables.
     """
@@ -285,7 +285,7 @@ def _load_key(port: int) -> str:
         key = secrets.token_urlsafe(32)
         draft.set_secret(KEY_VARIABLE, key)
         draft.write()
-        # Only once, because the key opens the whole memory.
+        # The key is printed only once, because it opens the whole memory.
         print_text(texts.MCP_KEY.format(port=port, key=key))
         return key
 

@@ -1,4 +1,4 @@
-"""`mneme media`: lists the files that people sent, shows one, or removes one."""
+"""Lists the files that people sent, shows one, or removes one: `mneme media`."""
 
 from __future__ import annotations
 

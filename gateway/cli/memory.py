@@ -1,4 +1,4 @@
-"""The shell commands `mneme memory`, `remember`, `facts`, `forget` and `skills`.
+"""Defines the shell commands `mneme memory`, `remember`, `facts`, `forget` and `skills`.
 
 They show and change notes, facts and skills by running the chat commands of the same names. The
 commands for memory services are in `gateway/cli/memory_services.py`.

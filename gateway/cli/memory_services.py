@@ -1,4 +1,4 @@
-"""The shell commands `mneme memory providers`, `setup`, `sync` and `engine`."""
+"""Defines the shell commands `mneme memory providers`, `setup`, `sync` and `engine`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _SETTINGS_FILE = "mneme.toml"
 _PROVIDERS_TABLE = ("memory", "providers")
 _ENGINES_TABLE = ("memory", "engines")
-# The services whose server Mneme can run.
+# The services that have a server which Mneme can run.
 EngineName = Literal["hindsight"]
 
 
@@ -74,7 +74,7 @@ class _ProviderState:
     state: Literal["on", "off", "not set up", "broken"]
     is_built_in: bool = False
     mode: str = ""
-    # Messages that wait to be sent to a service, and those that couldn't be sent.
+    # Messages that wait to be sent to a service, and messages that couldn't be sent.
     waiting: int = 0
     undelivered: int = 0
     error: str = ""

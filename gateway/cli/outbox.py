@@ -1,4 +1,4 @@
-"""`mneme outbox`: lists messages that couldn't be delivered, and sends them again or deletes them.
+"""Lists, resends or deletes messages that couldn't be delivered: `mneme outbox`.
 
 Such a message is an answer, a reminder or a notice that a platform has rejected permanently. If a
 platform can't be reached, its messages aren't listed, because they are sent later.

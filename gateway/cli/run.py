@@ -1,4 +1,4 @@
-"""The shell commands that start Mneme, set reminders, manage access, and show the state.
+"""Defines shell commands that start Mneme, set reminders, manage access, and show the state.
 
 `mneme run` and `chat` start Mneme. `remind`, `cron`, `approve` and `people` work as in a chat.
 `status`, `usage` and `check` show the state, the costs and any problems.
@@ -106,9 +106,10 @@ def _run_gateway(*, is_chat_only: bool, has_terminal: bool) -> None:
         )
         if settings.advice:
             log.warning(settings.advice)
-        # Until the start ends, the garbage collector would only look for garbage among modules.
+        # During the start, a garbage collection would only search modules, which contain almost no
+        # garbage.
         gc.disable()
-        # The clients of the platforms take a while to load.
+        # Loading the clients of the platforms takes a while.
         from gateway.app import run_gateway
 
         try:
@@ -124,7 +125,7 @@ def _run_gateway(*, is_chat_only: bool, has_terminal: bool) -> None:
 def _offer_setup() -> None:
     """Offer the setup before the first start in a terminal. Scripts are never asked."""
     if sys.stdin.isatty() and sys.stdout.isatty():
-        # Imported here because only the first start asks anything.
+        # Imported here because only the first start offers the setup.
         from gateway.cli.setup.wizard import offer_setup
 
         offer_setup()
@@ -310,7 +311,7 @@ async def _render_status(services: Services) -> list[str]:
 
 async def _watch_status(services: Services) -> NoReturn:
     """Print the status repeatedly until Ctrl-C."""
-    # Rich takes a while to load.
+    # Loading Rich takes a while.
     from rich.console import Console
     from rich.live import Live
     from rich.text import Text
@@ -368,7 +369,7 @@ def check_command(
 
 
 def _print_findings(*, as_json: bool) -> None:
-    """Print the results of the security check. Exit with 1 if something should be fixed."""
+    """Print the results of the security check. Exit with 1 if one of them requires a change."""
     from gateway.security_check import list_findings
 
     async def work() -> list[Finding]:

@@ -1,4 +1,4 @@
-"""Helpers for shell commands: opening the services, running chat commands, printing, and errors.
+"""Helps shell commands to open services, run chat commands, print texts, and report errors.
 
 An error is printed as one sentence. The exit code is 0 for success (even if a search finds
 nothing), 1 for a failure, and 2 for wrong usage.
@@ -50,9 +50,10 @@ _SHARED_COMMANDS = (
 # The beginning of a quoted chat command that also exists in the shell: "`/" in "`/status`".
 _CHAT_COMMAND = re.compile(rf"`/(?=(?:{_SHARED_COMMANDS})\b)")
 
-# Does the work of a shell command. Returns an answer, a value to print as JSON, or None.
+# A function that does the work of a shell command. It returns an answer, a value to print as JSON,
+# or None.
 Work = Callable[[Services, CommandContext], Awaitable[object]]
-# Loads the value that a command prints as JSON.
+# A function that loads the value that a command prints as JSON.
 JsonLoader = Callable[[Services, frozenset[Scope]], Awaitable[object]]
 
 
@@ -241,7 +242,7 @@ def require_yes(markdown: str) -> None:
     except typer.Abort:
         is_confirmed = False
     if not is_confirmed:
-        # Without an answer, the question has no end of line.
+        # If no answer was given, the question has no end of line.
         typer.echo(f"\n{texts.compose('not_confirmed')}", err=True)
         raise typer.Exit(2)
 
@@ -269,7 +270,7 @@ def confirm(question: str, *, default: bool) -> bool:
 
 
 def print_markdown(markdown: str) -> None:
-    """Print a chat text: formatted in a terminal, as plain text in a pipe."""
+    """# Loading Rich takes a while."""
     if not sys.stdout.isatty():
         print_text(render_plain(markdown))
         return
@@ -304,7 +305,7 @@ def exit_on_error() -> Iterator[None]:
         while isinstance(cause, BaseExceptionGroup):
             cause = cause.exceptions[0]
         if isinstance(cause, BrokenPipeError):
-            # The reader of a pipe, such as `head`, has ended.
+            # The program that reads the pipe, such as `head`, has ended.
             _silence_stdout()
             raise typer.Exit(0) from None
         if not isinstance(cause, MnemeError | SettingsError | OSError):
@@ -355,13 +356,16 @@ def print_text(text: str) -> None:
 
 
 def make_showable(text: str) -> str:
-    """Return a text without control characters, reordered if it's written from right to left."""
+    """Return a text without control characters.
+
+    Text that is written from right to left is reordered.
+    """
     text = strip_controls(text)
     return isolate_right_to_left(text) if sys.stdout.isatty() else text
 
 
 def count_cells(text: str) -> int:
-    """Return the width of a text in terminal columns: two for 漢, none for a combining accent."""
+    """Return the width of a text in terminal columns: 2 for 漢, 0 for a combining accent."""
     # Imported here because few commands print columns.
     from rich.cells import cell_len
 

@@ -1,4 +1,4 @@
-"""The shell command `mneme web`: prints a link to the local page, which it serves if needed."""
+"""Prints a link to the local page, and serves the page if necessary: `mneme web`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def web_command() -> None:
 
 async def _serve(services: Services, _: CommandContext) -> None:
     """Serve the page until Ctrl-C. Raises ConfigError if its port is in use."""
-    # Imported here because a web server takes a while to load.
+    # Imported here because loading a web server takes a while.
     from gateway.web.server import PageServer
 
     server = PageServer(services, create_commands(services))
@@ -47,7 +47,7 @@ async def _serve(services: Services, _: CommandContext) -> None:
 
 def create_commands(services: Services) -> CommandRegistry:
     """Create the commands that work without a running gateway."""
-    # Imported here because a link to a running page needs none of them.
+    # Imported here because a link to a running page doesn't need them.
     from core.agent.context_files import ContextFiles
     from gateway.commands.approvals_and_links import AccountCommands
     from gateway.commands.export import ExportCommands

@@ -1,4 +1,4 @@
-"""/agenda: lists the events and reminders of a day or another period."""
+"""Lists the events and reminders of a day or another period: /agenda."""
 
 from __future__ import annotations
 

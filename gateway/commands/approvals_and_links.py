@@ -1,4 +1,4 @@
-"""/whoami, /approve, /people, /link and /unlink: give and end access, and link accounts.
+"""Gives and ends access, and links accounts: /whoami, /approve, /people, /link and /unlink.
 
 Linked accounts count as one person. Both sides confirm a link, each in a direct chat. If one side
 has no access yet, the owner also has to confirm. The owner's own accounts can't be linked here.
@@ -23,8 +23,8 @@ from gateway.commands.registry import CommandContext, load_specs, make_button, m
 from gateway.services import Services
 from gateway.texts.catalog import Texts
 
-# A confirmed /link has these arguments, followed by the digest of the link. They can't be mistaken
-# for a code, because no code contains an S.
+# The arguments of a confirmed /link: this prefix and the digest of the link. They can't be confused
+# with a code, because a code never contains an S.
 _CONFIRMED_LINK_PREFIX = "yes "
 # "telegram:42".
 _ACCOUNT_KEY = re.compile(r"(telegram|discord):([1-9][0-9]{0,19})")
@@ -148,7 +148,7 @@ class AccountCommands:
     async def _describe_usage(
         self, texts: Texts, accounts: Sequence[KnownAccount], month_start: datetime
     ) -> str:
-        """Return how many model calls a person made this month and their cost, or "" for none."""
+        """Return how many model calls a person made this month and their cost, or "" if none."""
         scopes = frozenset(
             Scope.account(member.account.platform, member.account.user_id) for member in accounts
         )
@@ -168,7 +168,7 @@ class AccountCommands:
         if not arguments:
             code = await self._links.offer(context.account, address, context.scope, self._now())
             text = texts.LINK_CODE.format(code=code)
-            # The first account in the list is this one.
+            # The first account in the list is the account of this person.
             linked_accounts = (await self._links.list_accounts(context.account))[1:]
             if linked_accounts:
                 others = texts.join_list(_format_names(texts, linked_accounts))
@@ -215,7 +215,8 @@ class AccountCommands:
         account = link.offering_accounts[0].account
         command = _confirm_link_command(link)
         question = build_question(command, account, link.scope, link.address, key, self._now())
-        # The question isn't open before the notice was delivered, so no earlier message cancels it.
+        # The question becomes valid when the notice is delivered, so an earlier message can't
+        # cancel it.
         question = replace(question, outbox_item=key)
         text = _ask_to_link(texts, link.claiming_accounts, link.offering_accounts)
         await _send_notice(self._services, key, link.address, Answer(text=text), question)

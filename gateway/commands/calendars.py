@@ -1,4 +1,4 @@
-"""Imports a calendar file: lists the reminders it would set, and sets them."""
+"""Imports a calendar file: lists the reminders that it would set, and sets them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_LISTED = 20
 
 
 def describe_items(texts: Texts, items: Sequence[CalendarItem], zone: ZoneInfo) -> str:
-    """Return a question that lists the reminders an import would set."""
+    """Return a question that lists the reminders that an import would set."""
     lines = [texts.CALENDAR_QUESTION.format(count=texts.format_count(len(items), "reminder"))]
     for item in items[:MAX_LISTED]:
         if item.moment is not None:

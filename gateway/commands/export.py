@@ -1,4 +1,4 @@
-"""/export: sends a person everything that is stored about them. It works only in direct chats."""
+"""Sends a person all data that is stored about them: /export. It works only in direct chats."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gateway.texts.catalog import Texts
 MIN_COMPRESSED_BYTES = 2_000_000
 # A larger file is refused. Below this size, the compressed file can be sent on every platform.
 MAX_EXPORT_BYTES = 24_000_000
-# Building a file may block the event loop for this long at once.
+# The maximum time for which building a file may block the event loop at once.
 MAX_BURST_S = 0.01
 
 

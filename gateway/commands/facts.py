@@ -1,4 +1,4 @@
-"""/remember, /facts, and the actions of /memory that concern facts.
+"""Shows and changes facts: /remember, /facts, and the actions of /memory that concern facts.
 
 The name of a fact is ``f`` and its number, such as ``f12``. In a group, everyone may read the
 facts, but only the owner and the person who stated a fact may change it.
@@ -95,7 +95,7 @@ class FactCommands:
         new_text = (match["rest"] or "").strip()
         is_confirmed = action == "forget" and new_text.startswith(_CONFIRMED)
         if new_text and action != "correct" and not is_confirmed:
-            # The command is about a note whose text only looks like the name of a fact.
+            # The command concerns a note with a text that looks like the name of a fact.
             return None
 
         return await self._run_on_fact(action, int(match["id"]), new_text, context)
@@ -324,7 +324,7 @@ class FactCommands:
         return Answer(text=report, buttons=buttons)
 
     async def _explain(self, fact: Fact, context: CommandContext) -> Answer:
-        """Describe where a fact comes from, how certain it is, and how it has changed.
+        """Describe the source of a fact, how certain it is, and how it has changed.
 
         Only the latest `_MAX_SHOWN_CHANGES` changes are listed.
         """
@@ -388,7 +388,8 @@ class FactCommands:
 
     async def _ask_to_forget(self, fact: Fact, context: CommandContext) -> Answer:
         """Ask for confirmation to erase a fact and all messages that contain its text."""
-        # The wording is searched for as a phrase in quotes, so it can't contain any itself.
+        # The wording is searched for as a phrase in quotation marks, so it can't contain such
+        # marks.
         texts = context.texts
         phrase = " ".join(re.sub(r'["“”„″]', " ", fact.content).split())
         request = context.erasure_request

@@ -1,4 +1,4 @@
-"""/files: lists, sends and removes files that people sent, and sends an answer as a file."""
+"""Lists, sends and removes files that people sent, and sends an answer as a file: /files."""
 
 from __future__ import annotations
 
@@ -113,7 +113,8 @@ class FileCommands:
         return file
 
     async def _list(self, words: str, context: CommandContext) -> Answer:
-        """List the files that match the words, or the latest files, with a button to send each."""
+        """List the files that match the words, or the latest files, with a button to send each
+        file."""
         texts = context.texts
         matches = await self._services.files.search(words, context.scopes, FileFilter(), MAX_FILES)
         if not matches:

@@ -1,6 +1,6 @@
-"""/instructions: standing instructions for the assistant in one chat.
+"""Shows and changes the standing instructions for the assistant in one chat: /instructions.
 
-In a direct chat, the person sets them. In a group, the owner does.
+In a direct chat, the person sets the instructions. In a group, the owner does.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class InstructionCommands:
         raise Refused(texts.INSTRUCTIONS_USAGE)
 
     async def _show(self, context: CommandContext) -> Answer:
-        """Show the instructions of this chat and those of the settings file."""
+        """Show the instructions of this chat and the instructions in the settings file."""
         texts = context.texts
         paragraphs = []
         entries = await self._notebook.entries(frozenset((context.scope,)), INSTRUCTIONS)
@@ -70,7 +70,8 @@ class InstructionCommands:
         if not is_insisting:
             reason = find_suspicion(clean_text(text))
             if not reason and is_partly_pasted(text):
-                # Pasted text may be another person's, and instructions outrank all messages.
+                # A pasted text may come from another person, and instructions have priority over
+                # all messages.
                 reason = texts.PASTED
             if reason:
                 keep = make_button(texts.BUTTON_KEEP_ANYWAY, "instructions", f"set {ANYWAY} {text}")

@@ -1,4 +1,4 @@
-"""/language: shows and sets the language of a person or a group."""
+"""Shows and sets the language of a person or a group: /language."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class LanguageCommands:
 
     def __init__(self, services: Services, admins: ChatAdmins | None = None) -> None:
         self._services = services
-        # The page has none, because only the owner uses it.
+        # On the page, there are no admins, because only the owner uses it.
         self._admins = admins or ChatAdmins({})
 
     async def run(self, command: Command, context: CommandContext) -> Answer:

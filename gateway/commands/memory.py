@@ -1,4 +1,4 @@
-"""/memory: shows and changes the notes and their history, and confirms or rejects pending changes.
+"""Shows and changes the notes and their history, and decides about pending changes: /memory.
 
 `gateway/commands/facts.py` handles the actions of /memory that concern facts.
 """
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from core.agent.tool_runner import ToolRunner
 
 _CHANGES_PER_PAGE = 10
-# After the ids of all changes.
+# Greater than the ids of all changes.
 _LAST_CHANGE = 2**62
-# A number of a change before or after which the history is shown.
+# The number of a change. The history is shown before or after this change.
 _HISTORY_BOUND = re.compile(r"(?P<after>after )?(?P<number>[0-9]{1,12})", re.IGNORECASE)
 _MAX_SOURCE_CHARS = 300
 _MAX_PENDING_BUTTONS = 8
@@ -59,7 +59,7 @@ class NoteEdit(NamedTuple):
     """A change to a note, as a person typed it in a command."""
 
     operation: Operation
-    # "memory" or "user". Empty if any file that contains the old text will do.
+    # "memory" or "user". Empty if both files may contain the old text.
     target: str
     # The person was warned about the text and wants to keep it anyway.
     is_insisting: bool
@@ -123,7 +123,7 @@ class MemoryCommands:
         if fact_answer is not None:
             return fact_answer
         if action in _CHANGING_ACTIONS:
-            # If this command has already made its change, before a crash, report the change again.
+            # If this command already made its change before a crash, report the change again.
             report = await self._notebook.describe_applied(context.author, context.scopes)
             if report is not None:
                 return Answer(text=_escape_lines(texts.word_report(report)))
@@ -149,7 +149,10 @@ class MemoryCommands:
         raise Refused(texts.MEMORY_USAGE)
 
     async def _list(self, text: str, context: CommandContext) -> Answer:
-        """List the notes and the facts. If `text` is "memory" or "user", list only those notes."""
+        """List the notes and the facts.
+
+        If `text` is "memory" or "user", list only that file's notes.
+        """
         targets = [text] if text in FILES else list(FILES)
         notes = await self._render_notes(context, targets)
         buttons = await self._make_edit_buttons(context, targets)
@@ -310,7 +313,8 @@ class MemoryCommands:
         operation = note.operations[0]
         session = context.session
         if not session.id:
-            # The local page is no conversation, so the call belongs to the one that proposed it.
+            # The local page isn't a conversation, so the call belongs to the conversation that
+            # proposed it.
             origin = replace(session, address=note.address or session.address, scope=note.scope)
             stored_session = await self._services.conversations.ensure(origin)
             session = replace(session, id=stored_session.id)
@@ -383,7 +387,7 @@ class MemoryCommands:
         return Answer(text=template.format(note=escape(entry)))
 
     async def _judge(self, text: str, context: CommandContext, *, is_right: bool) -> Answer:
-        """Record that a note is right or wrong. A wrong one can be corrected or removed.
+        """Record that a note is right or wrong. A wrong note can be corrected or removed.
 
         `text` is part of the note, or the number of one of its changes. Raises Refused for members
         of a group, and if there is no such note.
@@ -500,7 +504,7 @@ class MemoryCommands:
         return f"{head}: {before} → {after}{link}"
 
     def _describe_change(self, texts: Texts, change: NoteChange) -> list[str]:
-        """Return when a change was made, to what, how, by whom, and from where."""
+        """Return when and how a change was made, what it changed, who made it, and where."""
         words = texts.table("HISTORY")
         parts = [
             texts.format_moment(change.at, self._zone),
@@ -542,7 +546,7 @@ def _make_anyway_button(texts: Texts, edit: NoteEdit) -> Button:
 
 
 def _is_editable(entry: str) -> bool:
-    """Return whether a form can replace a note: it has one line, and no sign of a replacement."""
+    """Return whether a form can replace a note: it has one line, and doesn't contain "=>"."""
     return "\n" not in entry and "=>" not in entry
 
 
@@ -585,7 +589,7 @@ def _render_operation(texts: Texts, operation: Operation) -> str:
 
 
 def _find_channel(change: NoteChange) -> str:
-    """Return where a change was made, as a key of the text table ``HISTORY``, or ""."""
+    """Return the place where a change was made, as a key of the text table ``HISTORY``, or ""."""
     if change.message_id is not None:
         return "message"
     if change.address is not None:

@@ -1,4 +1,4 @@
-"""/model and /tools: choose the models of a conversation, and the tools that a person allows."""
+"""Sets the models of a conversation, and the tools that a person allows: /model and /tools."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class ModelCommands:
         return {name: name for name in names if typed.lower() in name.lower()}
 
     async def _show(self, context: CommandContext) -> Answer:
-        """Show this conversation's chat and helper models, with a button for each other one."""
+        """Show this conversation's chat and helper models, with a button for each alternative."""
         texts = context.texts
         options = self._options
         current = options.keep_name(context.session.model)

@@ -1,6 +1,6 @@
-"""/forget: erases all messages about a subject, and everything derived from them.
+"""Erases all messages about a subject, and all data derived from them: /forget.
 
-The person first sees a list. Nothing is erased before they confirm it.
+The person first sees a list. No data is erased before they confirm it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class ForgetCommands:
 
     def __init__(self, services: Services, admins: ChatAdmins | None = None) -> None:
         self._services = services
-        # A shell has none, because the owner uses it.
+        # In a shell, there are no admins, because the owner uses it.
         self._admins = admins or ChatAdmins({})
         self._forgetting = services.forgetting
         self._zone = services.zone
@@ -40,8 +40,8 @@ class ForgetCommands:
     async def run(self, command: Command, context: CommandContext) -> Answer:
         """List what would be erased and ask for confirmation, or erase a confirmed list.
 
-        In a group, admins and the owner can erase what anyone wrote there. Members can erase what
-        they wrote themselves.
+        In a group, admins and the owner can erase all messages. Members can erase the messages that
+        they wrote.
         """
         texts = context.texts
         request = context.erasure_request
@@ -182,7 +182,7 @@ def _describe_counts(texts: Texts, erasure_list: ErasureList, copies: str) -> st
         for kind, count in erasure_list.counts.items()
     ]
     if "room" in erasure_list.counts:
-        # The count of things in groups is always the last one.
+        # The count of items in groups is always the last count.
         counts[-1] = texts.FORGET_IN_GROUPS.format(things=counts[-1])
     things = texts.join_list(counts)
     if counts and copies == "copy" and erasure_list.request.is_limited:

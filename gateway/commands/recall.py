@@ -1,4 +1,4 @@
-"""/recall and /why: search the history, and show what an answer was based on.
+"""Searches the history, and shows what an answer was based on: /recall and /why.
 
 The query language is described in `core/search/query.py`. Results are rendered by
 `core/search/rendering.py`.
@@ -31,11 +31,11 @@ from core.types import Answer, BillingScope, Button, Command, Json, Message
 from gateway.commands.registry import CommandContext, load_specs, make_button, parse_number
 from gateway.texts.catalog import Texts
 
-# All of these ask for the same deep search.
+# All of these switches request the same deep search.
 _DEEP_SWITCHES = {"deep", "expand", "rerank"}
 _MAX_SESSIONS = 5
 _MAX_RESULT_CHARS = 3_000
-# A query longer than this gets no button for the next page.
+# If a query is longer than this, it gets no button for the next page.
 _MAX_NEXT_PAGE_CHARS = 1_000
 _MAX_SESSIONS_WITH_BUTTONS = 3
 _MAX_NAME_CHARS = 24
@@ -50,7 +50,7 @@ _SWITCH = r"(?:--|[\u2012-\u2015])(summary|deep|expand|rerank)"
 _LEADING_OR_TRAILING_SWITCH = re.compile(
     rf"^\s*{_SWITCH}(?=\s|$)|(?<!\S){_SWITCH}\s*$", re.IGNORECASE
 )
-# Filters after which a search in the results of tools makes no sense.
+# If a query has such a filter, the results of tools aren't searched.
 _CHOOSES_SPEAKER = re.compile(r"\b(?:role|from):", re.IGNORECASE)
 
 
@@ -95,7 +95,7 @@ class RecallCommands:
 
 
 class WhyCommand:
-    """Answers /why: shows what the model was given for an answer, besides the conversation."""
+    """Answers /why: shows which data, besides the conversation, the model got for an answer."""
 
     specs = load_specs("why")
 
@@ -146,7 +146,7 @@ def _build_query(text: str, switches: Sequence[str], context: CommandContext) ->
 def _list_recalled(texts: Texts, turn: Sequence[Message]) -> Iterator[str]:
     """Yield the recalled lines that were sent with the messages of a turn, as list items.
 
-    Each line begins with a reference: m12 is a message, f3 a fact and n1 a note.
+    Each line begins with a reference. For example, m12 is a message, f3 a fact and n1 a note.
     """
     for row in turn:
         for block in row.memory_blocks:
@@ -172,7 +172,7 @@ def _list_files(texts: Texts, turn: Sequence[Message]) -> Iterator[str]:
 def _list_calls(texts: Texts, turn: Sequence[Message]) -> Iterator[str]:
     """Yield the tools that ran in a turn, with their search texts and URLs.
 
-    Calls that failed or wait for approval are left out, because they gave the model nothing.
+    Calls that failed or wait for approval are left out, because they returned no data to the model.
     """
     successful_ids = set()
     for row in turn:
@@ -260,7 +260,7 @@ def _make_page_buttons(
 
 
 def _make_scroll_buttons(texts: Texts, result: FoundSession, *, is_scroll: bool) -> list[Button]:
-    """Return the buttons "Earlier" and "Later" for the messages around the ones that are shown.
+    """Return the buttons "Earlier" and "Later" for messages before and after the shown ones.
 
     While scrolling, "Later" continues after the last message shown. Otherwise, the first and the
     last messages of a session are shown, and "Later" continues after the first ones.

@@ -52,7 +52,7 @@ from gateway.texts.command_names import find_alias, translate_action
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandContext:
-    """Who runs a command, where, and with which rights."""
+    """Contains who runs a command, where, and with which rights."""
 
     inbound: Inbound
     # The command writes to this scope.
@@ -81,7 +81,7 @@ class CommandContext:
 
     @property
     def is_typed_command(self) -> bool:
-        """Return whether the person typed the command in a chat. Typed words confirm nothing."""
+        """Return whether the person typed the command in a chat, so it isn't a confirmation."""
         return not self.is_shell and self.inbound.command not in (None, YES_COMMAND)
 
     @property
@@ -98,9 +98,9 @@ class CommandContext:
         return self.scope.is_group and not self.is_owner
 
     def can_change(self, account: Account | None) -> bool:
-        """Return whether this person may change an item of `account`, or of no one if it's None.
+        """Return whether this person may change an item of `account`.
 
-        In a group, only the owner and the author of an item may change it.
+        It's None for no author. In a group, only the owner and the author of an item may change it.
         """
         return not self.is_member or account == self.account
 
@@ -115,7 +115,7 @@ class CommandContext:
     def author(self) -> Author:
         """Return the author of a change.
 
-        It has the command's message only if people can open that.
+        The author includes the command's message only if people can open that message.
         """
         is_message = self.inbound.kind == "message" and not self.inbound.is_interaction
         return Author(
@@ -197,7 +197,7 @@ class AnswerSpeaker(Protocol):
     """Turns answers into speech for people who switched that on."""
 
     async def speak(self, inbound: Inbound, outbox_item: OutboxItem, answer: Answer) -> None:
-        """Start to turn an answer into speech. The answer was stored as `outbox_item`."""
+        """Start to turn an answer into speech. The answer is stored as `outbox_item`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +210,7 @@ class TalkAnswer:
 
 # The command of the "Yes" button. In the terminal, people can type it.
 YES_COMMAND = Command(name="yes")
-# The command that runs if a "yes" could answer several questions.
+# The command that runs if a "yes" could be the answer to several questions.
 AMBIGUOUS_YES = Command(name="yes", arguments="to several")
 # These commands only ask whether they understood a time correctly, so "ok" confirms them.
 # Commands that can't be undone need a "yes".
@@ -218,11 +218,11 @@ COMMANDS_CONFIRMED_BY_OK = frozenset({"remind", "cron"})
 BUTTON_LIFETIME = timedelta(days=7)
 # Platforms on which a button can open a form.
 PLATFORMS_WITH_FORMS = frozenset({"discord"})
-# A longer message is never taken as a "yes".
+# A longer message is never a "yes".
 _MAX_YES_CHARS = 40
 # Commands whose arguments are never stored.
 _COMMANDS_WITH_SECRETS = frozenset({"approve", "forget", "link"})
-# Commands that store nothing of an incognito conversation, even if they change something.
+# Commands that store no data of an incognito conversation, even if they change settings.
 _INCOGNITO_COMMANDS = frozenset(
     {"incognito", "new", "stop", "undo", "retry", "compress", "model", "link", "unlink"}
 )
@@ -230,7 +230,7 @@ _MAX_NUMBER_DIGITS = 17
 # A longer message is never a request about reminders.
 MAX_TALK_CHARS = 2000
 
-# Returns True if a message in this scope calls a skill by its name.
+# A function that returns True if a message in this scope calls a skill by its name.
 SkillCallCheck = Callable[[Inbound, Scope], Awaitable[bool]]
 
 
@@ -363,7 +363,7 @@ class CommandRegistry:
         from core.review.transcript import list_questions, shows_question
 
         if len(commands) > 1 or len(list_questions(text)) > 1:
-            # The person may not have seen all questions yet, so it's unclear which one is meant.
+            # The person may not have seen all questions yet, so the "yes" is ambiguous.
             return AMBIGUOUS_YES
         _, _, task = commands[0].arguments.partition(" | ")
         is_of_model = bool(text and task) and commands[0].name in ("remind", "cron")
@@ -469,7 +469,7 @@ class CommandRegistry:
         """Run a command and return its answer. Raise Refused if it can't be run."""
         texts = context.texts
         if command.name == "start":
-            # What follows is the payload of the link that was opened, such as t.me/bot?start=x.
+            # The text after /start is the payload of the opened link, such as t.me/bot?start=x.
             return self._answer_help("", context, is_start=True)
         if command.name == "help":
             return self._answer_help(command.arguments, context)
@@ -490,7 +490,7 @@ class CommandRegistry:
         return await group.run(command, context)
 
     def _render_unknown_command(self, texts: Texts, name: str, platform: str) -> str:
-        """Return an answer to an unknown command that suggests similar names and synonyms."""
+        """Return an answer to an unknown command. It suggests similar names and synonyms."""
         commands = {spec_name: spec_name for spec_name in self._specs}
         for command, words in language_data("synonyms", "gateway.commands").items():
             if command in self._specs or platform == "terminal":
@@ -524,7 +524,7 @@ class CommandRegistry:
             if is_start and context.inbound.is_direct:
                 buttons = [*make_first_steps(texts), *buttons]
             return Answer(text=texts.HELP, buttons=tuple(buttons))
-        # Imported here because only the list and the help of one command need it.
+        # Imported here because only the list of commands and the help of one command need it.
         from gateway.commands.menus.specs import describe_command, list_commands
 
         if name == "all":

@@ -454,7 +454,7 @@ def _write_question(texts: Texts, reading: ReminderReading) -> str:
 
 
 def _make_time_buttons(texts: Texts, task: str, lines: Sequence[str]) -> tuple[Button, ...]:
-    """Return buttons with likely times, and one to type another time.
+    """Return buttons with likely times, and a button to type another time.
 
     `lines` are the messages of the request.
     """

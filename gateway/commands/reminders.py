@@ -1,4 +1,5 @@
-"""/remind, /snooze and /cron, also in the shell: reminders and scheduled questions."""
+"""Sets and changes reminders and scheduled questions: /remind, /snooze and /cron, also in the
+shell."""
 
 from __future__ import annotations
 
@@ -272,7 +273,8 @@ class ReminderCommands:
     async def _find_target(self, context: CommandContext) -> tuple[Address, Scope]:
         """Return the address that a new job is delivered to, and its scope.
 
-        It's this chat. In a shell, it's the private chat that the owner used last, or the terminal.
+        In a chat, the address is that of the chat. In a shell, it's the private chat that the owner
+        used last, or the terminal.
         """
         if not context.is_shell:
             return context.inbound.address, context.scope
@@ -333,7 +335,7 @@ class ReminderCommands:
 def _split_fields(line: str) -> tuple[str, str | None]:
     """Return the time and the text of a line that was filled in as two fields.
 
-    The time is read from its own field only, because the text may be another person's message. A
+    The time is read from the first field only, because the text may be another person's message. A
     line with rules, which a confirmation contains, isn't split.
     """
     when, bar, text = line.partition(" | ")

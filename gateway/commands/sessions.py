@@ -1,4 +1,5 @@
-"""/new, /stop, /sessions, /title, /compress and /incognito: start, find and end conversations."""
+"""Starts, finds and ends conversations: /new, /stop, /sessions, /title, /compress and
+/incognito."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ _MAX_LISTED_SESSIONS = 10
 _MAX_RESUME_BUTTONS = 5
 _MAX_COMPLETIONS = 25
 _MAX_COMPLETION_CHARS = 70
-# The page that a button asks for, before the words.
+# The page of a button. It precedes the words.
 _PAGE = re.compile(r"page:(\d{1,4})(?:\s+|$)")
 
 
@@ -103,7 +104,8 @@ class SessionCommands:
         session = await self._tracker.resume(
             tip, context.inbound.address, context.scope, context.scopes, context.epoch
         )
-        # For a conversation from another chat, the tracker opens a child with its last messages.
+        # If the conversation is from another chat, the tracker opens a child session with its last
+        # messages.
         template = texts.RESUMED if session.id == tip.id else texts.RESUMED_HERE
         title = texts.quote_title(session.title)
         return Answer(text=template.format(number=tip.id, title=title))
@@ -145,7 +147,7 @@ class SessionCommands:
 
     async def _compress(self, focus: str, context: CommandContext) -> Answer:
         """Replace the earlier part of the conversation with a summary that emphasizes `focus`."""
-        # Imported here, because a shell that lists conversations needs no agent.
+        # Imported here because a shell that lists conversations needs no agent.
         from core.agent.sessions import Turn
 
         texts = context.texts

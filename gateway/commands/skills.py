@@ -1,4 +1,5 @@
-"""/skills lists, shows, adds, removes and switches skills. /skill calls one by its name."""
+"""Lists, shows, adds, removes and switches skills (/skills), and calls a skill by its name
+(/skill)."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from gateway.services import Services
 
 _MAX_LISTED_SKILLS = 50
 _MAX_DESCRIPTION_CHARS = 200
-# The end of the list names the skills that weren't used for this long.
+# If a skill wasn't used for this long, the end of the list names it.
 _UNUSED_PERIOD = timedelta(days=90)
 _CHANGING_ACTIONS = ("add", "remove", "enable", "disable", "right", "wrong")
 # A confirmed removal ends with this word.
@@ -194,7 +195,7 @@ class SkillCommands:
         return Answer(text=template.format(name=skill.name))
 
     async def _judge(self, name: str, context: CommandContext, *, is_right: bool) -> Answer:
-        """Record that a skill is right or wrong. A wrong one is switched off."""
+        """Record that a skill is right or wrong. A wrong skill is switched off."""
         texts = context.texts
         skill = await self._skills.find(name, context.scopes)
         await self._skills.judge(skill, context.author, is_right=is_right)

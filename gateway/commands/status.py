@@ -1,6 +1,4 @@
-"""/status and /usage: the state of platforms, model, memory and store, and the cost of
-model calls.
-"""
+"""Shows the state of platforms, model, memory and store, and the costs: /status and /usage."""
 
 from __future__ import annotations
 
@@ -48,7 +46,7 @@ class StatusCommands:
         self._live = live
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """Show the status. Other people than the owner only see that Mneme is running.
+        """Show the status. People other than the owner only see that Mneme is running.
 
         Raises Refused if the owner asks where other people can read the answer.
         """
@@ -311,7 +309,7 @@ class UsageCommands:
         return Answer(text="\n\n".join(parts), buttons=(button,))
 
     async def _list_limits(self, context: CommandContext, *, has_calls: bool) -> list[str]:
-        """Return one line per daily limit. The owner's own limit needs calls to be listed."""
+        """Return one line per daily limit. The owner's limit is listed only if there were calls."""
         texts = context.texts
         words = texts.table("USAGE")
         lines = []

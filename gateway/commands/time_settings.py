@@ -1,4 +1,4 @@
-"""/timezone and /quiet: a person's time zone, and the hours that hold reminders back."""
+"""Sets a person's time zone, and the hours that hold reminders back: /timezone and /quiet."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _HOURS = re.compile(
     r"\D{0,8}(\d{1,2})(?:[:h](\d\d))?\D{1,14}(\d{1,2})(?:[:h](\d\d))?\D{0,8}", re.IGNORECASE
 )
 _HALF_OF_DAY = re.compile(r"\b\d*[ap]\.?m\b", re.IGNORECASE)
-# A new reminder names at most this many events of the same time, and waits this long for them.
+# A new reminder mentions at most this many events of the same time, and waits this long for them.
 MAX_EVENTS = 3
 CALENDAR_TIMEOUT_S = 5.0
 _OFF_WORDS = frozenset({"off", "none", "never", "no"})

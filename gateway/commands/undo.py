@@ -1,7 +1,7 @@
-"""/undo, /retry and /branch: take back turns, repeat a question, or branch a conversation.
+"""Takes back turns, repeats a question, or branches a conversation: /undo, /retry and /branch.
 
-A turn that was taken back is hidden from people and the model until it's restored. Changes made by
-its tools remain, and buttons offer to undo them.
+A turn that was taken back is hidden from people and the model until it's restored. Changes by its
+tools remain, and buttons offer to undo them.
 """
 
 from __future__ import annotations
@@ -122,8 +122,8 @@ class UndoCommands:
         question = questions[-1]
         first_hidden_id = question.id + 1
         if question.external_id is None:
-            # This question has no platform id, so it will be stored a second time when it's asked
-            # again. The first copy is hidden together with the answer.
+            # This question has no platform id, so it's stored a second time when it's asked again.
+            # The first copy is hidden together with the answer.
             first_hidden_id = question.id
         # Before a crash, this command may already have hidden the answer and begun a new answer.
         if not context.has_begun_turn:
@@ -223,7 +223,7 @@ def _has_other_senders(turns: Sequence[Sequence[Message]], sender_id: str) -> bo
 def _cut_beginning(messages: Sequence[Message]) -> str:
     """Return the beginning of the first message that a person wrote.
 
-    If no person wrote one, it's the beginning of the first message.
+    If no message is from a person, the beginning of the first message is returned.
     """
     user_messages = [message for message in messages if message.role == "user"]
     first = user_messages[0] if user_messages else messages[0]

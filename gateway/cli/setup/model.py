@@ -1,4 +1,5 @@
-"""The step "model" of `mneme setup`: asks for a server, its key and a model, and tests them."""
+"""Asks for a model server, its key and a model, and tests them: the step "model" of `mneme
+setup`."""
 
 from __future__ import annotations
 
@@ -24,11 +25,11 @@ _ADDRESS = re.compile(r"https?://[^\s/]+", re.IGNORECASE)
 PROBE_TIMEOUT_S = 60.0
 # Statuses of a server that doesn't list its models.
 _NO_LIST_STATUSES = (404, 405, 501)
-# After these statuses, a server may still have the other form of API.
+# If a server answers with one of these statuses, it may have the other form of API.
 _OTHER_FORM_STATUSES = (400, 401, *_NO_LIST_STATUSES)
-# The status of a server that doesn't have the model.
+# A server's status if it doesn't have the model.
 _UNKNOWN_MODEL_STATUS = 404
-# The key of the error of a server that can't be reached.
+# The key of the error if a server can't be reached.
 _UNREACHED = "model_unreached"
 
 
@@ -153,7 +154,7 @@ def _set_up_own_server(setup: Setup, url: str, key: str, name: str) -> None:
             path = f"model.servers.{OWN_SERVER}.{option}"
             setup.draft.text = setup.draft.with_option(path, value)
         try:
-            # A person is asked for a name only once, however many forms are tried.
+            # The person is asked for a name only once, even if several forms of API are tried.
             name = name or _find_name(setup)
             if name:
                 _test_and_set(setup, OWN_SERVER, name)
@@ -184,7 +185,7 @@ def _find_name(setup: Setup) -> str:
 
 
 def _list_apis(url: str) -> Iterator[tuple[str, str]]:
-    """Yield the APIs that a server may have, each with the URL to use for it."""
+    """Yield the APIs that a server may have, each with the URL to use for that API."""
     address = url.rstrip("/")
     yield "chat-completions", address
     if not address.endswith("/v1"):
@@ -215,8 +216,9 @@ def _list_models(settings: Settings, server: str) -> Sequence[str]:
 def _find_default_name(setup: Setup, server: str, names: Sequence[str]) -> str:
     """Return the model to suggest for a server.
 
-    It's the configured model if it belongs to this server, otherwise the server's recommended
-    model. If the server doesn't list the recommended one, it's the first model in the list.
+    If the configured model belongs to this server, it's suggested, otherwise the server's
+    recommended model. If the server doesn't list the recommended model, the first model in the list
+    is suggested.
     """
     defaults: dict[str, Any] = load_default_options()["model"]
     current = setup.draft.own_options.get("model", {}).get("chat", "")

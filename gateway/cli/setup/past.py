@@ -1,4 +1,4 @@
-"""The step "history" of `mneme setup`: finds exports of other programs and imports them."""
+"""Finds exports of other programs and imports them: the step "history" of `mneme setup`."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from gateway.cli.setup.steps import Setup, StepFailed
 from gateway.texts.catalog import Texts
 
 MAX_FILES = 20
-# A folder with more entries isn't searched to the end.
+# If a folder has more entries, only this many are searched.
 MAX_ENTRIES = 5_000
-# What an export contains, and the program it comes from (a text of `[setup.past]`).
+# The kind of an export, and the program that wrote it (a text of `[setup.past]`).
 KINDS: Mapping[str, str] = {
     "result.json": "telegram",
     "conversations.json": "assistant",
@@ -40,7 +40,7 @@ class Export:
 
 
 def import_past(setup: Setup) -> None:
-    """Offer each export that is found on the disk, and import the ones the person accepts."""
+    """Offer each export that is found on the disk, and import it if the person agrees."""
     words = setup.words["past"]
     exports = list(find_exports(_list_folders(Path.home())))[:MAX_FILES]
     if not exports:

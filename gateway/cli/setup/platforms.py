@@ -1,7 +1,7 @@
-"""The steps "telegram" and "discord" of `mneme setup`: the bot's token and the owner's account.
+"""Sets up a bot's token and the owner's account: the steps "telegram" and "discord".
 
-The owner's account is the one that writes to the bot during the setup. The person confirms it in
-the shell.
+During the setup, the owner writes to the bot. The person in the shell then confirms that the
+account is theirs.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _find_token(setup: Setup, variable: str, words: Mapping[str, str]) -> str:
 
 
 def _set_message_content(setup: Setup, *, has_intent: bool) -> None:
-    """Ask whether to read all messages, or switch that off if the bot lacks the intent."""
+    """Ask whether to read all messages, or turn this off if the bot lacks the intent."""
     words = setup.words["discord"]
     is_used = setup.draft.own_options.get("discord", {}).get("message_content", False)
     if has_intent and not is_used and setup.dialog.is_interactive:
@@ -132,7 +132,7 @@ def _wait_for_owner(
 
     async def read_next() -> FirstMessage:
         if is_over:
-            # Ctrl-C came after the runner had made this task, and before it ran.
+            # Ctrl-C was pressed after the runner had created this task, but before the task ran.
             raise asyncio.CancelledError
         return await anext(writers)
 
@@ -161,7 +161,8 @@ def _wait_for_owner(
             refused_ids.add(sender.id)
             setup.dialog.tell(words["not_you"])
     except (KeyboardInterrupt, asyncio.CancelledError):
-        # The runner raises the second one if Ctrl-C meets a request that was being cancelled.
+        # The runner raises the second error if Ctrl-C is pressed while a request is being
+        # cancelled.
         setup.dialog.tell(setup.words["left_out"].format(step=platform))
     finally:
         is_over = True

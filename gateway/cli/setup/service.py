@@ -1,4 +1,4 @@
-"""`mneme service`: runs Mneme in the background as a systemd user unit or a launchd agent."""
+"""Runs Mneme in the background as a systemd user unit or a launchd agent: `mneme service`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared by all steps of `mneme setup`: the command's options, access to secrets, and errors."""
+"""Defines what all steps of `mneme setup` share: options, access to secrets, and errors."""
 
 from __future__ import annotations
 
@@ -73,7 +73,10 @@ class Setup:
         return value or self.draft.secrets.get(name, "")
 
     def ask_for_secret(self, name: str, question: str) -> str:
-        """Return a secret from the environment, or ask the person for it."""
+        """Return a secret from the environment or, if it isn't there, from secrets.env.
+
+        Returns "" if neither contains it.
+        """
         if list_environment_names([name]):
             self.dialog.tell(self.words["from_environment"].format(name=name))
             return self.find_secret(name)

@@ -1,4 +1,4 @@
-"""`mneme store copy`: copies the store to a PostgreSQL server, or from there to a file."""
+"""Copies the store to a PostgreSQL server, or from there to a file: `mneme store copy`."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _show_progress(*, is_quiet: bool) -> Iterator[Progress]:
 
 
 def _describe(result: CopyResult, settings: Settings, target: str) -> str:
-    """Return sentences about what was copied and compared, and what to do next."""
+    """Return sentences about the copied and compared data, and about the next steps."""
     report = result.report
     sentences = [
         texts.compose("copied", rows=report.rows, tables=report.tables, target=result.target),

@@ -1,7 +1,8 @@
-"""`mneme setup`: asks what Mneme needs, tests each answer, and writes it to the home.
+"""Asks for the settings that Mneme needs, tests them, and writes them: `mneme setup`.
 
-The changes of a step are written when the step is finished. If something is already set up, the
-person chooses what to change. For scripts, --yes asks nothing and writes everything at the end.
+The changes of a step are written when the step is finished. If some steps are already done, the
+person chooses what to change. For scripts, --yes asks no questions and writes all changes at the
+end.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ from gateway.upkeep.catalog import backup_folder
 StepName = Literal[
     "language", "zone", "model", "telegram", "discord", "history", "backup", "service"
 ]
-# Steps that the person is asked about first.
+# Before each of these steps, the person is asked whether to do it.
 _OPTIONAL_STEPS = ("telegram", "discord", "backup")
-# The secret without which a step can't be done.
+# The secret that a step requires.
 _STEP_TOKENS = {"telegram": "TELEGRAM_BOT_TOKEN", "discord": "DISCORD_BOT_TOKEN"}
 # The option of each field of `SetupOptions`, and the steps that use it.
 _OPTION_STEPS = {
@@ -51,7 +52,7 @@ _OPTION_STEPS = {
     "backup": ("--backup", ("backup",)),
     "wants_service": ("--service", ("service",)),
 }
-# The option without which a script can't do a step, by its field.
+# The option that a script must set for a step, by its field.
 _NEEDED_FIELDS = {"language": "language", "history": "imports"}
 _FAILURES = (StepFailed, MnemeError, SettingsError, OSError)
 
@@ -115,7 +116,7 @@ def _begin(options: SetupOptions, *, is_interactive: bool) -> Setup:
 
 
 def is_anything_set_up(draft: SettingsDraft) -> bool:
-    """Return whether the home has settings or secrets, or the environment has a key or token."""
+    """Return a new setup in the language of the options, the settings or the shell."""
     if draft.text.strip() or draft.secrets:
         return True
     settings = draft.load()
@@ -123,10 +124,7 @@ def is_anything_set_up(draft: SettingsDraft) -> bool:
 
 
 def offer_setup() -> None:
-    """Offer the setup before the first start in a terminal, and run it if the person agrees.
-
-    Does nothing without a terminal, or if something is already set up.
-    """
+    """Return whether the home has settings or secrets, or the environment has a key or token."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()) or is_anything_set_up(SettingsDraft()):
         return
     try:
@@ -200,10 +198,7 @@ def _run_chosen_steps(setup: Setup) -> None:
 
 
 def _run_step(setup: Setup, name: str) -> None:
-    """Run a step until it succeeds or the person gives up.
-
-    The changes of a failed attempt are discarded.
-    """
+    """Let the person choose and run steps until they're done."""
     while True:
         try:
             _STEPS[name](setup)
@@ -255,7 +250,11 @@ def _set_zone(setup: Setup) -> None:
 
 
 def _find_zone(setup: Setup, name: str) -> str:
-    """Return the time zone with this name or city. Raise StepFailed if there is none."""
+    """Ask for the time zone, and suggest that of the machine.
+
+    This also stores the shell's language, because a background service doesn't have the shell's
+    environment.
+    """
     zones = [name] if name == "auto" else find_zones(name) or find_native_zones(name)
     if len(zones) != 1:
         raise StepFailed(setup.words["zone"]["unknown"].format(zone=name))
@@ -320,7 +319,7 @@ def run_script(setup: Setup, step: StepName | None) -> None:
 
 
 def _refuse_options_of_other_steps(setup: Setup, step: StepName | None) -> None:
-    """Raise StepFailed if an option belongs to another step than the one the script names."""
+    """Raise StepFailed if an option belongs to a step that the script doesn't name."""
     for field, (option, steps) in _OPTION_STEPS.items():
         if step is not None and step not in steps and getattr(setup.options, field):
             words = setup.words["other_step"]

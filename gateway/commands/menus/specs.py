@@ -68,7 +68,7 @@ def _translate_spec(spec: CommandSpec, words: Mapping[str, Mapping[str, Any]]) -
 def _list_names(command: str, languages: Iterable[str]) -> dict[str, str]:
     """Return the translated names of a command by language.
 
-    Languages without a name of their own are left out.
+    Languages without a translated name are left out.
     """
     names = {}
     for language in languages:
@@ -79,7 +79,7 @@ def _list_names(command: str, languages: Iterable[str]) -> dict[str, str]:
 
 
 def _list_translations(table: str, name: str, languages: Iterable[str]) -> dict[str, str]:
-    """Return what a table of the texts gives for a name in each language, by language."""
+    """Return the translations of a name in one table of the texts, by language."""
     return {language: load_texts(language).table(table)[name] for language in languages}
 
 

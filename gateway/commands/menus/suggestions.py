@@ -20,13 +20,13 @@ from gateway.texts.zone_names import search_native_zones
 # Platforms show at most 25 suggestions of at most 100 characters.
 _MAX_SUGGESTIONS = 25
 _MAX_CHARS = 100
-# At most this many facts and files are searched.
+# The maximum number of facts and files that are searched.
 _MAX_FACTS = 500
 _MAX_FILES = 100
 
 
 class Suggestions:
-    """Completes options that several commands share. It's a command group without commands."""
+    """Completes options that several commands share. This command group has no commands."""
 
     specs: tuple[CommandSpec, ...] = ()
     suggests = ("facts", "notes", "entries", "jobs", "zones", "languages", "commands", "files")
@@ -84,7 +84,7 @@ class Suggestions:
         return {str(match.file.id): f"{match.file.id}: {match.file.name}" for match in matches}
 
     def _list_languages(self, scope: Scope) -> dict[str, str]:
-        """Return each language's own name and its name in the language of the chat."""
+        """Return each language's native name, with its name in the language of the chat."""
         translations = self._services.languages.of_scope(scope).table("LANGUAGE_NAMES")
         return {name: f"{name} ({translations[code]})" for code, name in load_names().items()}
 
@@ -100,7 +100,7 @@ class Suggestions:
 async def _list_zones(typed: str) -> dict[str, str]:
     """Return the time zones of a typed city, then the zones whose names contain the text.
 
-    The city, or its beginning, may be typed in any of Mneme's languages.
+    The city or its beginning may be typed in any of Mneme's languages.
     """
     part = "_".join(typed.lower().split())
     names = [*find_zones(typed)] if typed.strip() else []
