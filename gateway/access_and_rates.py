@@ -134,7 +134,7 @@ class Access:
         return _apply_listening(inbound, settings)
 
     async def judge(self, inbound: Inbound) -> Judgement:
-        """Decide whether an event is served, only stored, ignored, or comes from a stranger."""
+        """Decide whether an event is answered, only stored, ignored, or comes from a stranger."""
         if inbound.kind == "delete":
             # Discord doesn't say who wrote a deleted message, so every deletion is accepted.
             return Judgement(verdict=Verdict.SERVED, scope=inbound.scope)
@@ -172,9 +172,10 @@ class Access:
         return Judgement(verdict=verdict, scope=access.scope, may_set_up=_may_set_up(access))
 
     async def is_group_served(self, inbound: Inbound, scope: Scope) -> bool:
-        """Return whether anyone is answered in a group.
+        """Return whether anyone gets answers in a group.
 
-        The settings list it, or someone with access has written there.
+        This is the case if the settings list the group, or if a person with access has written
+        there.
         """
         await self.chat_rules.load()
         place = server_key(inbound) or replace(inbound.address, thread_id=None).key
@@ -214,7 +215,7 @@ class Access:
         return Verdict.OVERHEARD if is_stored else Verdict.IGNORED
 
     def _is_served(self, account: Account, access: AccountAccess, chat: Scope) -> bool:
-        """Return whether an account is served in a chat. A removed account is served nowhere.
+        """Return whether an account gets answers in a chat. A removed account never does.
 
         `chat` contains the chat's current id, and `access.scope` may contain an earlier id of the
         same group. The settings may list a group by either id.
@@ -239,8 +240,8 @@ class Access:
     def _note_roles(self, inbound: Inbound, account: Account, scope: Scope) -> None:
         """Remember whether one of the sender's roles gives access to this group.
 
-        Scheduled questions carry no roles, so they keep the access that the person's last message
-        had.
+        Scheduled questions contain no roles, so the access of the person's last message still
+        applies to them.
         """
         if not self._listed_roles or inbound.address.platform == CRON:
             return
@@ -289,8 +290,9 @@ class Access:
     ) -> tuple[str, str] | None:
         """Return the key of a new group or server, and the introduction for it.
 
-        The introduction says what is stored and who can read it. It's "" for a group that only the
-        owner uses. Returns None if the group or server has had its introduction.
+        The introduction says which messages are stored and who can read them. It's "" for a group
+        that only the owner uses. Returns None if the group or server has already had its
+        introduction.
         """
         if inbound.address.platform == CRON:
             return None
@@ -358,7 +360,8 @@ def _may_set_up(access: AccountAccess) -> bool:
 
 
 def _apply_listening(inbound: Inbound, settings: ChatSettings) -> Inbound:
-    """Set `is_addressed` of a message by its group's settings, and remove their prefix."""
+    """Apply the settings of its group to `is_addressed` of a message, and remove the group's
+    prefix."""
     text_after_prefix = _remove_prefix(inbound.text, settings.prefix or "")
     if text_after_prefix is not None:
         return replace(inbound, text=text_after_prefix or inbound.text, is_addressed=True)
@@ -366,7 +369,7 @@ def _apply_listening(inbound: Inbound, settings: ChatSettings) -> Inbound:
     if {"mention", "reply"} <= words:
         return inbound
     if "always" in words:
-        # A command that isn't ours is for another bot, unless the message mentions ours.
+        # A command with an unknown name is for another bot, unless the message mentions this bot.
         is_for_us = inbound.is_addressed or not inbound.text.startswith("/")
         return replace(inbound, is_addressed=is_for_us)
     quote = inbound.quote

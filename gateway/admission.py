@@ -171,14 +171,17 @@ class Admission:
             await self._tell(inbound, reply, load_texts(inbound.language).ANONYMOUS_ADMIN)
 
     async def _tell(self, inbound: Inbound, reply: Reply, text: str) -> None:
-        """Answer an event that isn't served, privately where the platform can do that."""
+        """Answer an event of a sender without access.
+
+        The answer is private if the platform allows it.
+        """
         answer = Answer(text=text, is_private=inbound.is_interaction)
         await self._delivery.send_unstored(inbound, reply, answer)
 
     async def _run_setup(self, inbound: Inbound, reply: Reply, judgement: Judgement) -> bool:
-        """Run `/setup` of someone who isn't answered here, but may manage the group.
+        """Run `/setup` of a sender who isn't answered here, but may manage the group.
 
-        Nothing of it is stored except the settings. Returns False for any other event.
+        Only the settings are stored. Returns False for any other event.
         """
         is_command = inbound.kind == "message" and inbound.command is not None
         if not (is_command or (inbound.kind != "edit" and can_confirm(inbound))):
@@ -412,7 +415,8 @@ class Admission:
         key = replace(inbound.address, thread_id=None).key
         if rules.get(key).refused_at is None:
             await self._tell(inbound, reply, text)
-            # A crash before this line repeats the sentence. In the other order, it would be lost.
+            # If the process crashes before this line, the sentence is repeated. In the other order,
+            # it would be lost.
             await rules.save(key, refused_at=self._clock.now())
 
     async def _introduce(self, inbound: Inbound, judgement: Judgement) -> None:
@@ -502,8 +506,8 @@ class Admission:
             else:
                 if event is not None:
                     events.append(event)
-        # The events are queued last. If a step above fails, all entries are resumed again, and no
-        # event may be queued twice.
+        # The events are queued last. If an earlier step fails, all entries are resumed again, and
+        # no event may be queued twice.
         for event in events:
             self._turns.enqueue(event)
         return [event.entry.id for event in events]
@@ -603,7 +607,7 @@ def _build_welcome(pairing: Pairing, inbound: Inbound, text: str, now: datetime)
 def _explain_bare_mention(inbound: Inbound) -> Inbound:
     """Return a message that only mentions the bot as an ``/ask`` without a question.
 
-    The model couldn't know what is asked. ``/ask`` says how to ask.
+    The model couldn't know the question. ``/ask`` explains how to ask.
     """
     has_content = inbound.text or inbound.attachments or inbound.quote is not None
     if inbound.kind != "message" or has_content or not inbound.is_mention:
@@ -631,7 +635,7 @@ def _read_remember_this(inbound: Inbound) -> Inbound:
 
 
 def _points_only(arguments: str) -> bool:
-    """Return whether the arguments only point to something, such as "this" or "das"."""
+    """Return whether the arguments consist of a pointing word, such as "this" or "das"."""
     words = arguments.casefold().strip(" .!。！").split()
     pointing_words = language_data("confirmations", "gateway.commands")["pointing"].split()
     return len(words) <= 1 and set(words) <= set(pointing_words)

@@ -1,4 +1,4 @@
-"""Run the gateway. state.db is opened first and closed last."""
+"""Runs the gateway. state.db is opened first and closed last."""
 
 from __future__ import annotations
 

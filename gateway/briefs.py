@@ -1,4 +1,4 @@
-"""Morning briefs and check-ins: scheduled questions that come with facts about the day.
+"""Writes morning briefs and check-ins: scheduled questions that contain facts about the day.
 
 The model gets the question together with the day's reminders and the number of changes that wait
 for confirmation. Without a model, these facts are the whole message.
@@ -20,10 +20,10 @@ from core.types import Scope
 from gateway.services import Services
 from gateway.texts.catalog import list_languages, load_texts
 
-# If a job is due more often than this on one day, only its first times are listed.
+# If a job is due more than this many times on one day, only the first times are listed.
 MAX_TIMES = 3
 MAX_LISTED = 20
-# Other reminders wait while a brief is written.
+# The maximum time to wait for calendars. Other reminders wait while a brief is written.
 CALENDAR_TIMEOUT_S = 5.0
 
 

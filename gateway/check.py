@@ -1,4 +1,4 @@
-"""The checks of `mneme check`. Each reports whether something works and, if not, how to fix it.
+"""Runs the checks of `mneme check`. Each check reports a problem and how to solve it.
 
 Only this module and the composition root import the clients of platforms and of the model.
 """
@@ -53,7 +53,7 @@ from gateway.upkeep.home_checks import (
 
 # How long a check waits for a server.
 PROBE_TIMEOUT_S = 30.0
-# The commands that mend what a probe has found, by the first word of its subject.
+# The commands that solve the problem that a probe has found, by the first word of its subject.
 _MENDING_COMMANDS = {
     "model": "mneme setup model",
     "telegram": "mneme setup telegram",
@@ -62,14 +62,15 @@ _MENDING_COMMANDS = {
     "web": "mneme config edit",
     "calendar": "mneme config edit",
 }
-# The same for errors of the store, by their keys. A damaged or lost state.db is restored.
+# The commands for errors of the store, by their keys. A damaged or lost state.db is restored.
 _STORE_COMMANDS = {
     "store_newer": "mneme upgrade",
     "pg_newer": "mneme upgrade",
     "pg_password": "mneme config edit",
     "pg_url": "mneme config edit",
 }
-# The keys of errors that say that a model's server can't be reached. Its key may be right.
+# The keys of errors that say that a model's server can't be reached. In this case, its key may be
+# right.
 _NETWORK_FAULTS = frozenset({"model_unreached", "model_lost", "model_late"})
 
 
@@ -190,7 +191,7 @@ def _describe_store_error(texts: Texts, error: StoreError, settings: Settings) -
         command = shlex.join(["chmod", "u+rw", str(path)])
         advice = texts.compose("run", command=command)
     elif error.key == "store_locked":
-        # Names the program that has the file open.
+        # This command shows the program that has the file open.
         command = shlex.join(["lsof", str(path)])
         advice = texts.compose("run", command=command)
     return CheckResult(
@@ -269,14 +270,14 @@ async def run_probe(
 
 
 def _advise(texts: Texts, subject: str, error: MnemeError) -> tuple[str, str]:
-    """Return advice on how to repair what a failed probe tested, and the command for it.
+    """Return advice for the subject of a failed probe, and the command that repairs it.
 
-    If a platform can't be reached, the advice doesn't blame its token, which may be right.
+    If a platform can't be reached, the advice doesn't mention its token, which may be right.
     """
     command = _find_command(subject)
     kind = subject.partition(" ")[0]
     if kind == "memory":
-        # The text already says what to do.
+        # The text already contains the advice.
         return "", command
     if isinstance(error, (DeliveryError, _OutOfReach)) and kind in texts.table("MEND"):
         return texts.compose("network_fault"), "mneme check"

@@ -1,13 +1,13 @@
-"""Sends answers, reminders and notices, each of them once.
+"""Sends each answer, reminder and notice once.
 
 An answer is sent at once if possible. Otherwise, it's sent later from the outbox, like reminders
 and notices. A failed delivery is retried after growing delays. A successful delivery is never
-repeated. Items for one address are sent in order, so a newer item waits for an older one. If the
+repeated. Items for one address are sent in order, so a newer item waits for an older item. If the
 store can't be written, the result of a delivery is written later.
 
 If a platform can't be reached, its items wait, and this doesn't count as an attempt. Only a
-rejection by the platform does. After the last attempt, or a permanent rejection, the item is dead:
-the owner sees it in `/status` and `mneme check`, and can send it again with `mneme outbox retry`.
+rejection by the platform does. After the last attempt, or a permanent rejection, the item is dead.
+The owner sees it in `/status` and `mneme check`, and can send it again with `mneme outbox retry`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ MAX_RETRY_DELAY_S = 300.0
 MAX_UNCERTAIN_DELAY_S = 1800.0
 # If the platform asks for a longer delay than this, the next attempt is made after this time.
 MAX_REQUESTED_DELAY_S = 3600.0
-# Limits for a memory service, for which an item may also arrive two days late.
+# Limits for a memory service. An item for it may arrive up to two days late.
 MAX_MEMORY_ATTEMPTS = 60
 MAX_MEMORY_DELAY_S = 3600.0
 # `run` pauses at least this long, so that it doesn't loop without a pause if an item is due but
@@ -54,8 +54,8 @@ MIN_PAUSE_S = 0.5
 MAX_PAUSE_S = 5.0
 # How long `run` pauses if the outbox can't be read or written.
 STORE_RETRY_S = 2.0
-# Delays before each further attempt to send an incognito answer. It's stored nowhere, so only its
-# own reply can deliver it.
+# Delays before each further attempt to send an incognito answer. The answer isn't stored, so only
+# its own reply can deliver it.
 INCOGNITO_RETRY_DELAYS_S = (0.5, 1.0, 2.0)
 ReplyFactory = Callable[[Address, str | None], Reply]
 StoreWrite = Callable[[], Awaitable[object]]
@@ -85,7 +85,7 @@ class PostedRecord:
         # Returns the texts in the language of the chat.
         self._find_texts = find_texts
         self._entries = list(posted)
-        # How many entries, the last ones, are messages that are being posted now.
+        # The number of entries at the end that are messages being posted now.
         self._posting = 0
         self._store = store
         self._load_known_ids = load_known_ids
@@ -207,7 +207,7 @@ class Delivery:
         self._clock = clock
         # Builds replies, by platform. A platform is added when it opens.
         self._replies = replies
-        # Set when something in the outbox may be due.
+        # Set when an item of the outbox may be due.
         self._wakeup = wakeup or asyncio.Event()
         # Called before an item that will never arrive is marked dead. If the process crashes in
         # between, the next process calls it again.
@@ -220,7 +220,7 @@ class Delivery:
         # The records of running deliveries, by outbox key. A record is stored at the latest when
         # its delivery ends.
         self._records: WeakValueDictionary[str, PostedRecord] = WeakValueDictionary()
-        # When each item was first tried in vain because its platform was out of reach, by key.
+        # For each item whose platform couldn't be reached: the time of the first attempt, by key.
         self._waiting_since: dict[str, datetime] = {}
         # Writes that failed because the store was unavailable, oldest first.
         self._failed_writes: deque[StoreWrite] = deque()

@@ -33,9 +33,9 @@ from gateway.texts.catalog import Texts, load_texts
 
 # The answer to a voice note quotes at most this many characters of its transcript.
 MAX_HEADING_CHARS = 600
-# People don't expect that stickers and animations are read.
+# Files of these kinds get no notice, because people don't expect Mneme to read them.
 _SILENT_KINDS = ("sticker", "animation")
-# A function that stores something for a turn and returns True.
+# A function that stores data for a turn and returns True.
 StoringWork = Callable[[Turn], Awaitable[bool]]
 _log = structlog.get_logger("failures")
 

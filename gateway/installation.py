@@ -1,7 +1,7 @@
-"""Checks the installation: the imported packages belong to Mneme, and every data file can be read.
+"""Checks that the imported packages belong to Mneme, and that every data file can be read.
 
-It also finds out how Mneme was installed and how to update it. Only the standard library is
-imported, because this module runs before any other.
+This module also finds out how Mneme was installed and how to update it. Only the standard library
+is imported, because this module runs before any other.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ _CONTAINER_MARKS = (Path("/.dockerenv"), Path("/run/.containerenv"))
 
 @dataclass(frozen=True, slots=True)
 class UpdateAdvice:
-    """How Mneme was installed, and the command that updates it."""
+    """Contains how Mneme was installed, and the command that updates it."""
 
     kind: str
     command: str
@@ -174,7 +174,7 @@ def describe_update(
         return UpdateAdvice("pipx", f"pipx upgrade {DISTRIBUTION}")
     if "/uv/tools/" in path:
         return UpdateAdvice("uv", f"uv tool upgrade {DISTRIBUTION}")
-    # Our image has no virtual environment. One in another container was made by hand.
+    # Mneme's image has no virtual environment. If a container has one, a person has created it.
     is_virtual = (prefix / "pyvenv.cfg").exists()
     if not is_virtual and any(mark.exists() for mark in marks):
         return UpdateAdvice("a container", "git pull && docker compose up -d --build")
@@ -208,7 +208,7 @@ def hide_packages(*names: str) -> Iterator[None]:
     package that is already loaded isn't hidden.
     """
     hidden = [name for name in names if name not in sys.modules]
-    # The import of a module whose entry is None fails as if the module weren't there.
+    # If the entry of a module is None, the import fails as if the module were missing.
     sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]
     try:
         yield

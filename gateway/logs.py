@@ -1,6 +1,6 @@
-"""The log: one line per event of Mneme and its libraries, with all secrets masked.
+"""Writes the log: one line per event of Mneme and its libraries, with all secrets masked.
 
-It records when something starts, stops or fails. It never contains people's messages.
+The log records when a part of Mneme starts, stops or fails. It never contains people's messages.
 """
 
 import contextlib

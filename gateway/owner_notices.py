@@ -1,4 +1,5 @@
-"""Notices that Mneme sends unprompted: a stranger wants access, a note needs a decision, and so on.
+"""Sends notices that weren't asked for: a stranger wants access, a note needs a decision, and so
+on.
 
 Each notice is sent once, to the owner or to the person whose notes or limits it concerns. It goes
 to the private chat in which that person last wrote.
@@ -41,10 +42,11 @@ if TYPE_CHECKING:
     from core.memory.manager import MemoryNotice
     from core.store.facts.rows import Fact
 
-# Finds the private chat of a scope's person. The second argument names an excluded platform.
+# A function that finds the private chat of a scope's person. The second argument names an excluded
+# platform.
 FindPrivateChat = Callable[[Scope, str], Awaitable[tuple[Address, Scope] | None]]
 _TERMINAL_ADDRESS = Address(platform=TERMINAL.platform, chat_id=TERMINAL.user_id)
-# The verb for a pending item, by its target. Other targets have the verb "note".
+# The verb for a pending item, by its target. For other targets, the verb is "note".
 _PENDING_KINDS = {
     "fact": "fact",
     "remind": "plan",
@@ -67,7 +69,7 @@ class OwnerNotices:
         on_change: Callable[[], None],
         languages: Languages | None = None,
     ) -> None:
-        # Everyone gets English if it's None.
+        # If this is None, all notices are in English.
         self._languages = languages
         self._find_private_chat = find_private_chat
         self._actions = actions
@@ -88,9 +90,9 @@ class OwnerNotices:
     ) -> None:
         """Send a notice to the person of `scope`, or to the owner if the scope is a group.
 
-        Only one notice is sent per `key`. Nothing is sent if the person has no private chat on a
-        platform other than `excluded_platform`. If `is_for_terminal`, the notice is shown in the
-        terminal.
+        Only one notice is sent per `key`. If the person has no private chat on a platform other
+        than `excluded_platform`, the notice isn't sent. If `is_for_terminal`, the notice is shown
+        in the terminal.
         """
         chat: tuple[Address, Scope] | None = (_TERMINAL_ADDRESS, LOCAL_SCOPE)
         if not is_for_terminal:

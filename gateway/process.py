@@ -1,4 +1,4 @@
-"""The gateway process: connects the platforms, runs background work, and shuts down.
+"""Connects the platforms, runs background work, and shuts down the gateway.
 
 On shutdown, the process first stops accepting events. Then it waits until the running answers are
 finished or time out. Finally, it closes the connections.
@@ -54,9 +54,10 @@ from gateway.upkeep.growth import SizeLog
 if TYPE_CHECKING:
     from gateway.web.server import PageServer
 
-# After a stop signal, answers get this long to finish. The time starts again whenever one finishes.
+# The time that answers get to finish after a stop signal. It starts again whenever an answer
+# finishes.
 DRAIN_TIMEOUT_S = 5.0
-# After that, the connections get this long to close.
+# The time that the connections then get to close.
 CLOSE_TIMEOUT_S = 2.0
 # The options of glibc's `mallopt`, and their values: the number of arenas, and the size in bytes
 # from which a block gets pages of its own.
@@ -107,7 +108,7 @@ class GatewayProcess:
         self._services = services
         self._path = path
         self._tasks = tasks
-        # Set after this process has changed something that the scheduler or the outbox needs.
+        # Set after this process has changed data that the scheduler or the outbox needs.
         self._changed = changed
         # Closes the connections at the end.
         self._stack = stack
@@ -121,7 +122,7 @@ class GatewayProcess:
         self._is_interrupted = False
         self._max_question_age = timedelta(seconds=services.settings.turn.answer_after_restart_s)
         self._page = self._create_page()
-        # Platforms whose stored events have been queued again.
+        # The reasons why this process had to end.
         self._resumed: dict[str, Adapter] = {}
 
     async def run(self) -> Sequence[str]:
@@ -182,7 +183,8 @@ class GatewayProcess:
     async def _become_front(self) -> bool:
         """Wait until this process may receive messages. Returns False if it was stopped before.
 
-        Without other gateways, it may do so at once. Until then, it works for the front.
+        Without other gateways, it may receive messages at once. Otherwise, it works for the front
+        until then.
         """
         sharing = self._sharing
         if sharing is None:
@@ -261,10 +263,7 @@ class GatewayProcess:
         return [self._tasks.create_task(coroutine) for coroutine in work]
 
     def _list_optional_chores(self) -> list[Callable[[], Awaitable[bool]]]:
-        """Return the chores that the settings switch on.
-
-        Their modules are imported here, because by default none of them is on.
-        """
+        """Start the tasks that run concurrently with the platforms."""
         services = self._services
         settings = services.settings
         chores: list[Callable[[], Awaitable[bool]]] = []
@@ -316,7 +315,7 @@ class GatewayProcess:
         """Create the server of the local page, or return None if the page is switched off."""
         if not self._services.settings.page.enabled:
             return None
-        # Imported here because most gateways serve no page.
+        # Imported here because most gateways don't serve the page.
         from gateway.web.server import PageServer
 
         return PageServer(self._services, self._path.commands)
@@ -413,7 +412,7 @@ class GatewayProcess:
         """React to a change of the store by this or another process."""
         services = self._services
         if self._sharing is not None:
-            # Another gateway may have changed what this one keeps in memory.
+            # Another gateway may have changed data that this gateway keeps in memory.
             await services.languages.load()
             await services.chat_rules.reload()
         await self._path.turns.recheck_access()

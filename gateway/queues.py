@@ -1,4 +1,4 @@
-"""One queue per address, which answers its messages one after the other in order of arrival.
+"""Keeps one queue per address, and answers its messages one by one in order of arrival.
 
 Queues of different addresses run concurrently. Messages that wait together are answered together,
 as one batch. The messages of a burst also form one batch: an album, messages forwarded together,
@@ -24,12 +24,13 @@ from core.ports import Reply
 from core.store.mailbox import InboxEntry, OutboxItem
 from core.types import Address, Command, Inbound, Scope
 
-# The event that answers an edited question again has this, the question's id and the time of the
-# edit as its message id. That's no number of a message, and the same if the edit is repeated.
+# If an edited question is answered again, the message id of this event consists of this prefix, the
+# question's id and the time of the edit. So it can't be confused with the id of a message, and if
+# the edit is repeated, it's the same.
 EDIT_KEY = "edited:"
 # Messages that arrive within this time belong to one burst.
 BURST_WINDOW_S = 1.2
-# A message that may be a part of more waits this long for the next part before it is answered.
+# If a message may be followed by further parts, it waits this long before it's answered.
 NEXT_PART_WAIT_S = BURST_WINDOW_S
 # A running turn isn't restarted to add messages to a batch of this length. Further messages wait
 # for the next turn.

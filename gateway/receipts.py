@@ -49,10 +49,10 @@ if TYPE_CHECKING:
     pass
 
 QUOTE_CHARS = 80
-# A turn makes at most this many changes of notes that receipts can show.
+# The maximum number of changes of notes in a turn that receipts show.
 MAX_CHANGES = 50
 MAX_BUTTONS = 8
-# For each action of the tool `reminder`: the subcommand of /cron that takes the action back.
+# For each action of the tool `reminder`: the subcommand of /cron that undoes the action.
 _UNDO_OF_JOB_ACTIONS = {"remove": "restore", "pause": "resume", "resume": "pause"}
 
 
@@ -83,7 +83,7 @@ class ReceiptWriter:
     """Adds receipts to the answers of turns that changed something."""
 
     services: Services
-    # There is no model, so newcomers get buttons with things to try.
+    # If there is no model, new users get buttons with things to try.
     is_offline: bool = False
 
     async def add(
@@ -96,7 +96,8 @@ class ReceiptWriter:
         inbound = turn.entries[-1].inbound
         texts = load_texts(inbound.language)
         if inbound.address.platform == "cron" and is_nothing_new(answer.text):
-            # A watch that has nothing to report isn't delivered, so nothing may be appended to it.
+            # If a watch has no result to report, its answer isn't delivered, so no receipts are
+            # added.
             return answer, ()
         reader = _Reader(
             scope=turn.scope,

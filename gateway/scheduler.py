@@ -38,19 +38,21 @@ from gateway.texts.catalog import ENGLISH, Texts
 from gateway.texts.languages import Languages
 
 PLATFORM = "cron"
-# How long `close` waits for runs that have begun. A run that is cut off would be repeated.
+# How long `close` waits for runs that have begun. If a run is interrupted, it's repeated later.
 CLOSE_TIMEOUT_S = 5.0
 # A failed run is repeated after this time, for example if the disk was full.
 RETRY_DELAY = timedelta(seconds=2)
-# The answer to a scheduled question quotes this much of the question.
+# The maximum length of the question that is quoted above its answer.
 HEADING_CHARS = 80
 # Questions that are due at the same full hour start within this time.
 SPREAD = timedelta(minutes=2)
-# A scheduled question that has failed so often in a row is paused.
+# After this many failures in a row, a scheduled question is paused.
 MAX_FAILURES = 5
-# At most so many reminders are queued in one transaction, so that other writes wait only shortly.
+# The maximum number of reminders that are queued in one transaction, so that other writes wait only
+# briefly.
 BATCH_SIZE = 200
-# If so many reminders of a failed batch fail alone, the rest isn't tried.
+# After a batch has failed and this many of its reminders have also failed alone, the rest isn't
+# tried.
 MAX_FAILED_REMINDERS = 3
 
 
@@ -60,7 +62,7 @@ class _Batch:
 
     now: datetime
     runs: list[JobRun] = field(default_factory=list)
-    # Reminders whose person has quiet hours, and when these end.
+    # Reminders of people with quiet hours, and the time when these hours end.
     delays: list[tuple[Job, datetime]] = field(default_factory=list)
     _views: dict[tuple[Scope, Account | None], View] = field(default_factory=dict)
     _quiet_ends: dict[tuple[Account | None, bool], datetime | None] = field(default_factory=dict)
@@ -99,7 +101,7 @@ class Scheduler:
     open_reply: Callable[[Address], Reply]
     # A reminder or answer that is sent later than this says that it is late.
     late_after_s: float
-    # Called after something was put into the outbox.
+    # Called after an item was put into the outbox.
     on_wake: Callable[[], None]
     # Returns the scopes that a job may read. Raises Refused if its author has lost access.
     load_view: Callable[[Job], Awaitable[View]]
@@ -111,7 +113,7 @@ class Scheduler:
     write_brief: Callable[[Job, frozenset[Scope]], Awaitable[str | None]] | None = None
     # Whether a model answers scheduled questions. Without one, a brief is only its facts.
     has_model: bool = True
-    # The languages of people and groups. Everyone gets English if it's None.
+    # The languages of people and groups. If this is None, all texts are in English.
     languages: Languages | None = None
     # Returns when the quiet hours of a job's author end, or None if the job needn't wait.
     find_quiet_end: Callable[[Job], Awaitable[datetime | None]] | None = None

@@ -1,6 +1,6 @@
-"""The checks of `mneme check --security`: who and what can reach the model, and what to do.
+"""Checks who and what can reach the model, and gives advice: `mneme check --security`.
 
-The checks change nothing and call no server. A finding is `fix` if it should be corrected, `look`
+The checks change no data and call no server. A finding is `fix` if it should be corrected, `look`
 if only the owner can say whether it's intended, and `ok` otherwise.
 """
 
@@ -28,9 +28,9 @@ _EDIT_COMMAND = "mneme config edit"
 # Schemes that send keys and texts unencrypted.
 _PLAIN_SCHEMES = ("http", "ws")
 _SCRIPT_SUFFIXES = (".py", ".sh", ".bash", ".js", ".ts", ".rb", ".pl", ".ps1", ".bat")
-# How an account that is served got access. Each has a text in [ACCESS_REASONS].
+# The reasons why an account has access. Each has a text in [ACCESS_REASONS].
 _REASONS = frozenset(("settings", "listed", "cli", "chat", "code"))
-# The limits that bound what other people can cost.
+# The limits for the costs that other people can cause.
 _COST_LIMITS: tuple[LimitedResource, ...] = ("answers", "input_tokens", "output_tokens", "money")
 
 
@@ -65,7 +65,7 @@ async def list_findings(settings: Settings) -> list[Finding]:
 
 
 async def _check_people(settings: Settings) -> list[Finding]:
-    """List everyone who gets answers, and why: because of the settings, or of an approval."""
+    """List everyone who gets answers, with the reason: the settings or an approval."""
     listed = {*settings.owner.accounts, *settings.access.people}
     try:
         async with Services.open(settings) as services:

@@ -1,4 +1,4 @@
-"""The stores of state.db and classes built on them, for the gateway and the shell commands.
+"""Creates the stores of state.db and classes built on them, for the gateway and shell commands.
 
 None of these needs a connected platform.
 """
@@ -105,9 +105,10 @@ class Services:
         self.zone = ZoneInfo(zone)
         self.clock = clock
         self.database = database
-        # This gateway's place among others. None for state.db, and for shell commands.
+        # The registration of this gateway among others. None for state.db, and for shell commands.
         self.membership = membership
-        # Says which erasures were repeated after a backup was restored; empty if there were none.
+        # A sentence about the erasures that were repeated after a backup was restored. Empty if
+        # there were none.
         self.restore_report = ""
         # The days of erasures (ISO 8601) that couldn't be repeated after a restore.
         self.unrepeated_days: Sequence[str] = ()
@@ -199,11 +200,11 @@ class Services:
         return create_web(self.settings)
 
     def is_ours(self, address: Address) -> bool:
-        """Return whether this process works on the chat of an address, or another gateway does."""
+        """Return whether this process works on the chat of an address, not another gateway."""
         return self.membership is None or self.membership.ownership.is_ours(address)
 
     async def load_preference(self, account: Account | None) -> Preference:
-        """Return a person's preferences, no matter with which of their accounts they set them."""
+        """Return a person's preferences, which may have been set with any of their accounts."""
         if account is None:
             return Preference()
         linked_accounts = await self.links.list_accounts(account)
@@ -356,7 +357,7 @@ class Services:
         Raises StoreError if state.db can't be used.
         """
         if makes_backup and not settings.store.url and needs_migration(settings.home / STATE_FILE):
-            # Imported here because this is rare.
+            # Imported here because upgrades are rare.
             from gateway.upkeep.upgrading import upgrade_home
 
             await upgrade_home(settings, WallClock())
@@ -378,7 +379,7 @@ class Services:
             finally:
                 if services.embeddings is not None:
                     await services.embeddings.close()
-                # A process that has looked nothing up has no connections.
+                # If the process has made no look-ups, there are no connections to close.
                 web = vars(services).get("web")
                 if web is not None:
                     await web.close()
@@ -416,8 +417,8 @@ class _NoticeCallbacks:
     on_near: Callable[[Budget, LimitedResource], Awaitable[None]] | None = None
     # Called when a change starts to wait for approval.
     on_pending: Callable[[PendingNote], Awaitable[None]] | None = None
-    # Called with scope, target, reason and text if a note that someone wrote into the file looks
-    # suspicious.
+    # Called with scope, target, reason and text if a person has written a note into the file that
+    # looks suspicious.
     on_warning: Callable[[Scope, str, str, str], Awaitable[None]] | None = None
 
 
@@ -613,7 +614,7 @@ def create_speaker(settings: Settings, decoder: Decoder) -> Speaker | None:
     options = settings.media.speaker
     if not options.command and not options.url:
         return None
-    # Imported here because few people use it.
+    # Imported here because few people use speech.
     from core.media.speaking import ProgramSpeaker, ServerSpeaker
 
     if options.command:

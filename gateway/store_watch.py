@@ -26,9 +26,10 @@ OWNER_CHAT_PERIOD = timedelta(minutes=1)
 _log = structlog.get_logger("store_watch")
 
 
-# Finds the private chat of a scope's person. The second argument names an excluded platform.
+# A function that finds the private chat of a scope's person. The second argument names an excluded
+# platform.
 FindPrivateChat = Callable[[Scope, str], Awaitable[tuple[Address, Scope] | None]]
-# Sends a notice without storing it. Returns whether it was sent.
+# A function that sends a notice without storing it, and returns whether it was sent.
 TellUnstored = Callable[[Address, Answer], Awaitable[bool]]
 
 
@@ -46,7 +47,7 @@ class StoreWatch:
     ) -> None:
         """Prepare the watch.
 
-        `owner_chat` is used until the store says where the owner last wrote.
+        `owner_chat` is used until the owner's last chat was read from the store.
         """
         self._database = database
         self._notices = notices

@@ -20,24 +20,24 @@ from core.errors import AccessRefused, ConfigError, DeliveryError, MnemeError, S
 from core.menus.command_specs import CommandSpec
 from core.ports import Adapter, InboundSink
 
-# States of a platform. A reason follows `OFF`. There are two more with a reason: "given up: …"
-# and "out of reach (…), trying again".
+# States of a platform. A reason follows `OFF`. Two more states contain a reason: "given up: …" and
+# "out of reach (…), trying again".
 CONNECTING = "connecting"
 CONNECTED = "connected"
 ENDED = "ended"
 OFF = "off: "
 # How often `watch_platforms` looks at the states.
 STATE_POLL_S = 1.0
-# The owner is told about a platform that is out of reach for this long. After the same time, a
-# platform that refuses the token counts as off.
+# If a platform is out of reach for this long, the owner is told. If it refuses the token for this
+# long, it counts as off.
 DEAD_AFTER_S = 300.0
 # How often a platform that is off is tried again.
 REFUSED_RETRY_S = 3600.0
 # Delays before a platform is restarted. They double.
 MIN_BACKOFF_S = 1.0
 MAX_BACKOFF_S = 60.0
-# How often changes by other processes are looked for. The command line tells people that a running
-# gateway notices changes within a second.
+# The interval between checks for changes by other processes. The command line tells people that a
+# running gateway notices changes within a second.
 STORE_POLL_S = 0.5
 # How long `run_chores` pauses if there is nothing to do, and between two steps.
 CHORES_INTERVAL_S = 5.0
@@ -66,9 +66,9 @@ class _Platform:
     known_state: str = CONNECTING
     # Whether the owner was told that the platform is down.
     is_outage_reported: bool = False
-    # Since when the platform refuses the token; None if it doesn't.
+    # The time since which the platform refuses the token. None if it doesn't.
     refused_since: float | None = None
-    # A sentence that says why the platform refuses the token, and what to do.
+    # A sentence with the reason why the platform refuses the token, and with advice.
     refusal: str = ""
     # True if the platform refused the token before it was ever connected.
     is_refused_at_start: bool = False

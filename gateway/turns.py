@@ -107,7 +107,7 @@ class TurnDispatcher:
             answered_turn = await self._answer_in_turn(event)
             self._mark_answered(event)
             if answered_turn is not None:
-                # If something was erased meanwhile, the next turn also finishes this one.
+                # If data was erased meanwhile, the next turn also finishes this turn.
                 with contextlib.suppress(StaleReadError):
                     await self._sessions.finish_turn(
                         answered_turn.turn, answered_turn.session, answered_turn.rows

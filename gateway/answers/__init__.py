@@ -1,1 +1,1 @@
-"""The lines below an answer that name its sources, and answers that are sent as files."""
+"""Adds source lines to answers, and sends answers as files."""

@@ -12,7 +12,7 @@ from core.media.tools import SEND_FILE
 from core.text.normalize import shorten, to_single_line
 from core.types import Answer, Json, Message
 
-# If an answer is sent as a file and is longer than this, its message shows only the beginning.
+# If an answer that is sent as a file is longer than this, its message shows only the beginning.
 MAX_SHOWN_CHARS = 1_200
 MAX_LEAD_CHARS = 400
 

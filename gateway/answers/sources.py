@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from core.store.media.files import AttachedFile
     from core.tools.web import Source
 
-# An answer names at most this many of the web pages that were read for it.
+# Of the web pages that were read for an answer, at most this many are named.
 MAX_PAGES = 5
 MAX_TITLE_CHARS = 80
 MAX_QUOTE_CHARS = 60
@@ -111,7 +111,8 @@ class SourceWriter:
         return f"{place}: {quote}" if link else f"{place}: {quote} (`{command}`)"
 
     async def _render_fact(self, fact_id: int) -> str:
-        """Return a fact with the date and link of its message, or with the page it comes from."""
+        """Return a fact with the date and link of its message, or with the web page of its
+        source."""
         fact = await self.services.facts.find(fact_id, self.scopes)
         if fact is None:
             return self.texts.SOURCE_GONE

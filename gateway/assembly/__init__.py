@@ -1,1 +1,1 @@
-"""The composition root: these modules create the parts of a message's path and connect them."""
+"""Creates and connects the parts that handle a message. These modules are the composition root."""

@@ -1,4 +1,4 @@
-"""Build the agent with its prompt, sessions and compression, and the background review."""
+"""Builds the agent with its prompt, sessions and compression, and the background review."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def build_agent(
 
 
 def _build_boundary(services: Services) -> Boundary:
-    """Build the rule of the settings for when a session ends."""
+    """Build the rule that decides when a session ends. The settings determine it."""
     settings = services.settings.sessions
     return Boundary(
         idle=timedelta(hours=settings.idle_hours),

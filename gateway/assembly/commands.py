@@ -1,4 +1,4 @@
-"""Build the registry of commands, and the rules that answer without a model."""
+"""Builds the registry of commands, and the rules that answer without a model."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _build_memory_commands(
 def _build_settings_commands(
     services: Services, memory: Memory, admins: ChatAdmins
 ) -> list[CommandGroup]:
-    """Build the commands of people and chats, of the process, and of what leaves it."""
+    """Build the commands of people and chats, of the process, and of exported data."""
     return [
         TimeCommands(services),
         LanguageCommands(services, admins),

@@ -1,4 +1,4 @@
-"""Build the memories: notes, history, facts, and the services that the settings switch on."""
+"""Builds the memories: notes, history, facts, and the services that the settings switch on."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from gateway.services import Services, load_providers
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """What is remembered, and the searches in it."""
+    """Contains the memories and the searches in them."""
 
     manager: MemoryManager
     evidence: EvidenceSearch
@@ -86,7 +86,10 @@ def _build_notes(
 def _build_history(
     services: Services, helper: Model | None, recall: ExpandedRecall
 ) -> MemoryProvider:
-    """Build the memory of all messages. The helper model expands its searches if that is set."""
+    """Build the memory of all messages.
+
+    The helper model expands its searches if the settings say so.
+    """
     settings = services.settings
     is_expanded = helper is not None and settings.recall.background
     return HistoryProvider(services.recall, settings.general.zone, recall if is_expanded else None)

@@ -1,4 +1,4 @@
-"""Build everything that handles a message, from admission to delivery."""
+"""Builds all parts that handle a message, from admission to delivery."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def build_message_path(
     platforms: Mapping[str, Adapter],
     tasks: asyncio.TaskGroup,
 ) -> MessagePath:
-    """Build everything that handles a message, and the scheduler.
+    """Build all parts that handle a message, and the scheduler.
 
     The caller must shut down the memory manager. `tasks` runs the turns, so it must be entered
     before the first event is served.
@@ -77,7 +77,7 @@ async def build_message_path(
 
 
 def _build_access(services: Services, memory: Memory, models: Models, admins: ChatAdmins) -> Access:
-    """Build the check of who is served. After an erasure it empties the caches."""
+    """Build the check of who gets answers. After an erasure, it empties the caches."""
     caches = (memory.manager, services.conversations, memory.recall, models.media)
     epoch_guard = EpochGuard(services.database, [cache.invalidate for cache in caches])
     return Access(services, epoch_guard, admins)

@@ -1,4 +1,4 @@
-"""Create the models, and wrap them for usage, limits and pictures."""
+"""Creates the models, and wraps them for usage, limits and pictures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gateway.texts.catalog import load_offline_texts, word_sentence
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Models:
-    """The models that answer, and what they need to know about pictures and window sizes."""
+    """Contains the models that answer, and data about pictures and window sizes."""
 
     chat: MeteredModel
     # Writes titles and summaries, and searches. None if no model is configured.
@@ -61,7 +61,7 @@ async def wrap_models(
         chosen = HelperModel(helper, options, services.helper_choices, services.clock)
         helper_model = _meter(services, chosen, media)
     # Only a client of a server can fetch window sizes. `getattr` recognizes such a client without
-    # an import of its class, which would load 40 MB even without a model.
+    # importing its class. The import would load 40 MB even without a model.
     windows = ContextWindows(options, getattr(helper, "fetch_window_tokens", None))
     return Models(
         chat=_meter(services, chat, media),

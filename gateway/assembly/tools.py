@@ -1,4 +1,4 @@
-"""Build the tools of the model, the gate before them, and the runner that calls them."""
+"""Builds the tools of the model, the approval gate, and the runner that calls the tools."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from gateway.texts.catalog import word_sentence
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reviewers:
-    """What decides whether a call of a tool must wait for a yes."""
+    """Decides whether a call of a tool must wait for a "yes"."""
 
     transcripts: TranscriptReader
-    # Asks the helper model whether the person wished the call. None without a helper model.
+    # Asks the helper model whether the person wanted the call. None without a helper model.
     judge: WishJudge | None
     gate: Gate
 
 
 def build_reviewers(services: Services, memory: Memory, helper: Model | None) -> Reviewers:
-    """Build the gate and what it reads."""
+    """Build the gate and the parts that it uses."""
     transcripts = TranscriptReader(
         services.conversations,
         _list_foreign_headings(memory.manager),

@@ -1,4 +1,4 @@
-"""Build the parts that admit events, run turns, deliver answers and keep appointments."""
+"""Builds the parts that admit events, run turns, deliver answers and keep appointments."""
 
 from __future__ import annotations
 

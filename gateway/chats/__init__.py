@@ -1,1 +1,1 @@
-"""Settings of group chats, and notices about chats that Mneme can't write to."""
+"""Stores settings of group chats, and notifies people about chats that Mneme can't write to."""

@@ -1,9 +1,10 @@
-"""Asks the platforms about a group: who may set it up, the names of its roles, and its own name.
+"""Asks the platforms who may set up a group, and for the names of the group and its roles.
 
 The owner and the group's admins may set it up.
 
-On Telegram, these are the admins of the group. On Discord, it's everyone who may manage the server.
-The platform is asked each time. The right applies to this group only and makes no one an owner.
+On Telegram, these are the admins of the group. On Discord, they are all members who may manage the
+server. The platform is asked each time. The right applies to this group only and makes no one an
+owner.
 """
 
 from __future__ import annotations
@@ -53,7 +54,10 @@ class ChatAdmins:
             return False
 
     async def load_role_names(self, platform: str, server_id: str) -> Mapping[str, str]:
-        """Return the names of a server's roles, by id, or none if the platform can't be asked."""
+        """Return the names of a server's roles, by id.
+
+        If the platform can't be asked, the result is empty.
+        """
         source = self._sources.get(platform)
         if not isinstance(source, RoleSource):
             return {}
@@ -63,7 +67,7 @@ class ChatAdmins:
             return {}
 
     async def load_place_name(self, address: Address) -> str:
-        """Return the name of a group and its topic, or "" if the platform doesn't say it."""
+        """Return the name of a group and its topic, or "" if the platform doesn't report it."""
         source = self._sources.get(address.platform)
         if not isinstance(source, PlaceSource):
             return ""

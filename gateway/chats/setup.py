@@ -1,4 +1,4 @@
-"""/setup: shows and changes when the assistant answers in a group or server, and what it stores.
+"""Shows and changes when the assistant answers in a group, and what it stores: /setup.
 
 Everyone in the group may see these settings. Only its admins and the owner may change them.
 """
@@ -32,11 +32,11 @@ MAX_PREFIX_CHARS = 20
 MAX_RETENTION_DAYS = 3650
 # The words that clear a setting.
 _OFF = frozenset({"off", "none", "no", "default", "0"})
-# Where a change applies: to the topic, thread or channel, or to the whole group or server.
+# The place where a change applies: the topic, thread or channel, or the whole group or server.
 _WHOLE_PLACE = re.compile(r"(?:^|\s)for:\s*\"?(all|here)\"?(?=\s|$)", re.IGNORECASE)
 _ROLE = re.compile(r"<@&(\d{15,20})>|\b(\d{15,20})\b")
 _CONFIRMED = "--confirmed"
-# What people most often choose.
+# Periods that people often choose.
 _SUGGESTED_DAYS = (7, 30, 90, 365)
 _SUGGESTED_PREFIXES = ("!", "?", ">", "mneme")
 
@@ -268,7 +268,7 @@ class SetupCommands:
         return scopes
 
     async def _confirm(self, key: str, context: CommandContext) -> Answer:
-        """Say where a change applies, and list the current settings."""
+        """Confirm where a change applies, and list the current settings."""
         texts = context.texts
         place = texts.table("SETUP_PLACES")[_name_place(key, context)]
         overview = await self._show(context)
@@ -278,7 +278,7 @@ class SetupCommands:
 
 
 def _label_choices(meanings: Mapping[str, str]) -> dict[str, str]:
-    """Return each choice with a label that also says what it means."""
+    """Return each choice with a label that also explains it."""
     return {choice: f"{choice}: {meaning}" for choice, meaning in meanings.items()}
 
 
@@ -292,7 +292,7 @@ def _split_place(arguments: str) -> tuple[str, bool]:
 
 
 def _name_place(key: str, context: CommandContext) -> str:
-    """Return what a setting applies to, such as a topic, as a key of `SETUP_PLACES`."""
+    """Return the place where a setting applies, such as a topic, as a key of `SETUP_PLACES`."""
     is_discord = bool(context.inbound.server_id)
     if ":server:" in key:
         return "server"

@@ -26,8 +26,8 @@ _KINDS = frozenset({"answer", "reminder"})
 class UndeliveredNotices:
     """Queues one notice for each answer or reminder that couldn't be delivered.
 
-    `report_abandoned_task` is called with the key of each item that a memory service will never
-    receive.
+    `report_abandoned_task` is called with the key of each item that will never be delivered to a
+    memory service.
     """
 
     def __init__(
@@ -74,7 +74,8 @@ class UndeliveredNotices:
             self._services.on_change()
 
     async def _notify_owner(self, item: OutboxItem, error: MnemeError) -> None:
-        """Tell the owner that a group isn't reached, at most once a day for each group or topic."""
+        """Tell the owner that messages to a group fail, at most once a day for each group
+        or topic."""
         owner_notices = self._services.owner_notices
         texts = await owner_notices.load_texts()
         values = await self._list_values(texts, item, error)

@@ -1,1 +1,1 @@
-"""Connections of other programs in the same home to the running gateway, such as `mneme chat`."""
+"""Connects other programs in the same home, such as `mneme chat`, to the running gateway."""

@@ -1,4 +1,4 @@
-"""`mneme chat` next to a running gateway: shows the conversation, and sends the typed text to it.
+"""Shows a conversation of a running gateway, and sends typed text to it: `mneme chat`.
 
 If the gateway stops, the chat waits until it runs again, and reconnects.
 """
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from adapters.terminal.screen import TerminalScreen
 
 Json = dict[str, Any]
-# How often a lost connection is tried again.
+# The interval between attempts to restore a lost connection.
 RETRY_S = 0.3
 # A gateway that has just started opens its socket within this time.
 START_TIMEOUT_S = 15.0

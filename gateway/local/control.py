@@ -1,4 +1,4 @@
-"""The socket on which a running gateway reports its state and reloads changed settings.
+"""Reports the state of a running gateway on a socket, and reloads changed settings.
 
 A client sends a question as one line and gets a JSON object as one line. Only the user of the home
 can open the socket.
@@ -31,7 +31,7 @@ ANSWER_TIMEOUT_S = 5.0
 MAX_ANSWER_BYTES = 1_000_000
 # Options that a running gateway can reload. All others need a restart.
 LIVE_OPTIONS = ("general.log_level", "owner.", "usage.")
-# Fields of `Settings` that say nothing about what a person has changed.
+# Fields of `Settings` that no person sets.
 _DERIVED_FIELDS = ("home", "advice")
 _log = structlog.get_logger("control")
 
@@ -74,7 +74,7 @@ class ControlServer:
 def ask_gateway(home: Path, question: Question) -> Json | None:
     """Send a question to the gateway of this home.
 
-    Return None if none runs or it doesn't answer.
+    Returns None if no gateway runs or if it doesn't answer.
     """
     try:
         with socket.socket(socket.AF_UNIX) as connection:
@@ -112,7 +112,7 @@ class LiveState:
         self._settings = services.settings
 
     async def describe(self) -> Json:
-        """Return facts about the gateway that only its own process knows."""
+        """Return facts about the gateway that only its process knows."""
         settings = self._services.settings
         return {
             "process": os.getpid(),

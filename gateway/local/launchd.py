@@ -42,7 +42,7 @@ class Launchd:
             "ProgramArguments": [*self._program, "run"],
             "EnvironmentVariables": {"MNEME_HOME": str(self.home)},
             "RunAtLoad": True,
-            # A process that fails is started again, but not one that was stopped.
+            # A process that fails is started again. A process that was stopped isn't.
             "KeepAlive": {"SuccessfulExit": False},
             "ThrottleInterval": 10,
             "ProcessType": "Background",

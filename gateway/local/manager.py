@@ -1,4 +1,4 @@
-"""Finds the service manager of this system, with the folders that the settings name."""
+"""Finds the service manager of this system, and checks the folders that the settings name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Shared by the service managers of Linux and macOS: service files and calls of programs."""
+"""Defines what the service managers of Linux and macOS share: service files and calls of
+programs."""
 
 from __future__ import annotations
 
@@ -31,9 +32,9 @@ class ServiceManager(Protocol):
         """Return the content of the service file."""
 
     def find_closed_folder(self) -> Path | None:
-        """Return a folder that the gateway writes in but the installed service closes, or None.
+        """Return a folder that the gateway writes to but the installed service can't, or None.
 
-        A service that isn't installed closes no folder.
+        If the service isn't installed, the result is None.
         """
 
     def install(self) -> Path:
@@ -69,7 +70,7 @@ def call_program(arguments: Sequence[str], *, is_checked: bool = True) -> str:
         raise ConfigError(words.format(program=arguments[0], reason=error)) from error
     if process.returncode and is_checked:
         lines = (process.stderr or process.stdout).strip().splitlines()
-        # systemctl also reports successes.
+        # systemctl also writes messages about successes to its error output.
         reasons = [line for line in lines if not line.startswith("Created symlink")]
         reason = reasons[0] if reasons else f"code {process.returncode}"
         words = texts.tables("setup")["service"]["call_failed"]
@@ -82,8 +83,8 @@ def choose_service_file(
 ) -> Path:
     """Return the path of the service file for a home.
 
-    The first home gets the short name. Each further home on the same machine gets its own name, so
-    that it doesn't replace the service of the first one.
+    The first home gets the short name. Each further home on the same machine gets a different name,
+    so that it doesn't replace the service of the first home.
     """
     short_path = folder / f"{name}{suffix}"
     digest = hashlib.sha256(os.fsencode(home)).hexdigest()[:8]

@@ -1,7 +1,7 @@
 """Connects the MCP server for other programs (`core/tools/mcp_server.py`) to the memory.
 
-A program can read the scopes that the person has chosen. What it proposes to store waits until the
-person confirms it in a chat.
+A program can read the scopes that the person has chosen. If it proposes to store a text, the text
+waits until the person confirms it in a chat.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ async def serve_memory(
     port: int | None,
     key: str,
 ) -> None:
-    """Serve the memory until the other program exits or this one is stopped.
+    """Serve the memory until the other program exits or this program is stopped.
 
     `load_context` returns the scopes, which may change while the server runs. Without a port, the
     server uses standard input and output.

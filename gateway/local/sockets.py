@@ -28,9 +28,9 @@ def find_socket(home: Path, name: SocketName) -> Path:
 
 
 def find_gateway_socket(home: Path, number: int) -> Path:
-    """Return the path of the socket on which a gateway gets events from another one.
+    """Return the path of the socket on which a gateway gets events from another gateway.
 
-    Raises PermissionError as `find_socket` does.
+    Raises PermissionError. See `find_socket`.
     """
     return _find_path(home, f"gateway-{number}")
 

@@ -20,7 +20,8 @@ from gateway.local.service_manager import (
 )
 from gateway.texts.catalog import SHELL as texts
 
-# systemd keeps a file with the name of each user whose services run without a login.
+# For each user whose services run without a login, systemd keeps a file with the user's name in
+# this folder.
 LINGER_FOLDER = Path("/var/lib/systemd/linger")
 _UNIT_TEXT: str = language_data("setup", "gateway")["service"]["systemd_unit"]
 
@@ -75,7 +76,7 @@ class Systemd:
         # systemd can't make a missing file or folder writable.
         self._journal.touch(0o600)
         for folder in self._other_folders:
-            # Without its parent, a folder is on a disk that isn't connected.
+            # If its parent is missing, the folder is on a disk that isn't connected.
             with contextlib.suppress(OSError):
                 folder.mkdir(mode=0o700, exist_ok=True)
         write_service_file(self.path, self.render())
@@ -117,7 +118,10 @@ class Systemd:
         )
 
     def _require_systemd(self) -> None:
-        """Raise ConfigError if no systemd runs for this user. Nothing has been written by then."""
+        """Raise ConfigError if systemd doesn't run for this user.
+
+        No file has been written at this point.
+        """
         try:
             call_program(["systemctl", "--user", "show-environment"])
         except ConfigError as error:

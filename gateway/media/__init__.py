@@ -1,1 +1,1 @@
-"""Thumb reactions to answers, and spoken answers."""
+"""Handles thumb reactions to answers, and speaks answers."""

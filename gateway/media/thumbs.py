@@ -1,8 +1,8 @@
 """Treats a thumb reaction to an answer as feedback about the facts in that answer.
 
-If the answer reports a single change, a thumb down undoes the change. Otherwise, a thumb down
-doesn't say which fact is wrong, so the person is asked to pick it before its trust is lowered. A
-thumb up raises the trust in all these facts at once.
+If the answer reports a single change, a thumb down undoes the change. Otherwise, it isn't clear
+which fact is wrong, so the person is asked to pick it before its trust is lowered. A thumb up
+raises the trust in all these facts at once.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class ThumbReader:
     """Records thumb reactions, and changes the trust in facts accordingly."""
 
     services: Services
-    # Called when something in the outbox is due.
+    # Called when an item of the outbox is due.
     on_change: Callable[[], None]
 
     async def record(self, inbound: Inbound, scope: Scope, scopes: Scopes, is_owner: bool) -> None:

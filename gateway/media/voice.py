@@ -1,4 +1,4 @@
-"""/voice: sends the model's answers in a direct chat as voice messages, too.
+"""Sends the model's answers in a direct chat as voice messages, too: /voice.
 
 The text is sent first, while the speech is being generated. The voice message is then put into the
 outbox, so it's sent once even if the process is killed.
@@ -21,7 +21,8 @@ from gateway.commands.registry import CommandContext, load_specs
 from gateway.services import Services
 from gateway.texts.catalog import Texts, load_texts
 
-# A longer answer is spoken up to its last whole sentence before this.
+# If an answer is longer than this, only its last whole sentence before this limit and the text
+# before it are spoken.
 MAX_SPOKEN_CHARS = 3_000
 VOICE_NAME = "answer.ogg"
 VOICE_MIME = "audio/ogg"
@@ -39,7 +40,7 @@ class VoiceCommands:
         self, services: Services, tasks: asyncio.TaskGroup, on_change: Callable[[], None]
     ) -> None:
         self._services = services
-        # Called when something in the outbox is due.
+        # Called when an item of the outbox is due.
         self._on_change = on_change
         # Owns the tasks that speak, so that they end with the gateway.
         self._tasks = tasks

@@ -1,4 +1,4 @@
-"""The front: receives all events, and passes them to the gateways that work on their chats.
+"""Receives all events as the front, and passes them to the gateways that work on their chats.
 
 A new chat goes to the gateway with the fewest chats. If a gateway dies, the front takes over its
 chats with unfinished work. Its other chats go to any gateway when someone writes there again.
@@ -22,7 +22,7 @@ from gateway.admission import Admission
 from gateway.sharing.membership import Membership
 from gateway.sharing.peers import Peer, PeerLostError
 
-# How often the front looks for new and dead gateways. It notices a lost connection at once.
+# How often the front looks for new and dead gateways. It notices a lost connection immediately.
 LOOK_INTERVAL_S = 0.5
 # How often it tries to give up a gateway whose connection is lost.
 GIVE_UP_INTERVAL_S = 0.1
@@ -35,9 +35,9 @@ _log = structlog.get_logger("sharing")
 class Front:
     """Implements `InboundSink`, `Autocompleter`, `UnstoredAnswerer` and `MissedReporter`.
 
-    Only chats on `platforms` are shared. `find_path` returns the socket of a gateway.
-    `take_over` is called with the number of a dead gateway and the chats that now are ours. The
-    front passes no events of these chats on before it returns.
+    Only chats on `platforms` are shared. `find_path` returns the socket of a gateway. `take_over`
+    is called with the number of a dead gateway and the chats that this gateway takes over from it.
+    Until it returns, the front doesn't pass on events of these chats.
     """
 
     def __init__(
@@ -150,7 +150,10 @@ class Front:
                     await self._lost.wait()
 
     async def connect(self, number: int) -> bool:
-        """Connect to a gateway, unless that's done. Returns False if its process doesn't listen."""
+        """Connect to a gateway unless it's connected.
+
+        Returns False if its process doesn't listen.
+        """
         peer = self._peers.get(number)
         if peer is not None and not peer.is_lost:
             return True
@@ -197,7 +200,7 @@ class Front:
             del self._takeovers[number]
 
     def _list_chats(self, number: int) -> set[str]:
-        """Return the chats that a gateway works on, as far as the front knows."""
+        """Return the chats that a gateway works on, according to the front."""
         return {chat for chat, owner in self._ownership.owners.items() if owner == number}
 
     def close(self) -> None:

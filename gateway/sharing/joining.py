@@ -1,7 +1,8 @@
 """Lets several gateways work with one home and one PostgreSQL database.
 
 The gateway that has locked the home is the front: it receives all messages and does the upkeep. The
-others work on the chats that the front gives them. If the front ends, one of them takes its place.
+other gateways work on the chats that the front gives them. If the front ends, one of them takes its
+place.
 """
 
 from __future__ import annotations
@@ -166,7 +167,7 @@ class Sharing:
         while not await front.connect(number):
             if await self._membership.give_up(number) is not None:
                 return
-            # It's starting, or the server hasn't noticed its end.
+            # The gateway is starting, or the server hasn't noticed its end yet.
             await asyncio.sleep(GIVE_UP_INTERVAL_S)
 
     def _find_path(self, number: int) -> Path:

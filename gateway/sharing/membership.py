@@ -1,4 +1,4 @@
-"""This gateway's place among the gateways that share a PostgreSQL database."""
+"""Registers this gateway among the gateways that share a PostgreSQL database."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ class Membership:
         return self.ownership.number
 
     async def become_front(self, timeout_s: float) -> None:
-        """Take the place of the front, which works on everything that no other gateway has.
+        """Become the front, which works on all chats that no other gateway has.
 
-        Waits for the end of an earlier front. Raises StoreError if a gateway with another home
-        uses the database.
+        Waits for the end of an earlier front. Raises StoreError if a gateway with another home uses
+        the database.
         """
         await self._database.claim_for_gateway(timeout_s)
         self.ownership.is_front = True
 
     async def load_owners(self) -> frozenset[int]:
-        """Read who works on which chat, and return the numbers of the other gateways."""
+        """Read which gateway works on which chat, and return the numbers of the other gateways."""
         from core.store.postgres.gateways import load_membership
 
         membership = await self._database.read(load_membership)
@@ -55,7 +55,7 @@ class Membership:
         return membership.gateways - {self.number}
 
     async def read_owners(self) -> dict[str, int]:
-        """Return the number of the gateway that works on each chat, as the database says."""
+        """Return the number of the gateway that works on each chat, according to the database."""
         from core.store.postgres.gateways import load_membership
 
         return (await self._database.read(load_membership)).owners
@@ -91,9 +91,9 @@ class Membership:
 
 
 def _exit_at_once() -> None:
-    """End the process, like a crash, because other gateways already work on its chats.
+    """End the process like a crash, because other gateways already work on its chats.
 
-    Whatever it does from now on could be done twice.
+    If it continued, work could be done twice.
     """
     _log.critical("the other gateways have given this one up, so it ends")
     os._exit(GIVEN_UP_CODE)

@@ -1,8 +1,8 @@
 """Passes events from the front to the gateway that works on their chat, over a socket in the home.
 
 Both sides exchange JSON objects, one per line, in order. An event counts as admitted when the other
-gateway has stored it. Its text is never written down on the way, so incognito chats stay incognito.
-If the connection is lost, the other gateway answers what it has admitted so far.
+gateway has stored it. Its text isn't stored on the way, so incognito chats stay incognito. If the
+connection is lost, the other gateway answers the events that it has admitted so far.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from core.types import Inbound
 Json = dict[str, Any]
 # How long a gateway may take to store an event.
 ADMIT_TIMEOUT_S = 10.0
-# The longest line, which contains a whole event.
+# The maximum length of a line, which contains a whole event.
 MAX_LINE_BYTES = 8 * 2**20
 _log = structlog.get_logger("sharing")
 
@@ -136,7 +136,10 @@ class Peer:
 
     @classmethod
     async def connect(cls, number: int, path: Path, on_lost: Callable[[], None]) -> Peer:
-        """Connect to a gateway. Raises OSError if no process listens on its socket."""
+        """The front's connection to another gateway.
+
+        `on_lost` is called when the connection is lost.
+        """
         reader, writer = await asyncio.open_unix_connection(path, limit=MAX_LINE_BYTES)
         return cls(number, reader, writer, on_lost)
 

@@ -1,8 +1,8 @@
-"""The texts of one language, and texts that contain a plural, a list, a date or a number.
+"""Contains the texts of one language, and formats plurals, lists, dates and numbers in them.
 
-Each language has a file `<language>.toml` in this folder, with the keys of `en.toml`. English fills
-the gaps of a language. Babel formats dates, numbers, lists and plurals. It isn't loaded for
-English, so that Mneme starts fast. No text assumes a gender.
+Each language has a file `<language>.toml` in this folder, with the keys of `en.toml`. If a text is
+missing, the English text is used. Babel formats dates, numbers, lists and plurals. It isn't loaded
+for English, so that Mneme starts fast. No text assumes a gender.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ if TYPE_CHECKING:
     from core.store.facts.rows import Fact
     from core.store.jobs import Job
 
-# The locales whose dates and numbers a language uses, if it isn't named like the language.
+# The locale for the dates and numbers of a language if it's named differently from the language.
 _LOCALES: Mapping[str, str] = {"en": "en_GB", "zh": "zh_Hans"}
 # The keys of clauses in `core/errors.toml` that are stored with their values.
 _CLAUSE_PREFIXES = ("waits_", "source_", "label_", "mark_")
-# The keys in `core/errors.toml` of the errors that a state of a platform may consist of.
+# The keys in `core/errors.toml` of the errors that can be part of a platform's state.
 _PLATFORM_ERRORS = (
     "telegram_token_refused",
     "discord_token_refused",
     "discord_intent_refused",
     "discord_unreachable",
 )
-# What their values look like. Any other value may be any text.
+# Patterns for values. If a value isn't listed, it may be any text.
 _VALUES = {"number": r"\d+", "percent": r"\d+", "file": r"\S+"}
 
 
@@ -126,7 +126,7 @@ class Texts:
             match = pattern.fullmatch(text)
             if match is not None:
                 return self.word(Sentence(key, _read_values(match)))
-        # Several clauses may be joined, and what makes a text suspicious is a value of a clause.
+        # Several clauses may be joined. The cause of a suspicion is a value of a clause.
         clauses = text.split("; ")
         if len(clauses) > 1 and all(map(_is_clause, clauses)):
             return self.join_list([self.word_stored(clause) for clause in clauses])
@@ -217,7 +217,7 @@ class Texts:
         return state
 
     def word_reason(self, reason: str) -> str:
-        """Translate why a platform fails or rejects a message.
+        """Translate the reason why a platform fails or rejects a message.
 
         The platform's own explanation isn't translated.
         """

@@ -11,7 +11,10 @@ from gateway.texts.text_files import ENGLISH_CODE, match_language
 
 
 def find_alias(word: str, language: str) -> str | None:
-    """Return the command that has this name in a language, first in the person's own, or None."""
+    """Return the command with this name in a language, or None.
+
+    The person's language is tried first.
+    """
     for code in (match_language(language) or ENGLISH_CODE, *list_languages()):
         for command, words in load_texts(code).table("aliases").items():
             if word in words.split():
@@ -22,7 +25,8 @@ def find_alias(word: str, language: str) -> str | None:
 def translate_action(command: Command, spec: CommandSpec, language: str) -> Command:
     """Return a command with the English name of its action: "add Tea" for "hinzufügen Tea".
 
-    If its arguments don't begin with the name of an action in this language, return it unchanged.
+    If its arguments don't begin with the name of an action in this language, the command isn't
+    changed.
     """
     word, separator, rest = command.arguments.strip().partition(" ")
     names = load_texts(language).table("ACTION_NAMES")

@@ -1,8 +1,8 @@
-"""The language of each person and group.
+"""Stores the language of each person and group.
 
-At first, a person's language is the one that their platform reports. They can choose another one
-with /language. A group uses the language that was chosen there, or else the one of the person who
-writes. The choices are kept in memory, so that no message waits for the store.
+At first, a person's language is the language that their platform reports. They can choose another
+language with /language. A group uses the language that was chosen there, or otherwise the language
+of the person who writes. The choices are kept in memory, so that no message waits for the store.
 """
 
 from __future__ import annotations

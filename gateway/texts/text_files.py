@@ -1,6 +1,6 @@
-"""Reads the language files. Nothing of core is imported, so that `--help` is fast.
+"""Reads the language files. This module imports nothing of core, so that `--help` is fast.
 
-Everything else uses `gateway/texts/catalog.py`.
+Other modules use `gateway/texts/catalog.py`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from config.variables import select_variables
 
 FOLDER = files("gateway.texts")
 ENGLISH_CODE = "en"
-# What the values of texts that are found by their English look like. Others may be any text.
+# Patterns for the values in texts that are recognized by their English form. Other values may be
+# any text.
 _REASON_VALUES = {
     "code": r"\S+",
     "file": r"\S+",
@@ -60,9 +61,9 @@ def load_file(language: str) -> Mapping[str, Any]:
 
 @cache
 def load_option_reasons(language: str) -> Mapping[str, str]:
-    """Return what each option of the settings is for, by its dotted path.
+    """Return the purpose of each option of the settings, by its dotted path.
 
-    For English, the result is empty, because the reasons are comments in config/default.toml.
+    For English, the result is empty, because these sentences are comments in config/default.toml.
     """
     path = FOLDER.joinpath("options", f"{language}.toml")
     sections = tomllib.loads(path.read_text("utf-8")) if path.is_file() else {}
@@ -100,14 +101,15 @@ def load_shell_table(name: str) -> Mapping[str, Any]:
 def word_system_error(reason: str, words: Mapping[str, str]) -> str:
     """Return an explanation of the operating system, such as "File exists", in other words.
 
-    `words` has them by the names of errors, such as "EEXIST". Any other text stays.
+    `words` has the translations by the names of errors, such as "EEXIST". A text without a
+    translation isn't changed.
     """
     return words.get(_load_system_errors().get(reason, ""), reason)
 
 
 @cache
 def _load_system_errors() -> Mapping[str, str]:
-    """Return the names of errors by how this operating system words them in English."""
+    """Return the names of errors, by the English text that this operating system has for them."""
     return {os.strerror(number): name for number, name in errno.errorcode.items()}
 
 

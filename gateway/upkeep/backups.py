@@ -1,4 +1,4 @@
-"""Makes and checks backups, deletes old ones, and removes forgotten texts from the others.
+"""Makes and checks backups, deletes old backups, and removes forgotten texts from the others.
 
 A backup is made in a separate process, so that answers don't wait for it. `BackupScheduler` starts
 that process when a backup is due.
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 LOCK_NAME = ".mneme-backup.lock"
 _SCRATCH_PATTERN = ".mneme-*.partial"
-# How long after a failure the next attempt is made.
+# The delay before the next attempt after a failure.
 RETRY_AFTER = timedelta(hours=1)
 # How often the scheduler looks whether a backup is due.
 LOOK_INTERVAL = timedelta(minutes=1)
@@ -68,14 +68,14 @@ _CHILD_PROGRAM = (
 )
 _log = structlog.get_logger("backups")
 
-# Opens a home once, which repeats the erasures of the journal next to it. Returns the days of the
-# erasures that can't be repeated.
+# A function that opens a home once, which repeats the erasures of the journal next to it. It
+# returns the days of the erasures that can't be repeated.
 RepeatErasures = Callable[[Settings], Awaitable[Sequence[str]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackupOrder:
-    """The options of one backup: where to write it, and how."""
+    """The options of a backup: its folder, its key, and its content."""
 
     folder: Path
     key: EncryptionKey | None = None
@@ -85,7 +85,7 @@ class BackupOrder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackupResult:
-    """A backup that was made and checked, and what happened to older ones."""
+    """A backup that was made and checked, and the changes to older backups."""
 
     record: BackupRecord
     manifest: Manifest
@@ -125,7 +125,7 @@ class BackupMaker:
         except Refused:
             raise
         except (MnemeError, OSError) as error:
-            # The home may be full or read-only, too.
+            # Recording the failure may also fail, because the home may be full or read-only.
             with contextlib.suppress(OSError):
                 self._catalog.note_failure(self._clock.now(), str(error))
             raise
@@ -141,7 +141,7 @@ class BackupMaker:
         try:
             with FileLock(order.folder / LOCK_NAME).acquire(timeout=0):
                 for leftover in order.folder.glob(_SCRATCH_PATTERN):
-                    # A process that was killed has left it.
+                    # A process that was killed has left this folder.
                     shutil.rmtree(leftover, ignore_errors=True)
                 scratch = order.folder / f".mneme-{os.getpid()}.partial"
                 scratch.mkdir(mode=0o700)
@@ -165,8 +165,8 @@ class BackupMaker:
             epoch=manifest.epoch,
             is_encrypted=order.key is not None,
         )
-        # The list names the file before it is there. A process that is killed in between leaves no
-        # file that would never be deleted, and that no receipt of /forget names.
+        # The list names the file before the file exists. If the process is killed in between, every
+        # file is still listed, so it will be deleted, and receipts of /forget mention it.
         self._catalog.add(record)
         await asyncio.to_thread(_publish, archive, path)
         size = path.stat().st_size
@@ -202,7 +202,7 @@ class BackupMaker:
         return manifest, encrypted
 
     def _delete_old(self, new: BackupRecord) -> list[Path]:
-        """Delete old backups from the folder of a new one, as the settings say."""
+        """Delete old backups from the folder of a new backup, according to the settings."""
         options = self._settings.backup
         others = [
             record
@@ -355,7 +355,10 @@ class BackupScheduler:
         self._looks_at: datetime | None = None
 
     async def tend(self) -> bool:
-        """Make a backup if one is due. Return False, because a second one is never due at once."""
+        """Make a backup if one is due.
+
+        Returns False, because a second backup is never due at once.
+        """
         now = self._clock.now()
         if self._looks_at is not None and now < self._looks_at:
             return False
@@ -383,7 +386,7 @@ class BackupScheduler:
 
 
 async def run_backup(settings: Settings) -> str:
-    """Run `mneme backup` in another process. Return why it failed, or "" if it didn't."""
+    """Run `mneme backup` in another process. Returns the reason if it failed, otherwise ""."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-c",

@@ -1,7 +1,7 @@
-"""The list of a home's backups, in the file `backups.json` in the home.
+"""Stores the list of a home's backups, in the file `backups.json` in the home.
 
-It isn't in state.db, because it's needed when state.db is damaged. It shows which backups still
-contain forgotten texts, and whether the last backup is recent enough.
+The list isn't in state.db, because it's needed when state.db is damaged. It shows which backups
+still contain forgotten texts, and whether the last backup is recent enough.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class BackupRecord:
 
     path: Path
     made_at: datetime
-    # The erasure epoch of the content: texts that were forgotten later are still in it.
+    # The erasure epoch of the content. Texts that were forgotten after it are still in the backup.
     epoch: int
     is_encrypted: bool = False
     kind: Literal["backup", "old_home"] = "backup"
@@ -54,9 +54,9 @@ class BackupRecord:
 class CatalogState:
     """The content of the list: its records and the last failure."""
 
-    # The oldest first, without those that were deleted.
+    # The oldest backup is first. Deleted backups aren't included.
     records: Sequence[BackupRecord] = ()
-    # When the last backup failed, and why. None if the last one succeeded.
+    # When and why the last backup failed. None if it succeeded.
     failed_at: datetime | None = None
     failure: str = ""
 
@@ -117,9 +117,9 @@ class BackupCatalog:
 
 
 def backup_folder(settings: Settings) -> Path:
-    """Return the folder for backups: the one in the settings, or one next to the home.
+    """Return the folder for backups: the folder in the settings, or a folder next to the home.
 
-    If nothing can be created next to the home, as in some containers, the folder is in the home.
+    If no folder can be created next to the home, as in some containers, the folder is in the home.
     """
     if settings.backup.folder is not None:
         return settings.backup.folder

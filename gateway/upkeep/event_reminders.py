@@ -41,7 +41,7 @@ class EventReminders:
         self._log = structlog.get_logger("calendars")
 
     async def tend(self) -> bool:
-        """Send the notices that are due. Return False, because no more are due at once."""
+        """Send the notices that are due. Returns False, because no more are due at once."""
         now = self._clock.now()
         if self._looks_at is not None and now < self._looks_at:
             return False

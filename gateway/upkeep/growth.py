@@ -1,4 +1,4 @@
-"""The sizes of database, files, logs and backups, and their growth per month.
+"""Measures the sizes of database, files, logs and backups, and their growth per month.
 
 The running gateway stores the sizes once a day.
 """
@@ -23,13 +23,13 @@ from gateway.upkeep.catalog import BackupCatalog
 if TYPE_CHECKING:
     from core.store.engine import Database
 
-# Key of `state_meta`: the sizes of each day in bytes, by day and name.
+# A key in `state_meta` for the sizes of each day in bytes, by day and name.
 SIZES_KEY = "sizes"
 # How many days are kept, and how far back growth is measured.
 KEPT_DAYS = 31
 DAYS_PER_MONTH = 30
 LOOK_INTERVAL = timedelta(hours=1)
-# In the order in which they are shown.
+# The names of the sizes, in the order in which they are shown.
 NAMES = ("database", "files", "logs", "backups")
 Sizes = Mapping[str, int]
 
@@ -46,7 +46,7 @@ class SizeLog:
     async def tend(self) -> bool:
         """Store today's sizes if they aren't stored yet.
 
-        Return False, because no more is due at once.
+        Returns False, because there is nothing more to do at once.
         """
         now = self._clock.now()
         if self._looks_at is not None and now < self._looks_at:

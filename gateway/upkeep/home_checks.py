@@ -1,4 +1,4 @@
-"""The checks of `mneme check` that need no store: settings, files, backups, the installation.
+"""Checks settings, files, backups and the installation for `mneme check`, without the store.
 
 Each check returns a `CheckResult`.
 """
@@ -38,7 +38,7 @@ class CheckResult:
     advice: str = ""
     # The path, option or service that is wrong, if it isn't the subject itself.
     where: str = ""
-    # The command that mends it, or "" if no command does.
+    # The command that solves the problem, or "" if no command does.
     command: str = ""
 
 
@@ -106,7 +106,7 @@ def check_home(texts: Texts, settings: Settings) -> list[CheckResult]:
 def _find_readable_files(texts: Texts, home: Path) -> Iterator[CheckResult]:
     """Yield a result for each path in the home that other users can read."""
     if not _is_readable_by_others(home):
-        # Other users can't reach anything inside the home.
+        # Other users can't reach any file inside the home.
         return
     for path, mode in ((home, 0o700), (home / SETTINGS_FILE, 0o600), (home / SECRETS_FILE, 0o600)):
         if path.exists() and _is_readable_by_others(path):

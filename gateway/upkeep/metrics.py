@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 HOST = "127.0.0.1"
 # How long a request for the metrics waits for the event loop.
 ANSWER_S = 5.0
-# The event loop is measured this often. If it's late by more than `STALL_S`, that's a stall.
+# The event loop is measured this often. If it's late by more than `STALL_S`, this counts as a
+# stall.
 TICK_S = 0.1
 STALL_S = 0.05
 # Reminders that were delivered within this time count for the lateness.
@@ -179,7 +180,8 @@ class Metrics(Collector):
         ]
 
     async def _collect_services(self) -> list[Metric]:
-        """Return metrics of the platforms, and of what memory services haven't received."""
+        """Return metrics of the platforms, and of the items that memory services haven't
+        received."""
         states = await self._services.load_platform_states()
         platforms = {
             name: float(state == CONNECTED)

@@ -1,4 +1,4 @@
-"""Finishes the work that an earlier process or a restored backup left unfinished."""
+"""Finishes work that an earlier process or a restored backup left unfinished."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ async def recover(services: Services) -> None:
 
 
 async def recover_front(services: Services, chats: Collection[str]) -> None:
-    """Recover what a dead front left, when this gateway takes its place.
+    """Recover the unfinished work of a dead front, when this gateway takes its place.
 
-    `chats` are those that were taken over from dead gateways. Chats of running gateways, including
-    this one, aren't touched.
+    `chats` are the chats that were taken over from dead gateways. Chats of running gateways,
+    including this gateway, aren't touched.
     """
     assert services.membership is not None
     owners = services.membership.ownership.owners

@@ -31,7 +31,7 @@ from gateway.services import LOCK_FILE
 from gateway.texts.catalog import SHELL as texts
 from gateway.upkeep.catalog import BackupCatalog, BackupRecord
 
-# Files of the old home that the new one doesn't get: they belong to the old state.db.
+# Files of the old home that aren't moved to the new home, because they belong to the old state.db.
 _STATE_STARTS = (STATE_FILE, "database-state.created")
 _AGE_START = b"age-encryption.org/v1"
 
@@ -41,7 +41,7 @@ class Restored:
     """A backup that has become the home."""
 
     manifest: Manifest
-    # Where the old home is; None if there was none.
+    # The path of the old home. None if there was no home.
     old_home: Path | None
     # Whether the journal or the old state.db lists the erasures after the backup.
     knows_erasures: bool
@@ -100,7 +100,7 @@ class RestoreJob:
     def swap(self, manifest: Manifest, now: datetime) -> Restored:
         """Replace the home with the unpacked one, and keep the previous home next to it."""
         current_epoch = self._load_current_epoch()
-        # The service creates an empty journal, which says nothing about earlier erasures.
+        # The service creates an empty journal, which doesn't show whether there were erasures.
         had_journal = self._journal.exists() and self._journal.stat().st_size > 0
         self._merge_journals()
         stamp = now.strftime("%Y%m%d-%H%M%S")

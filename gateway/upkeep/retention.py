@@ -24,7 +24,7 @@ from core.types import LOCAL_SCOPE, Address, Scope
 if TYPE_CHECKING:
     from gateway.services import Services
 
-# Key of `state_meta`: the settings that were announced, and when.
+# A key in `state_meta` for the settings that were announced, and the time of the announcement.
 ANNOUNCED_KEY = "retention_announced"
 # The first run follows this long after the announcement.
 NOTICE_PERIOD = timedelta(days=1)
@@ -99,8 +99,8 @@ class RetentionKeeper:
     async def _is_announced(self, days_by_scope: dict[Scope, int], now: datetime) -> bool:
         """Return whether the owner was told early enough that messages will be erased.
 
-        If these settings haven't been announced and would erase something, this announces them.
-        Nothing is erased while the owner can't be notified.
+        If these settings haven't been announced and would erase messages, they are announced now.
+        While the owner can't be notified, no messages are erased.
         """
         current: dict[str, object] = {
             "days": self._options.days,
@@ -149,7 +149,7 @@ class RetentionKeeper:
         return count
 
     async def _expire(self, scope: Scope, before: datetime) -> bool:
-        """Erase the messages of a scope before a time. Return whether something was erased."""
+        """Erase the messages of a scope before a time. Return whether messages were erased."""
         values = {"scopes": scope_parameter(frozenset({scope})), "before": before}
         calls = await self._services.database.execute(expiry.DELETE_EXPIRED_CALLS, values)
         account = TERMINAL

@@ -1,4 +1,4 @@
-"""The cost of model calls over days and months, and a notice if a month costs too much.
+"""Computes the cost of model calls over days and months, and warns if a month costs too much.
 
 `MonthLine` tells the owner once a month if the forecast is above `usage.month_line`. The running
 gateway checks this every hour.
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from gateway.services import Services
 
 LOOK_INTERVAL = timedelta(hours=1)
-# A month is forecast after about a day of it. Until then, the forecast is the cost so far.
+# When this share of the month is over, about a day, its cost is forecast. Until then, the forecast
+# is the cost so far.
 MIN_FORECAST_SHARE = 0.03
 # A call is logged at most this long after its time.
 LATE_CALLS = timedelta(hours=1)
@@ -30,8 +31,8 @@ MAX_KEPT_SPANS = 5_000
 class SpendingHistory:
     """Computes the cost of model calls over periods of time. The sum of a past period is cached.
 
-    So a person with 100,000 calls can view a year without reading the calls each time. If something
-    is erased, the epoch advances and the cached sums are dropped.
+    So a person with 100,000 calls can view a year without reading the calls each time. After an
+    erasure, the epoch advances and the cached sums are dropped.
     """
 
     def __init__(self, usage_log: UsageLog, clock: Clock) -> None:
@@ -83,7 +84,7 @@ class MonthLine:
         self._looks_at: datetime | None = None
 
     async def tend(self) -> bool:
-        """Send the notice if it's due. Return False, because no more is due at once."""
+        """Send the notice if it's due. Returns False, because no further notice is due at once."""
         now = self._clock.now()
         if self._looks_at is not None and now < self._looks_at:
             return False
@@ -95,7 +96,7 @@ class MonthLine:
         forecast = forecast_cost(spending, elapsed_share)
         if forecast > line:
             month = now.astimezone(services.zone)
-            # The owner is told again after a change of the line.
+            # After a change of the limit, the owner is told again.
             key = f"month-line:{month:%Y-%m}:{line:g}"
             texts = await services.owner_notices.load_texts()
             text = render_month_line(texts, spending, forecast, line)

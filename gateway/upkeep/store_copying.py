@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from core.store.postgres.database import Database as PostgresDatabase
 
 PART_SUFFIX = ".part"
-"""The suffix of a file while a store is copied to it."""
+"""The suffix of a file to which a store is being copied."""
 _ADDRESS_MARK = "://"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyResult:
-    """The result of a copy: what was copied, and where to."""
+    """The result of a copy: the copied rows, and the target."""
 
     report: CopyReport
     # An address without user and password, or a path.

@@ -22,7 +22,7 @@ from gateway.upkeep.backups import back_up_before_migration
 
 _log = structlog.get_logger(__name__)
 SHOW_AFTER_S = 1.0
-"""An upgrade that takes less time shows nothing."""
+"""If an upgrade takes less time, no progress is shown."""
 
 
 class ProgressLine:
