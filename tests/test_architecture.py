@@ -39,8 +39,8 @@ DOORS: Mapping[str, tuple[str, ...]] = {
     "langgraph": ("core/memory/services/langchain.py",),
     "psycopg": ("core/memory/services/langchain.py", "core/store/postgres/*.py"),
     "psycopg_pool": ("core/memory/services/langchain.py",),
-    "graphiti_core": ("core/memory/services/_graphiti.py",),
-    "neo4j": ("core/memory/services/_graphiti.py",),
+    "graphiti_core": ("core/memory/services/_graphiti*.py",),
+    "neo4j": ("core/memory/services/_graphiti_graph.py",),
     "discord": ("adapters/discord/*.py",),
     "aiohttp": (
         "adapters/discord/*.py",

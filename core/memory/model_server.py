@@ -43,18 +43,19 @@ class Embedder:
     """Calls the endpoint `/embeddings` of an OpenAI-compatible server."""
 
     def __init__(self, service: str, options: EmbedderOptions, other_url: str = "") -> None:
-        """Check the URL. If the options have none, `other_url` is used.
+        """Check the URL. If the options have none, `other_url` (the `llm_url`) is used.
 
         `service` is the name of the memory service, for errors. Raises ConfigError if the URL is
         invalid or contains a key.
         """
         self._options = options
         key = options.key.value
+        url_option = "embedder_url" if options.embedder_url or not other_url else "llm_url"
         self._http = JsonService(
             f"the server for {service}'s embeddings",
             options.embedder_url or other_url,
             {"Authorization": f"Bearer {key}"} if key else {},
-            f"embedder_url of the memory {service}",
+            f"{url_option} of the memory {service}",
         )
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:

@@ -20,7 +20,7 @@ from typing import Any
 
 from core.memory.plugins import Plugins
 from core.memory.service import RemoteMemory, RemoteService, SyncItem
-from core.memory.services import _graphiti
+from core.memory.services import _graphiti, _graphiti_graph
 from core.types import Scope
 from tests.bench.changes import (
     ENDING_KINDS,
@@ -85,7 +85,8 @@ def _moment(day: int) -> datetime:
 
 
 async def main(path: Path, *, is_ignoring_ends: bool) -> None:
-    vars(_graphiti)["MIN_SIMILARITY"] = -1.0
+    for module in (_graphiti, _graphiti_graph):
+        vars(module)["MIN_SIMILARITY"] = -1.0
     lines = await asyncio.to_thread(path.read_text, "utf-8")
     rows = [json.loads(line) for line in lines.splitlines() if line.strip()]
     verdicts = [await judge(row, is_ignoring_ends=is_ignoring_ends) for row in rows]

@@ -1,7 +1,7 @@
-"""Run Graphiti, Zep's library, in this process, with a graph in a folder or on your own server.
+"""Run Graphiti, Zep's library, in this process.
 
-The graph is Kuzu in a folder of the home, Neo4j or FalkorDB. Mneme calls the model and the
-embeddings itself (`core/memory/model_server.py`), and the library's telemetry is off.
+Its graph is described in `_graphiti_graph.py`. Mneme calls the model and the embeddings itself
+(`core/memory/model_server.py`), and the library's telemetry is off.
 
 Adding an episode takes several calls of the model, which is often longer than the timeout of a call
 from the outbox. So an addition continues after its caller has timed out, and the next attempt finds
@@ -12,30 +12,25 @@ incomplete episode and adds the item again.
 from __future__ import annotations
 
 import asyncio
-import logging
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from config.masking import has_url_password
-from config.variables import export_variables
-from core.errors import PAYLOAD_ERRORS, ConfigError, DeliveryError, MnemeError, NotReadyError
-from core.memory.http import SEARCH, WRITE
+from core.errors import NotReadyError
+from core.memory.http import WRITE
 from core.memory.model_server import Embedder, JsonModel, library_version
 from core.memory.service import RemoteMemory, SyncItem
+from core.memory.services._graphiti_graph import (
+    MIN_SIMILARITY,
+    Graph,
+    close_kuzu,
+    import_library,
+    translate_errors,
+)
 from core.types import Json
 
-NEO4J_SCHEMES = ("bolt://", "bolt+s://", "neo4j://", "neo4j+s://")
-FALKOR_SCHEME = "falkor://"
-FALKOR_PORT = 6379
-# The minimum similarity of facts that are found. The library's own minimum of 0.6 leaves out most
-# facts that answer a question in other words.
-MIN_SIMILARITY = 0.1
 # How long a call waits for an addition that then continues in the background, and how long until
 # the next attempt.
 ADDITION_WAIT_S = 20.0
@@ -43,41 +38,15 @@ ADDITION_RETRY_S = 5.0
 PROBE = 'Answer with this JSON object: {"ok": true}'
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Graph:
-    """The location of the graph. An empty `url` means Kuzu in a folder of the home."""
-
-    url: str = ""
-    user: str = ""
-    password: str = ""
-
-
 class GraphitiEngine:
     """The engine of `Zep` that runs in this process."""
 
     def __init__(self, graph: Graph, model: JsonModel, embedder: Embedder) -> None:
-        """Check the address of the graph.
+        """Check the graph.
 
-        Raises ConfigError if it has an unknown scheme, or if the library isn't installed.
+        Raises ConfigError if its address is invalid, or if the library isn't installed.
         """
-        schemes = (*NEO4J_SCHEMES, FALKOR_SCHEME)
-        if graph.url and not graph.url.startswith(schemes):
-            raise ConfigError(
-                "graph_url of zep should begin with bolt://, neo4j:// or falkor://, or be empty."
-            )
-        if has_url_password(graph.url):
-            raise ConfigError(
-                "graph_url of zep should have no password: set `graph_password` to the variable "
-                "that holds it."
-            )
-        if library_version("graphiti-core") is None:
-            raise ConfigError('zep needs Graphiti: pip install "mneme-gateway[graphiti]".')
-        if not graph.url and library_version("kuzu") is None:
-            raise ConfigError(
-                "zep needs the graph database Kuzu: pip install kuzu, or set graph_url to yours."
-            )
-        if graph.url.startswith(FALKOR_SCHEME) and library_version("falkordb") is None:
-            raise ConfigError("zep needs the client of FalkorDB: pip install falkordb.")
+        graph.check()
         self._graph = graph
         self._model = model
         self._embedder = embedder
@@ -86,15 +55,11 @@ class GraphitiEngine:
         self._additions: dict[str, asyncio.Task[Sequence[str]]] = {}
 
     async def open(self, folder: Path) -> None:
-        await asyncio.to_thread(_import_library)
-        with _translate_errors():
+        await asyncio.to_thread(import_library)
+        with translate_errors():
             self._graphiti = await asyncio.to_thread(self._create, folder)
-            if not self._is_embedded:
+            if not self._graph.is_embedded:
                 await self._graphiti.build_indices_and_constraints()
-
-    @property
-    def _is_embedded(self) -> bool:
-        return not self._graph.url
 
     def _create(self, folder: Path) -> Any:
         """Connect the library to the graph and the models."""
@@ -127,39 +92,11 @@ class GraphitiEngine:
                 return [(passage, 0.0) for passage in passages]
 
         return Graphiti(
-            graph_driver=self._create_driver(folder),
+            graph_driver=self._graph.create_driver(folder),
             llm_client=Model(LLMConfig()),
             embedder=Embeddings(),
             cross_encoder=Unranked(),
         )
-
-    def _create_driver(self, folder: Path) -> Any:
-        """Return the driver for Neo4j, FalkorDB, or Kuzu in the folder."""
-        graph = self._graph
-        if graph.url.startswith(NEO4J_SCHEMES):
-            from graphiti_core.driver.neo4j_driver import Neo4jDriver
-
-            return Neo4jDriver(graph.url, graph.user or None, graph.password or None)
-        if graph.url:
-            from graphiti_core.driver.falkordb_driver import FalkorDriver
-
-            host, _, port = graph.url.removeprefix(FALKOR_SCHEME).rstrip("/").partition(":")
-            return FalkorDriver(
-                host=host,
-                port=int(port or FALKOR_PORT),
-                username=graph.user or None,
-                password=graph.password or None,
-            )
-        with warnings.catch_warnings():
-            # Kuzu works, but its driver warns that it will be removed from the library.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            from graphiti_core.driver.kuzu_driver import KuzuDriver
-
-            driver = KuzuDriver(str(folder / "graph.kuzu"))
-        # The library expects this attribute, which the driver lacks in 0.31.
-        driver._database = ""
-        driver.search_interface = _create_vector_search(driver)
-        return driver
 
     async def close(self) -> None:
         additions = list(self._additions.values())
@@ -172,35 +109,18 @@ class GraphitiEngine:
             return
         driver = self._graphiti.driver
         await self._graphiti.close()
-        if self._is_embedded:
-            await asyncio.to_thread(_close_kuzu, driver)
+        if self._graph.is_embedded:
+            await asyncio.to_thread(close_kuzu, driver)
         self._graphiti = None
 
     async def describe(self) -> str:
         """Return a description for the owner, after checking embeddings, model and graph."""
         await self._embedder.embed(["hello"])
         await self._model.complete([{"role": "user", "content": PROBE}], WRITE)
-        if not self._is_embedded:
-            await self._check_graph()
-        place = self._graph.url.partition("://")[0] or "Kuzu"
+        if not self._graph.is_embedded:
+            await self._graph.check_server()
         version = library_version("graphiti-core")
-        return f"Graphiti {version} in this process, with a graph in {place}"
-
-    async def _check_graph(self) -> None:
-        """Raise DeliveryError unless the graph server answers a query."""
-        await asyncio.to_thread(_import_library)
-        with _translate_errors():
-            driver = await asyncio.to_thread(self._create_driver, Path())
-            try:
-                async with asyncio.timeout(SEARCH.total_s):
-                    await driver.execute_query("RETURN 1 AS one")
-            except TimeoutError as error:
-                raise DeliveryError(
-                    f"the graph of zep gave no answer within {SEARCH.total_s:g} s: does it run, "
-                    "and is its graph_url right?"
-                ) from error
-            finally:
-                await driver.close()
+        return f"Graphiti {version} in this process, with a graph in {self._graph.place}"
 
     async def search(self, space: str, query: str, limit: int) -> Sequence[RemoteMemory]:
         """Return the facts of a space that match the query, best first."""
@@ -209,7 +129,7 @@ class GraphitiEngine:
         config = EDGE_HYBRID_SEARCH_RRF.model_copy(deep=True)
         config.limit = limit
         config.edge_config.sim_min_score = MIN_SIMILARITY
-        with _translate_errors():
+        with translate_errors():
             results = await self._graphiti.search_(query, config, group_ids=[space])
         return [
             RemoteMemory(
@@ -259,7 +179,7 @@ class GraphitiEngine:
             await self.delete_episodes(space, await self.find_episodes(space, item.key))
         from graphiti_core.nodes import EpisodeType
 
-        with _translate_errors():
+        with translate_errors():
             result = await self._graphiti.add_episode(
                 name=item.key,
                 episode_body="\n".join(f"{role}: {text}" for role, text in item.lines),
@@ -300,7 +220,7 @@ class GraphitiEngine:
         from graphiti_core.nodes import EpisodicNode
 
         graphiti = self._scoped_graphiti(space)
-        with _translate_errors():
+        with translate_errors():
             try:
                 await self._empty_summaries(graphiti.driver, episode)
                 await _take_back_ends(
@@ -338,7 +258,7 @@ class GraphitiEngine:
 
     async def _has_facts(self, space: str, episode: str) -> bool:
         query = "match ()-[r:RELATES_TO]->() where $uuid in r.episodes return r.uuid limit 1"
-        if self._is_embedded:
+        if self._graph.is_embedded:
             query = (
                 "match (r:RelatesToNode_) where list_contains(r.episodes, $uuid) "
                 "return r.uuid limit 1"
@@ -351,7 +271,7 @@ class GraphitiEngine:
         from graphiti_core.errors import EdgeNotFoundError
 
         driver = self._driver(space)
-        with _translate_errors():
+        with translate_errors():
             try:
                 edge = await EntityEdge.get_by_uuid(driver, fact)
             except EdgeNotFoundError:
@@ -377,52 +297,9 @@ class GraphitiEngine:
     async def _query(
         self, space: str, query: str, parameters: Mapping[str, str] | None = None
     ) -> Sequence[Json]:
-        with _translate_errors():
+        with translate_errors():
             rows, _, _ = await self._driver(space).execute_query(query, **(parameters or {}))
         return list(rows)
-
-
-def _import_library() -> None:
-    """Import the library without its telemetry and its log. The import takes two seconds."""
-    export_variables({"GRAPHITI_TELEMETRY_ENABLED": "false"})
-    # The library's messages quote what people said.
-    logging.getLogger("graphiti_core").setLevel(logging.CRITICAL)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        import graphiti_core  # noqa: F401
-
-
-def _create_vector_search(driver: Any) -> Any:
-    """Return a search by meaning only, for Kuzu.
-
-    Kuzu 0.11 crashes the process if a text in its full-text index is changed and then deleted, or
-    when it opens a graph after a kill that followed such a deletion. So the graph has no full-text
-    index.
-    """
-    from graphiti_core.driver.search_interface.search_interface import SearchInterface
-    from graphiti_core.search.search_utils import edge_similarity_search, node_similarity_search
-
-    plain_driver = copy(driver)
-
-    class VectorSearch(SearchInterface):  # type: ignore[misc]
-        async def edge_similarity_search(self, _: Any, *args: Any, **__: Any) -> list[Any]:
-            # The last argument is the library's minimum similarity. Without a search by words, it
-            # would hide most facts that a new one may contradict.
-            return list(await edge_similarity_search(plain_driver, *args[:-1], MIN_SIMILARITY))
-
-        async def node_similarity_search(self, _: Any, *args: Any, **kwargs: Any) -> list[Any]:
-            return list(await node_similarity_search(plain_driver, *args, **kwargs))
-
-        async def edge_fulltext_search(self, *_: Any, **__: Any) -> list[Any]:
-            return []
-
-        async def node_fulltext_search(self, *_: Any, **__: Any) -> list[Any]:
-            return []
-
-        async def episode_fulltext_search(self, *_: Any, **__: Any) -> list[Any]:
-            return []
-
-    return VectorSearch()
 
 
 async def _take_back_ends(driver: Any, space: str, is_deleted: Callable[[Any], bool]) -> None:
@@ -459,42 +336,5 @@ def _has_ended(fact: Any, other: Any) -> bool:
     )
 
 
-def _close_kuzu(driver: Any) -> None:
-    """Close the graph. The driver leaves this to the garbage collector.
-
-    Kuzu crashes if a connection is closed during a query, so all queries are awaited first.
-    """
-    driver.client.executor.shutdown(wait=True)
-    driver.client.close()
-    driver.db.close()
-
-
 def _format_time(time: datetime | None) -> str:
     return time.isoformat() if time else ""
-
-
-@contextmanager
-def _translate_errors() -> Iterator[None]:
-    """Turn errors of the library and the graph into DeliveryError without their texts.
-
-    The texts may quote people.
-    """
-    from graphiti_core.errors import EdgesNotFoundError, GraphitiError, NodeNotFoundError
-    from neo4j.exceptions import AuthError, DriverError, Neo4jError
-
-    try:
-        yield
-    except (MnemeError, EdgesNotFoundError, NodeNotFoundError):
-        raise
-    except (DriverError, ConnectionError) as error:
-        raise DeliveryError(
-            "the graph of zep cannot be reached: does it run, and is its graph_url right?"
-        ) from error
-    except AuthError as error:
-        raise DeliveryError(
-            "the graph of zep refuses the login: are graph_user and graph_password right?"
-        ) from error
-    except (Neo4jError, GraphitiError, RuntimeError, *PAYLOAD_ERRORS) as error:
-        raise DeliveryError(
-            f"Graphiti couldn't use the graph or the answer of the model ({type(error).__name__})"
-        ) from error

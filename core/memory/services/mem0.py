@@ -11,7 +11,6 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +21,12 @@ from config.variables import export_variables
 from core.errors import ConfigError, DeliveryError, NotReadyError
 from core.guard.tool_definitions import ToolArguments, build_tool
 from core.memory.http import SEARCH, JsonService, number_of, objects, segment, text_of
+from core.memory.model_server import Embedder, EmbedderOptions, library_version
 from core.memory.service import (
     PROMPT_PACKAGE,
     Entry,
     RemoteMemory,
     RemoteService,
-    ServiceOptions,
     SyncItem,
     clean,
     setup_option,
@@ -40,12 +39,13 @@ KEY = "mneme"
 EVENT = "event:"
 PAGE_SIZE = 100
 MAX_PAGES = 100
+PACKAGE = "mem0ai"
 # The timeout of calls to the models of the library.
 MODEL_TIMEOUT_S = 20.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(ServiceOptions):
+class Options(EmbedderOptions):
     deployment: str = field(metadata={"help": "platform, self_hosted or embedded"})
     url: str = setup_option("https://api.mem0.ai", "where it listens, if self_hosted")
     key: Secret = setup_option(Secret(""), "the key of the platform or the server")
@@ -58,12 +58,6 @@ class Options(ServiceOptions):
     llm_model: str = field(default="gpt-5-mini", metadata={"help": "embedded: the model"})
     embedder_url: str = field(
         default="", metadata={"help": "embedded: the server for embeddings, if it's another one"}
-    )
-    embedder_model: str = field(
-        default="text-embedding-3-small", metadata={"help": "embedded: the embedding model"}
-    )
-    embedder_dims: int = field(
-        default=1536, metadata={"help": "embedded: the dimensions of its embeddings"}
     )
 
 
@@ -331,11 +325,13 @@ class _LibraryEngine:
             raise ConfigError(
                 "mem0 needs llm_url: its library asks a model, and one for embeddings."
             )
-        if _library_version() is None:
+        if library_version(PACKAGE) is None:
             raise ConfigError(
                 'mem0 needs its library to be embedded: pip install "mneme-gateway[mem0]".'
             )
         self._options = options
+        # Checks the server for `describe`. The library makes its own requests.
+        self._embedder = Embedder("mem0", options, options.llm_url)
         self._memory: Any = None
         self._running_calls: set[asyncio.Task[Any]] = set()
 
@@ -381,6 +377,7 @@ class _LibraryEngine:
         }
 
     async def close(self) -> None:
+        await self._embedder.close()
         if self._memory is None:
             return
         if self._running_calls:
@@ -394,29 +391,10 @@ class _LibraryEngine:
         A request for one embedding checks that the server answers, accepts the key and has the
         model. Raises ConfigError if the embedding has another size than configured.
         """
-        options = self._options
-        key = options.key.value
-        server = JsonService(
-            "the server for mem0's embeddings",
-            options.embedder_url or options.llm_url,
-            {"Authorization": f"Bearer {key}"} if key else {},
-            f"{'embedder_url' if options.embedder_url else 'llm_url'} of the memory mem0",
-        )
-        request = {
-            "model": options.embedder_model,
-            "input": ["hello"],
-            "dimensions": options.embedder_dims,
-        }
-        try:
-            answer = await server.call(
-                "POST", "/embeddings", request, call_timeout=SEARCH, is_repeatable=True
-            )
-        finally:
-            await server.close()
-        _check_embedding(answer, options)
+        await self._embedder.embed(["hello"])
         return (
-            f"mem0 {_library_version()}, its library in this process, with a folder of its own; "
-            f"{options.embedder_model}"
+            f"mem0 {library_version(PACKAGE)}, its library in this process, with a folder of its "
+            f"own; {self._options.embedder_model}"
         )
 
     async def search(self, space: str, query: str, limit: int) -> Any:
@@ -463,26 +441,6 @@ class _LibraryEngine:
         if not task.cancelled():
             # If the caller was cancelled, no one awaits the task, and asyncio would log its error.
             task.exception()
-
-
-def _check_embedding(answer: Any, options: Options) -> None:
-    """Raise ConfigError unless the answer has an embedding with the configured dimensions."""
-    results = objects(answer, "data")
-    embedding = results[0].get("embedding") if results else None
-    count = len(embedding) if isinstance(embedding, list) else "no"
-    if count != options.embedder_dims:
-        raise ConfigError(
-            f"{options.embedder_model} makes embeddings of {count} numbers: set embedder_dims to "
-            "that."
-        )
-
-
-def _library_version() -> str | None:
-    """Return the version of mem0's library, or None if the library isn't installed."""
-    try:
-        return version("mem0ai")
-    except PackageNotFoundError:
-        return None
 
 
 def _messages_of(item: SyncItem) -> dict[str, Any]:

@@ -22,7 +22,8 @@ from core.memory.service import (
     SyncItem,
     setup_option,
 )
-from core.memory.services._graphiti import Graph, GraphitiEngine
+from core.memory.services._graphiti import GraphitiEngine
+from core.memory.services._graphiti_graph import Graph
 from core.memory.services._zep_cloud import CloudEngine
 
 CLOUD = "https://api.getzep.com/api/v4"
