@@ -26,8 +26,8 @@ from core.errors import (
     StoreDamagedError,
     StoreError,
 )
-from core.memory.manager import ProviderThread, translate_foreign_errors
 from core.memory.provider import MemoryProvider, implements
+from core.memory.provider_thread import ProviderThread, translate_foreign_errors
 from core.store.mailbox import OutboxCounts
 from core.store.sqlite import salvage
 from core.store.sqlite.database import Database

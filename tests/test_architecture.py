@@ -102,7 +102,9 @@ BROAD_CATCHES = (
     "gateway/admission.py",
     "gateway/turns.py",
     "core/agent/tool_runner.py",
+    # The provider runner and its threads.
     "core/memory/manager.py",
+    "core/memory/provider_thread.py",
     "gateway/supervisor.py",
 )
 

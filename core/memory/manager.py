@@ -9,14 +9,12 @@ the outbox. Their answers are shortened, and left out if they look malicious.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from itertools import chain, zip_longest
 from pathlib import Path
-from threading import Thread
 from typing import Any, Literal, TypeVar
 from weakref import WeakSet
 
@@ -32,7 +30,8 @@ from core.errors import (
     ToolError,
 )
 from core.guard.guard import clean_service_lines, clean_service_text
-from core.memory.provider import MemoryProvider, await_result, describe_error, implemented_hooks
+from core.memory.provider import MemoryProvider, describe_error, implemented_hooks
+from core.memory.provider_thread import ProviderThread
 from core.memory.provider_tools import check_tools
 from core.ports import Clock
 from core.store.rows import find_last_turn
@@ -51,6 +50,8 @@ MemoryNotice = Literal["down", "keeps"]
 # The timeout of deliveries from the outbox, of tools and of calls at the start.
 DELIVERY_TIMEOUT_S = 30.0
 CLOSE_TIMEOUT_S = 1.0
+# The timeout of an initialization, which continues if the call that began it times out.
+START_TIMEOUT_S = 300.0
 # The timeout of background work of built-in providers. After a pause, the work of several days may
 # be pending.
 BACKGROUND_TIMEOUT_S = 600.0
@@ -150,7 +151,7 @@ class GuardedProvider:
         self.description = ""
         self._folder = folder or Path()
         self._thread = ProviderThread(self.name) if self.is_external else None
-        self._start_lock = asyncio.Lock()
+        self._initialization: asyncio.Task[None] | None = None
         self._is_ready = False
 
     async def ask(self, timeout_s: float, hook: str, *arguments: object) -> Any:
@@ -179,6 +180,8 @@ class GuardedProvider:
 
     async def close(self, timeout_s: float) -> None:
         """Shut the provider down and end its thread."""
+        if self._initialization is not None:
+            self._initialization.cancel()
         if self._is_ready:
             await self.try_call(timeout_s, "shutdown")
         if self._thread is not None:
@@ -240,19 +243,36 @@ class GuardedProvider:
         return answer
 
     async def _initialize_once(self) -> None:
-        """Initialize the provider unless an earlier call has done so.
+        """Wait until the provider is initialized, and begin that if no call has done so.
 
-        Raises ConfigError if the provider isn't available. The next call then tries again.
+        The initialization continues if this call times out. Otherwise a library that opens its
+        files slowly would never be ready: each call would begin to open them again.
         """
-        async with self._start_lock:
-            if self._is_ready:
-                return
-            if not await self._run(self.provider.is_available):
-                raise ConfigError(f"{self.name} is not available; `mneme memory setup` sets it up.")
-            if self.is_external:
-                await asyncio.to_thread(self._folder.mkdir, mode=0o700, parents=True, exist_ok=True)
-            await self._run(self.provider.initialize, self._folder)
-            self._is_ready = True
+        if self._is_ready:
+            return
+        if self._initialization is None:
+            self._initialization = asyncio.create_task(self._initialize())
+        await asyncio.shield(self._initialization)
+
+    async def _initialize(self) -> None:
+        """Initialize the provider. If that fails, the next call tries again.
+
+        Raises ConfigError if the provider isn't available.
+        """
+        try:
+            async with asyncio.timeout(START_TIMEOUT_S):
+                if not await self._run(self.provider.is_available):
+                    raise ConfigError(
+                        f"{self.name} is not available; `mneme memory setup` sets it up."
+                    )
+                if self.is_external:
+                    await asyncio.to_thread(
+                        self._folder.mkdir, mode=0o700, parents=True, exist_ok=True
+                    )
+                await self._run(self.provider.initialize, self._folder)
+                self._is_ready = True
+        finally:
+            self._initialization = None
 
     async def _run(self, hook: Callable[..., Awaitable[T]], *arguments: object) -> T:
         """Call a hook, in the provider's thread if there is one, and return its answer."""
@@ -260,73 +280,6 @@ class GuardedProvider:
         if self._thread is None:
             return await call()
         return await self._thread.run(call)
-
-
-class ProviderThread:
-    """A thread with its own event loop for the code of one provider, which may block.
-
-    The first call starts the thread.
-    """
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._loop: asyncio.AbstractEventLoop | None = None
-
-    async def run(self, call: Callable[[], Awaitable[T]]) -> T:
-        """Call an async or plain function in the thread and return its result.
-
-        Cancelling this coroutine also cancels the function. Raises DeliveryError if the function
-        raises an exception such as SystemExit, which isn't a subclass of `Exception`.
-        """
-
-        async def run_call() -> T:
-            """Await the call. An exception that would end the thread becomes a DeliveryError."""
-            try:
-                return await await_result(call())
-            except Exception:
-                raise
-            except BaseException as error:
-                if isinstance(error, asyncio.CancelledError) and _is_being_cancelled():
-                    raise
-                # SystemExit would end the loop of this thread. A CancelledError that the provider
-                # raises itself would look like a cancellation of the turn.
-                raise DeliveryError(f"{self._name} raised {type(error).__name__}") from error
-
-        if self._loop is None:
-            self._loop = asyncio.new_event_loop()
-            self._thread = Thread(
-                target=_run_loop, args=(self._loop,), name=f"memory {self._name}", daemon=True
-            )
-            self._thread.start()
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(run_call(), self._loop))
-
-    async def close(self) -> None:
-        """Cancel running calls and end the thread.
-
-        A thread that doesn't end in time is abandoned. It doesn't prevent the process from exiting.
-        """
-        if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._loop = None
-            await asyncio.to_thread(self._thread.join, CLOSE_TIMEOUT_S)
-
-
-def _is_being_cancelled() -> bool:
-    """Return whether the current task has been asked to cancel."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
-
-
-def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
-    """Run an event loop until it's stopped, then cancel its tasks and close it."""
-    with asyncio.Runner(loop_factory=lambda: loop) as runner:
-        runner.get_loop().run_forever()
-        if running := asyncio.all_tasks(loop):
-            for task in running:
-                # `call_soon` lets each task take its first step before it's cancelled. Otherwise
-                # its coroutine would be reported as never awaited.
-                loop.call_soon(task.cancel)
-            loop.run_until_complete(asyncio.wait(running))
 
 
 class MemoryManager:
@@ -684,14 +637,3 @@ class MemoryManager:
             *(provider.ask(timeout_s, hook, *arguments) for provider in providers)
         )
         return [answer for answer in answers if answer]
-
-
-@contextmanager
-def translate_foreign_errors(what: str) -> Iterator[None]:
-    """Turn errors in a provider's code into a ConfigError about `what`. Keep our own errors."""
-    try:
-        yield
-    except MnemeError:
-        raise
-    except (Exception, SystemExit) as error:
-        raise ConfigError(f"{what} cannot be used: {describe_error(error, 300)}") from error

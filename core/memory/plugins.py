@@ -18,8 +18,8 @@ from typing import Any
 from config.files import OptionForm
 from core.errors import ConfigError
 from core.guard.foreign_code import run_file
-from core.memory.manager import translate_foreign_errors
 from core.memory.provider import MemoryProvider
+from core.memory.provider_thread import translate_foreign_errors
 
 SERVICES_FOLDER = Path(__file__).with_name("services")
 BUILT_IN = ("notes", "history", "facts")

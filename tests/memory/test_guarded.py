@@ -13,7 +13,7 @@ import pytest
 
 from core.agent.prompt import describe_tools
 from core.agent.tool_runner import ToolRunner
-from core.errors import ToolError
+from core.errors import DeliveryError, ToolError
 from core.memory.provider import MemoryProvider
 from core.types import Effect, Json, Message, Session, Tool, ToolContext
 from tests.fixtures.provider_harness import ANA, harness
@@ -67,6 +67,47 @@ class Oddity(MemoryProvider):
                 run=run,
             ),
         )
+
+
+class SlowStart(Oddity):
+    """Opens its files in a thread, which takes until `may_open` is set, and fails at first if told."""
+
+    def __init__(self, failures: int = 0) -> None:
+        super().__init__("tea at five")
+        self.failures = failures
+        self.starts = 0
+        self.may_open = threading.Event()
+
+    async def initialize(self, folder: Path) -> None:
+        self.starts += 1
+        await asyncio.to_thread(self.may_open.wait)
+        if self.starts <= self.failures:
+            raise RuntimeError("the file is locked")
+
+
+async def test_provider_that_opens_longer_than_a_call_may_take_is_opened_once(home: Path) -> None:
+    provider = SlowStart()
+    async with harness(home, [provider]) as one:
+        guarded = one.memory.externals["oddity"]
+        for _ in range(2):
+            with pytest.raises(DeliveryError, match="oddity failed"):
+                await guarded.call(0.05, "is_available")
+        provider.may_open.set()
+        assert await guarded.call(60, "is_available")
+        assert provider.starts == 1
+
+
+async def test_provider_whose_files_could_not_be_opened_is_opened_by_the_next_call(
+    home: Path,
+) -> None:
+    provider = SlowStart(failures=1)
+    provider.may_open.set()
+    async with harness(home, [provider]) as one:
+        guarded = one.memory.externals["oddity"]
+        with pytest.raises(DeliveryError, match="oddity failed"):
+            await guarded.call(60, "is_available")
+        assert await guarded.call(60, "is_available")
+        assert provider.starts == 2
 
 
 @pytest.mark.parametrize("gift", [None, 7, "tea at five", {"tea": 5}, [None], object()])

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from core.memory.http import JsonService
-from core.memory.manager import ProviderThread
+from core.memory.provider_thread import ProviderThread
 
 
 async def test_provider_thread_returns_results_and_raises_errors_of_its_work() -> None:

@@ -63,11 +63,13 @@ async def test_probe_of_the_mem0_library_requests_an_embedding(home: Path) -> No
             "embedder_dims": 3,
             **changed,
         }
-        return (
-            await Plugins(home)
-            .create_provider("mem0", options, {"MODEL_KEY": KEY, "WRONG_KEY": "another"})
-            .probe()
+        provider = Plugins(home).create_provider(
+            "mem0", options, {"MODEL_KEY": KEY, "WRONG_KEY": "another"}
         )
+        try:
+            return await provider.probe()
+        finally:
+            await provider.shutdown()
 
     async with running(server := _Embeddings()):
         assert "its library in this process" in await tried()
