@@ -122,7 +122,7 @@ class GatewayProcess:
         self._is_interrupted = False
         self._max_question_age = timedelta(seconds=services.settings.turn.answer_after_restart_s)
         self._page = self._create_page()
-        # The reasons why this process had to end.
+        # Platforms whose stored events have been queued again.
         self._resumed: dict[str, Adapter] = {}
 
     async def run(self) -> Sequence[str]:
@@ -263,7 +263,10 @@ class GatewayProcess:
         return [self._tasks.create_task(coroutine) for coroutine in work]
 
     def _list_optional_chores(self) -> list[Callable[[], Awaitable[bool]]]:
-        """Start the tasks that run concurrently with the platforms."""
+        """Return the chores that the settings switch on.
+
+        Their modules are imported here, because by default none of them is on.
+        """
         services = self._services
         settings = services.settings
         chores: list[Callable[[], Awaitable[bool]]] = []

@@ -554,7 +554,10 @@ class DiscordEvents:
         library_channel: object,
         read_inbound: _ReadInbound,
     ) -> int | None:
-        """# If a mention has no text, the answer is sent in the channel."""
+        """Normalize an event and admit it.
+
+        Returns the id of its inbox entry, or None if the event isn't admitted.
+        """
         channel = await self._channels.find(channel_id, library_channel)
         if channel is None:
             return None

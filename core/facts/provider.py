@@ -316,7 +316,8 @@ class FactSearch:
         return f"{local.day} {local:%B %Y}"
 
 
-# Insert, before each former fact, the current fact at the end of its chain of replacements.
+# The arguments of the tool `facts`. The model gets their descriptions from `data/prompts.toml`. This
+# is a comment because a docstring would become part of the tool's schema.
 class _Arguments(ReportedFact):
     mode: Literal[
         "search",

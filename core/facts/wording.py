@@ -52,7 +52,7 @@ def evidence_pattern(name: str) -> re.Pattern[str]:
 
 @cache
 def evidence_words(name: str) -> frozenset[str]:
-    """A text prepared for comparing its words and numbers with those of other texts."""
+    """Return a word list of `data/evidence.toml`."""
     return frozenset(_data()["words"][name])
 
 

@@ -138,7 +138,7 @@ class NotesProvider(MemoryProvider):
             self._finished[session.scope] = context
 
     async def catch_up(self) -> None:
-        """Run the curator for the turns that have ended in this process."""
+        """Let the helper model judge the proposed notes, then run the curator."""
         if self.verifier is not None:
             await self.verifier.judge_proposals(self._running)
         await self.review_finished_turns()

@@ -115,10 +115,9 @@ class Appointments:
     async def parse_line(
         self, line: str, zone: str | None = None, languages: Sequence[str] = ()
     ) -> ParsedSchedule:
-        """# If the person didn't type a scheduled question, it needs approval if its interval is
-        shorter than this, in seconds."""
+        """Split a line into a schedule and a text. Raises Refused if it contains no time."""
         now = self.clock.now()
-        # Return the time zone of the times that a person types.
+        # Parsing can take long, so it runs in a thread, one line at a time.
         async with self._parse_lock:
             return await asyncio.to_thread(_parse, line, now, zone or self.zone, languages)
 

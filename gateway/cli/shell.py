@@ -270,7 +270,7 @@ def confirm(question: str, *, default: bool) -> bool:
 
 
 def print_markdown(markdown: str) -> None:
-    """# Loading Rich takes a while."""
+    """Print a chat text: formatted in a terminal, as plain text in a pipe."""
     if not sys.stdout.isatty():
         print_text(render_plain(markdown))
         return

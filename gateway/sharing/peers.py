@@ -136,10 +136,7 @@ class Peer:
 
     @classmethod
     async def connect(cls, number: int, path: Path, on_lost: Callable[[], None]) -> Peer:
-        """The front's connection to another gateway.
-
-        `on_lost` is called when the connection is lost.
-        """
+        """Connect to a gateway. Raises OSError if no process listens on its socket."""
         reader, writer = await asyncio.open_unix_connection(path, limit=MAX_LINE_BYTES)
         return cls(number, reader, writer, on_lost)
 

@@ -116,7 +116,7 @@ def _begin(options: SetupOptions, *, is_interactive: bool) -> Setup:
 
 
 def is_anything_set_up(draft: SettingsDraft) -> bool:
-    """Return a new setup in the language of the options, the settings or the shell."""
+    """Return whether the home has settings or secrets, or the environment has a key or token."""
     if draft.text.strip() or draft.secrets:
         return True
     settings = draft.load()
@@ -124,7 +124,10 @@ def is_anything_set_up(draft: SettingsDraft) -> bool:
 
 
 def offer_setup() -> None:
-    """Return whether the home has settings or secrets, or the environment has a key or token."""
+    """Offer the setup before the first start in a terminal, and run it if the person agrees.
+
+    If some settings exist, or if this isn't a terminal, the setup isn't offered.
+    """
     if not (sys.stdin.isatty() and sys.stdout.isatty()) or is_anything_set_up(SettingsDraft()):
         return
     try:
@@ -198,7 +201,10 @@ def _run_chosen_steps(setup: Setup) -> None:
 
 
 def _run_step(setup: Setup, name: str) -> None:
-    """Let the person choose and run steps until they're done."""
+    """Run a step until it succeeds or the person gives up.
+
+    The changes of a failed attempt are discarded.
+    """
     while True:
         try:
             _STEPS[name](setup)
@@ -250,11 +256,7 @@ def _set_zone(setup: Setup) -> None:
 
 
 def _find_zone(setup: Setup, name: str) -> str:
-    """Ask for the time zone, and suggest that of the machine.
-
-    This also stores the shell's language, because a background service doesn't have the shell's
-    environment.
-    """
+    """Return the time zone with this name or city. Raise StepFailed if there is none."""
     zones = [name] if name == "auto" else find_zones(name) or find_native_zones(name)
     if len(zones) != 1:
         raise StepFailed(setup.words["zone"]["unknown"].format(zone=name))
