@@ -1,5 +1,4 @@
-"""Finds options in the text of mneme.toml: the line of an option, and the name that a
-person meant."""
+"""Finds options in the text of mneme.toml: an option's line, and the name that a person meant."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Handles the differences between Linux and macOS. No other module checks the system or reads
-/proc.
+"""Handles the differences between Linux and macOS. Only this module checks the system.
 
 Each function supports both systems, and its docstring describes any other system. WSL counts as
 Linux. The code for macOS follows Apple's manuals, and the workflow in .github/ tests it.

@@ -360,8 +360,7 @@ def _may_set_up(access: AccountAccess) -> bool:
 
 
 def _apply_listening(inbound: Inbound, settings: ChatSettings) -> Inbound:
-    """Apply the settings of its group to `is_addressed` of a message, and remove the group's
-    prefix."""
+    """Set `is_addressed` of a message by its group's settings, and remove the prefix."""
     text_after_prefix = _remove_prefix(inbound.text, settings.prefix or "")
     if text_after_prefix is not None:
         return replace(inbound, text=text_after_prefix or inbound.text, is_addressed=True)

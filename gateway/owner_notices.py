@@ -1,5 +1,4 @@
-"""Sends notices that weren't asked for: a stranger wants access, a note needs a decision, and so
-on.
+"""Sends unrequested notices: a stranger wants access, a note needs a decision, and so on.
 
 Each notice is sent once, to the owner or to the person whose notes or limits it concerns. It goes
 to the private chat in which that person last wrote.

@@ -1,5 +1,4 @@
-"""Uses input and output for programs: each line is a message, and only final answers are
-printed."""
+"""Uses input and output for programs: each line is a message, and only answers are printed."""
 
 from __future__ import annotations
 

@@ -219,8 +219,7 @@ class Summarizer:
         billing: BillingScope,
         focus: str,
     ) -> str:
-        """Summarize the parts that the child session leaves out, and frame the summary for the
-        model.
+        """Summarize the parts that the child session leaves out, and frame the summary.
 
         `memory_text` has lines that memory providers add. `focus` is the subject that the summary
         should emphasize, as the person asked. If the helper fails, rules write the summary.

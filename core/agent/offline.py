@@ -65,8 +65,7 @@ _TRAILING_CHARS = " \t\r\n!！.。…\"'”’»」)"
 
 @dataclass(frozen=True, slots=True)
 class _Utterance:
-    """The text that a person wrote in one message of a request, without frames and recalled
-    memory."""
+    """The text of a person in one message of a request, without frames and recalled memory."""
 
     # The line that precedes the text, such as "[Friday 20 November 2026, 12:05 Europe/Lisbon]".
     time_line: str
@@ -320,8 +319,7 @@ class _Answerer:
         return f"{reply} {self._explain_usage()}"
 
     def _has_explained(self, messages: Sequence[Json]) -> bool:
-        """Return whether an earlier answer in the conversation has already explained the missing
-        model."""
+        """Return whether an earlier answer in the conversation has explained the missing model."""
         for message in messages:
             if message["role"] != "assistant":
                 continue

@@ -172,8 +172,7 @@ class ToolRunner:
         return "\n".join(lines) or None
 
     def is_read_only(self, calls: Sequence[Json]) -> bool:
-        """Return whether all calls are calls of read-only tools, which may run again after
-        a crash."""
+        """Return whether all calls are of read-only tools, so they may run again after a crash."""
         tools = [self.tools.get(call["name"]) for call in calls]
         return all(tool is not None and tool.is_read_only for tool in tools)
 

@@ -1,5 +1,4 @@
-"""Write and read calendar files (iCalendar, RFC 5545), such as those of Thunderbird and Google
-Calendar."""
+"""Write and read calendar files (iCalendar, RFC 5545), such as those of Thunderbird."""
 
 from __future__ import annotations
 

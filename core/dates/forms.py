@@ -1,5 +1,4 @@
-"""Define the forms of days that requests and periods share: "the second Tuesday of May", "3 May
-2027".
+"""Define the forms of days that requests and periods share: "3 May 2027".
 
 `requests` reads these forms as days in the future, and `periods_in_text` as days in the past. A
 form is a part of a grammar over kinds of tokens (see `compile_grammar`), and a function that

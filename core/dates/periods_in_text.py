@@ -386,8 +386,7 @@ class _MonthOfYear(NamedTuple):
 
     @property
     def every_months(self) -> int:
-        """The number of months after which the date recurs: 12 without a year, 0 (never)
-        with one."""
+        """The number of months after which the date recurs: 12, or 0 (never) with a year."""
         return 0 if self.has_year else 12
 
 

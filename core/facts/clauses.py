@@ -403,8 +403,7 @@ def _read_tokens(text: str, languages: frozenset[str], *, is_first: bool) -> lis
 
 
 def _begins_like_subject(rest: str, languages: frozenset[str]) -> bool:
-    """Return whether the text after a first word shows that the word is a name: "Eve's",
-    "Eve may"."""
+    """Return whether the text after a word shows that it's a name: "Eve's", "Eve may"."""
     if rest.startswith(("'s", "’s")):
         return True
     return rest.startswith(" ") and begins_with(rest, "subject_verb", languages)

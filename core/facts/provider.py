@@ -316,8 +316,8 @@ class FactSearch:
         return f"{local.day} {local:%B %Y}"
 
 
-# The arguments of the tool `facts`. The model gets their descriptions from `data/prompts.toml`. This
-# is a comment because a docstring would become part of the tool's schema.
+# The arguments of the tool `facts`. `data/prompts.toml` describes them to the model. This is a
+# comment because a docstring would become part of the tool's schema.
 class _Arguments(ReportedFact):
     mode: Literal[
         "search",

@@ -318,8 +318,7 @@ def _find_allowed(text: str) -> set[int]:
 
 
 def _alphabet(letter: str) -> str:
-    """Return "latin" for a Latin letter, "other" for a letter of an alphabet with similar letters,
-    or ""."""
+    """Return "latin" for a Latin letter, "other" for a similar alphabet, or ""."""
     if letter < "\u0370":
         return "latin"
     return "other" if letter < "\u0590" or "\u13a0" <= letter <= "\u13f5" else ""

@@ -192,8 +192,7 @@ def utf16_length(text: str) -> int:
 
 
 def _render_blocks(markdown: str, *, is_plain: bool) -> _Writer:
-    """Parse Markdown in the form that people use in chats, and return a writer with the rendered
-    blocks.
+    """Parse Markdown as people write it in chats, and return a writer with its blocks.
 
     The syntax is CommonMark with tables and strikethrough, with these differences: Raw HTML and
     reference definitions are text. A line break in the source is a line break in the result. A

@@ -280,8 +280,7 @@ class RemoteService(MemoryProvider):
         ]
 
     async def _run_search(self, arguments: Query, context: ToolContext) -> str:
-        """Search, and return a line for each memory: the id that the other tools expect, and the
-        text."""
+        """Search, and return a line for each memory: its id for the other tools, and its text."""
         memories = await self.search(arguments.query, context.scopes, arguments.limit)
         lines = [f"{memory.id} {format_memory(memory)}" for memory in memories]
         return "\n".join(clean_service_lines(self.name, lines)) or "Nothing was found."

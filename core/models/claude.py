@@ -148,8 +148,7 @@ class Claude:
     async def _attempt(
         self, request: Request, on_piece: TextCallback, silence_s: float
     ) -> Completion:
-        """Send a request. If the server rejects thinking or breakpoints, send it again without
-        them.
+        """Send a request. If the server rejects thinking or breakpoints, resend it without.
 
         Raises ModelFailure.
         """

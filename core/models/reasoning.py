@@ -157,8 +157,7 @@ class ReturnedReasoning:
         return True
 
     def _learn_text_refusal(self, model: str, blocks: Iterable[Json], explanation: str) -> bool:
-        """Remember that a model rejects a field of plain-text thinking, if a refusal names the
-        field."""
+        """If a refusal names a field of plain-text thinking, remember that the model rejects it."""
         if model in self._textless:
             return False
         fields = {name for block in blocks for name in block.get("texts") or ()}

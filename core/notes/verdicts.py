@@ -148,8 +148,7 @@ class Verifier:
             await self.notes.drop(note.id)
 
     async def _ask(self, session: Session, proposals: Sequence[_Proposal]) -> set[int]:
-        """Ask the helper model, and return the indexes of the notes that follow from the
-        messages."""
+        """Ask the helper model for the indexes of the notes that follow from the messages."""
         note = proposals[0].note
         sender = _sender_of(note) if note.scope.is_group else None
         evidence = await self.evidence.load_session(session, frozenset((note.scope,)))

@@ -28,8 +28,7 @@ _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 
 
 def correct_task(task: str, text: str) -> str | None:
-    """Correct a task with the words of a message. Return None if the message doesn't correct a
-    word.
+    """Correct a task with the words of a message, or return None if it corrects no word.
 
     The message contains the wrong and the right words, or only a word that is similar to a word of
     the task.

@@ -118,8 +118,7 @@ def find_typed_request(task: str, transcript: Transcript) -> str:
 
 
 def _is_exact_task(reading: ParsedSchedule, typed_reading: ParsedSchedule) -> bool:
-    """Return whether a task consists of the typed words, and these are clearly the text of a
-    reminder."""
+    """Return whether a task consists of typed words that are clearly a reminder's text."""
     if asks_to_tell(to_plain(reading.text)) or _may_have_comment(reading.text):
         return False
     return _is_same_task(reading, typed_reading)

@@ -130,15 +130,13 @@ class EmbeddingRetriever:
         return True
 
     def _render_passage(self, message: vectors.UnembeddedMessage) -> str:
-        """Return the text that is sent to the service for a message: its sender and its shortened
-        text."""
+        """Return the text that is sent for a message: its sender and its shortened text."""
         sender = f"{message.name}: " if message.name else ""
         text = mask_secrets(clean_query(message.text))[:PASSAGE_CHARS]
         return self.passage_prefix + sender + text
 
     def _adapt_batch_size(self, text_count: int, duration_s: float) -> None:
-        """Set the batch to the number of texts that would have taken `BATCH_S`, but at most double
-        it."""
+        """Set the batch to the number of texts that take `BATCH_S`, but at most double it."""
         texts_per_s = text_count / max(duration_s, 0.001)
         fitting_count = round(BATCH_S * texts_per_s)
         self._batch_size = max(1, min(fitting_count, 2 * self._batch_size, MAX_BATCH))

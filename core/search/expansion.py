@@ -106,8 +106,7 @@ def _add_reason(note: Sentence, reason: Sentence) -> Sentence:
 
 
 class _DeepAnswer(BaseModel):
-    """The model's reply to a deep search: the numbers of the messages that answer, and more
-    searches."""
+    """The model's reply to a deep search: numbers of matching messages, and more searches."""
 
     model_config = ConfigDict(strict=True)
 
@@ -531,8 +530,7 @@ def _cut_out_list(text: str) -> str:
 
 
 def cut_around_match(lines: Sequence[str], match_lines: Sequence[int], limit_chars: int) -> str:
-    """Join lines. If the text is long, cut it to about `limit_chars` characters around the first
-    match.
+    """Join lines. Cut a long text to about `limit_chars` characters around the first match.
 
     `match_lines` are the indexes of the lines with a match. A quarter of the excerpt comes before
     the match. An ellipsis line marks each omitted part.

@@ -520,8 +520,7 @@ def _period_boost(
 
 
 def _period_nearness(days: IntArray, periods: Sequence[tuple[int, int]]) -> FloatArray:
-    """Return how near each day is to a period, from 1 within the nearest period down to 0
-    far away."""
+    """Return how near each day is to a period, from 1 (within) down to 0 (far away)."""
     # Rows are distinct days, and columns are periods.
     first, last = np.array(periods).T
     unique_days, rows = np.unique(days, return_inverse=True)

@@ -149,8 +149,7 @@ def _group_by_lineage(
 
 
 def _spread_lineages(groups: Sequence[Sequence[MessageMatch]]) -> list[list[MessageMatch]]:
-    """Return a group for each message: first the best of each lineage, then the second best, and so
-    on.
+    """Return a group for each message: the best of each lineage, then the second best, and so on.
 
     A lineage has several groups if the scores of its messages are high enough. Otherwise, a
     conversation that never ends would have a single result, because all its messages belong to one

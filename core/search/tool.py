@@ -150,8 +150,7 @@ def _limit_by_time(
 
 
 def _session_limit(arguments: _Arguments) -> int:
-    """Return the argument `limit`, or `BROWSE_SESSIONS` if the model lists recent sessions without
-    a limit."""
+    """Return the argument `limit`, or `BROWSE_SESSIONS` for a list of recent sessions."""
     is_browsing = (
         not arguments.query.strip()
         and arguments.session_id is None

@@ -1,5 +1,4 @@
-"""Parses the published Agent Skills format: a SKILL.md with YAML front matter and Markdown below
-it.
+"""Parses the published Agent Skills format: SKILL.md with YAML front matter and Markdown.
 
 The front matter is enclosed in two lines of three dashes. Mneme checks its size before parsing it.
 Plain values are read as text, so the version 1.10 doesn't become the number 1.1.

@@ -220,8 +220,7 @@ class Actions:
         return questions
 
     async def load_last_answer(self, address: Address) -> str:
-        """Return the text of the last answer at an address, or "" if it doesn't come from the
-        model."""
+        """Return the text of the last answer at an address, or "" if no model wrote it."""
         row = await self._database.fetch_one(_SELECT_LAST_ANSWER, rows.address_values(address))
         return row["text"] if row is not None and row["kind"] == "chat" else ""
 

@@ -173,8 +173,7 @@ class _MessageRow(NamedTuple):
 
     @property
     def identity(self) -> object:
-        """The value that identifies the message within its session: its external id, or its other
-        columns."""
+        """The value that identifies a message in its session: its external id or its columns."""
         if self.external_id is not None:
             return self.external_id
         return (self.created_at, self.role, self.sender_name, self.text)

@@ -306,8 +306,7 @@ class Database(Protocol):
 
 
 class CopiedTable(NamedTuple):
-    """A table that a copy of the store must include, because its rows can't be derived from other
-    tables."""
+    """A table that a copy of the store must include, because it can't be derived."""
 
     name: str
     columns: tuple[str, ...]

@@ -465,8 +465,7 @@ def _list_messages(
 
 
 def _update_sessions(connection: Connection, values: Mapping[str, object]) -> None:
-    """Update the message counts of the changed sessions, and record that their cached prefix is no
-    longer valid."""
+    """Update the message counts of changed sessions, and mark their cached prefix as invalid."""
     connection.execute(_COUNT_MESSAGES, values)
     for row in connection.execute(_SELECT_AFFECTED_SESSIONS, values).fetchall():
         record_prefix_break(connection, row["id"], "undo")

@@ -166,8 +166,7 @@ async def load_last_message_ids(database: Database, platform: str) -> dict[Addre
 
 
 async def note_first_message(database: Database, address: Address, message_id: str) -> None:
-    """Record a message that was written before Mneme first ran, so that the first start
-    fetches it."""
+    """Record a message from before Mneme first ran, so that the first start fetches it."""
     key = f"{_FIRST_MESSAGE}{address.key}"
     await database.write(lambda connection: set_meta(connection, key, message_id))
 

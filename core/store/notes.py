@@ -318,8 +318,7 @@ ON CONFLICT (scope_id, name) DO UPDATE SET is_disabled = COALESCE(:is_disabled, 
 
 
 class Notes:
-    """Stores changes to notes and skills, changes that wait for approval, and the usage of
-    skills."""
+    """Stores changes to notes and skills, pending changes, and the usage of skills."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -492,8 +491,7 @@ class Notes:
     async def load_skill_uses(
         self, scopes: frozenset[Scope]
     ) -> dict[tuple[Scope, str], dict[str, Any]]:
-        """Load the usage of each skill, by scope and name: how often and when it was used, and
-        whether it is off."""
+        """Load how often and when each skill was used, and whether it is off."""
         uses_by_skill: dict[tuple[Scope, str], dict[str, Any]] = {}
         values = {"scopes": scope_parameter(scopes)}
         for row in await self._database.fetch_all(_SELECT_SKILLS, values):

@@ -121,8 +121,7 @@ class Preferences:
         return {row["account"]: row["language"] for row in language_rows}
 
     async def list_direct_chats(self) -> dict[tuple[str, str], Account]:
-        """Return the accounts that have set a language, by the platform and chat id of their direct
-        chats."""
+        """Return the accounts that have set a language, by platform and direct chat id."""
         chats = {}
         for row in await self._database.fetch_all(_SELECT_DIRECT_CHATS):
             account = rows.parse_account(row["account"])
@@ -233,15 +232,13 @@ class ChatSettings:
 
 
 def server_key(inbound: Inbound) -> str:
-    """Return the key of the server that contains the event's channel, or "" if there is no
-    server."""
+    """Return the key of the server that contains the event's channel, or ""."""
     server_id = inbound.server_id
     return f"{inbound.address.platform}:server:{server_id}" if server_id else ""
 
 
 def chat_keys(inbound: Inbound) -> list[str]:
-    """Return the keys whose settings apply to an event: its topic or thread, its chat and its
-    server.
+    """Return the keys whose settings apply to an event: topic or thread, chat and server.
 
     The topic "General" of a forum has no number, so its key has a word: ``"telegram:-5/general"``.
     """
@@ -312,8 +309,7 @@ class ChatRules:
         return settings
 
     def find_retention(self, key: str) -> int | None:
-        """Return for how many days a chat keeps its messages, or None if its admins haven't
-        set it."""
+        """Return how many days a chat keeps its messages, or None if its admins set none."""
         settings = self.get(key)
         if settings.retention_days is None and settings.server:
             return self.get(settings.server).retention_days
@@ -324,8 +320,7 @@ class ChatRules:
         return [key for key, settings in self._settings.items() if settings.server == server]
 
     def list_retention(self) -> dict[str, int]:
-        """Return for how many days messages are kept, by key, for each chat whose admins have set
-        it."""
+        """Return how many days messages are kept, by the key of each chat with a setting."""
         return {
             key: settings.retention_days
             for key, settings in sorted(self._settings.items())

@@ -1,5 +1,4 @@
-"""Define the types of a search: the query and its filters, the plan for the indexes, and the
-results."""
+"""Define the types of a search: the query, its filters, the plan for the indexes, the results."""
 
 from __future__ import annotations
 

@@ -565,6 +565,5 @@ def fold(messages: Sequence[Message], add: Callable[[T, Message], T], initial: T
 
 
 def scoped_term(scope_id: int, term: str) -> str:
-    """Return the indexed form of a term, which begins with its scope's id: ``7xcoffee`` for scope
-    7."""
+    """Return the indexed form of a term, with its scope's id: ``7xcoffee`` for scope 7."""
     return f"{scope_id}x{term}"

@@ -112,8 +112,7 @@ class McpServers:
         is_owner: Callable[[ToolContext], Awaitable[bool]],
         keep_file: KeepFile | None = None,
     ) -> None:
-        """Create the servers. `variables` are the values for ``${NAME}`` in headers and
-        environments.
+        """Create the servers. `variables` are the values for ``${NAME}`` in their options.
 
         `is_owner` says whether a call is made for the owner. Without `keep_file`, files of results
         aren't stored.

@@ -111,8 +111,7 @@ class SourceWriter:
         return f"{place}: {quote}" if link else f"{place}: {quote} (`{command}`)"
 
     async def _render_fact(self, fact_id: int) -> str:
-        """Return a fact with the date and link of its message, or with the web page of its
-        source."""
+        """Return a fact with the date and link of its message, or with its web page."""
         fact = await self.services.facts.find(fact_id, self.scopes)
         if fact is None:
             return self.texts.SOURCE_GONE

@@ -74,8 +74,7 @@ class UndeliveredNotices:
             self._services.on_change()
 
     async def _notify_owner(self, item: OutboxItem, error: MnemeError) -> None:
-        """Tell the owner that messages to a group fail, at most once a day for each group
-        or topic."""
+        """Tell the owner that messages to a group fail, once a day for each group or topic."""
         owner_notices = self._services.owner_notices
         texts = await owner_notices.load_texts()
         values = await self._list_values(texts, item, error)

@@ -381,7 +381,6 @@ def describe_effect(report: Mapping[str, Any] | None, key: str) -> str:
 
 
 def _is_about_option(path: str, key: str) -> bool:
-    """Return whether `path` is the option `key`, an option in its table, or a secret of
-    that name."""
+    """Return whether `path` is the option `key`, in its table, or a secret of that name."""
     name = key.replace('"', "")
     return not name or path in (name, f"variables.{name}") or path.startswith(f"{name}.")

@@ -113,8 +113,7 @@ class FileCommands:
         return file
 
     async def _list(self, words: str, context: CommandContext) -> Answer:
-        """List the files that match the words, or the latest files, with a button to send each
-        file."""
+        """List the files that match the words, or the latest files, each with a send button."""
         texts = context.texts
         matches = await self._services.files.search(words, context.scopes, FileFilter(), MAX_FILES)
         if not matches:

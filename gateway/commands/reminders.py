@@ -1,5 +1,4 @@
-"""Sets and changes reminders and scheduled questions: /remind, /snooze and /cron, also in the
-shell."""
+"""Sets and changes reminders and scheduled questions: /remind, /snooze and /cron."""
 
 from __future__ import annotations
 

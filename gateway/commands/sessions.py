@@ -1,5 +1,4 @@
-"""Starts, finds and ends conversations: /new, /stop, /sessions, /title, /compress and
-/incognito."""
+"""Starts, finds and ends conversations: /new, /stop, /sessions, /compress and others."""
 
 from __future__ import annotations
 

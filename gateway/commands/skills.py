@@ -1,5 +1,4 @@
-"""Lists, shows, adds, removes and switches skills (/skills), and calls a skill by its name
-(/skill)."""
+"""Lists, shows, adds, removes, switches and calls skills: /skills and /skill."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Defines what the service managers of Linux and macOS share: service files and calls of
-programs."""
+"""Defines what the service managers of Linux and macOS share: service files and calls."""
 
 from __future__ import annotations
 

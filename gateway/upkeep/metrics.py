@@ -180,8 +180,7 @@ class Metrics(Collector):
         ]
 
     async def _collect_services(self) -> list[Metric]:
-        """Return metrics of the platforms, and of the items that memory services haven't
-        received."""
+        """Return metrics of the platforms, and of items that memory services haven't received."""
         states = await self._services.load_platform_states()
         platforms = {
             name: float(state == CONNECTED)

@@ -1,5 +1,4 @@
-"""Read and delete the Markdown files in which `brv` stores memories, and track the items in each
-file."""
+"""Reads and deletes the Markdown files in which `brv` stores memories, and tracks their items."""
 
 from __future__ import annotations
 

@@ -388,8 +388,7 @@ def _assistant_of(space: str) -> str:
 
 
 def _self_observation(space: str) -> Json:
-    """Return the fields of conclusions that the server draws about a peer from the peer's own
-    words."""
+    """Return the fields of conclusions that the server draws about a peer from their own words."""
     return {"observer_id": space, "observed_id": space}
 
 

@@ -158,8 +158,7 @@ def learn_fact(
 
 
 def _end_before_next(fact: Fact, other_values: Sequence[Fact], now: datetime) -> Fact:
-    """Return the fact with an end: the time when the first later value of its attribute began to
-    hold.
+    """Return the fact with an end: when the first later value of its attribute began.
 
     Such a fact is true but no longer holds. An example is "I moved to Lisbon in 2019", said after
     "I moved to Porto in 2024".

@@ -89,8 +89,7 @@ Item = TypeVar("Item", bound=_Numbered)
 async def list_latest_facts(
     database: Database, scopes: Scopes, limit: int, before: int = LAST_ID
 ) -> list[Fact]:
-    """List visible facts with an id below `before`, in the reverse order in which they were
-    learned."""
+    """List visible facts with an id below `before`, in reverse order of learning."""
     return await database.read(
         lambda connection: _walk(connection, _SELECT_FACTS, read_fact, scopes, limit, before)
     )

@@ -395,8 +395,7 @@ class Files:
         return await self._database.write(write)
 
     async def drop_orphans(self, before: datetime) -> None:
-        """Delete files that are older than `before` and whose message was never stored, for example
-        because the message was withdrawn."""
+        """Delete files that are older than `before` and whose message was never stored."""
         values = {"before": to_timestamp(before)}
         orphan_rows = await self._database.fetch_all(_SELECT_ORPHANS, values)
         if orphan_rows:

@@ -231,8 +231,7 @@ class Links:
         return [link for link in links if not link.is_joined]
 
     async def decide(self, token: str, now: datetime, *, is_yes: bool) -> Link | None:
-        """Join the two persons of a link if the owner accepts it (`is_yes`), or else delete the
-        link.
+        """Join the two persons of a link if the owner accepts it, or delete the link.
 
         Return the link. Return None if no link has this token, or if the owner rejects a link that
         they have already accepted.

@@ -112,6 +112,5 @@ def _remove_account(
 
 
 def removal_reason() -> str:
-    """Return the reason for pausing the jobs of a removed person, as an English sentence to
-    store."""
+    """Return the stored English reason for pausing the jobs of a removed person."""
     return compose_sentence(REMOVED_KEY, {})

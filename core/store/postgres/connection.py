@@ -222,8 +222,7 @@ class _NumberLoader(Loader):
 
 
 def _adapt_types(connection: psycopg.Connection[Any]) -> None:
-    """Register the types that the connection sends and reads in the same way as the SQLite
-    connection."""
+    """Register types, so that they are sent and read as on the SQLite connection."""
     adapters = connection.adapters
     adapters.register_dumper(str, _TextDumper)
     for type_with_key in (Account, Address, Scope):

@@ -376,8 +376,7 @@ class ConnectionThread:
         return self._connection
 
     def _take_locks_again(self, connection: StoreConnection) -> None:
-        """Take the locks of the last connection on the new one, or close the new one if
-        that fails."""
+        """Take the last connection's locks on the new one, or close it if that fails."""
         try:
             for key in self._locks:
                 self._translate_errors(partial(self._take_lock, key=key), connection)

@@ -24,8 +24,7 @@ GIVEN_UP = "MN001"
 
 
 class GivenUpError(StoreError):
-    """Another gateway has taken over the chats of this gateway, so this gateway must not write any
-    more."""
+    """Another gateway has taken over this gateway's chats, so this one must not write."""
 
 
 class StoreCutError(StoreError):

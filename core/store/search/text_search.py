@@ -593,8 +593,7 @@ def last_chunked_id(connection: Connection) -> int:
 
 
 def is_behind(connection: Connection, lag: int) -> bool:
-    """Return whether the index is behind: more than `lag` new messages or any changed chunk aren't
-    indexed."""
+    """Return whether over `lag` new messages, or any changed chunk, aren't indexed."""
     has_changed_chunk = connection.execute(
         "SELECT EXISTS (SELECT 1 FROM chunks WHERE is_indexed = 0)"
     ).fetchone()[0]

@@ -111,8 +111,7 @@ class FileGuard:
         return (stat.st_dev, stat.st_ino) == self._file
 
     def is_log_there(self) -> bool:
-        """Return whether the log and its index, which holds the locks, are still the files that
-        were opened."""
+        """Return whether the log and its index of locks are still the opened files."""
         return [*map(_identify, self._log_paths)] == self._log
 
 
@@ -382,8 +381,7 @@ class Database:
     # --- The files ---
 
     def _to_error(self, error: sqlite3.DatabaseError) -> StoreError:
-        """Convert an error of SQLite to a StoreError, or to a StoreLostError if the file is
-        lost."""
+        """Convert an error of SQLite to a StoreError, or StoreLostError if the file is lost."""
         if not self._guard.is_file_there():
             return StoreLostError("store_lost", path=self.path)
         store_error = to_store_error(self.path, error)

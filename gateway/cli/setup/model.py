@@ -1,5 +1,4 @@
-"""Asks for a model server, its key and a model, and tests them: the step "model" of `mneme
-setup`."""
+"""Asks for a model server, its key and a model, and tests them (`mneme setup model`)."""
 
 from __future__ import annotations
 
