@@ -21,6 +21,8 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from config.variables import PLACEHOLDER, VARIABLE, get_table
 
+# Quotes, brackets and the like are left over from a list or a text that isn't closed.
+_NOT_IN_MODEL_NAMES = re.compile(r"""[\x00-\x1f\x7f"'`\[\]{}<>,;|]|\A\s|\s\Z""")
 # The languages in which Mneme has texts.
 LANGUAGES = ("en", "de", "es", "fr", "pt-BR", "ru", "tr", "zh", "ja", "ko")
 
@@ -151,6 +153,15 @@ def _check_variable_name(name: str) -> str:
     if name and not VARIABLE.fullmatch(name):
         raise ValueError(
             'write the name of an environment variable that holds the key, such as "MY_KEY"'
+        )
+    return name
+
+
+def check_model_name(name: str) -> str:
+    """Return the name of a model. Raises ValueError if no server can have a model of that name."""
+    if name and (_NOT_IN_MODEL_NAMES.search(name) or not any(map(str.isalnum, name))):
+        raise ValueError(
+            f"{name[:80]!r} isn't the name of a model; write the name as its server spells it"
         )
     return name
 
@@ -306,6 +317,8 @@ OptionalWebAddress = Annotated[str, Field(repr=False), _is_url("http", "https", 
 Name = Annotated[str, Field(min_length=1)]
 # The name of an environment variable that holds a key. Empty if no key is needed.
 KeyVariable = Annotated[str, AfterValidator(_check_variable_name)]
+# The name of a model that a server offers. May be empty.
+ServedModel = Annotated[str, AfterValidator(check_model_name)]
 Enabled = Literal["auto", True, False]
 Count = Annotated[int, Field(gt=0, le=10**9)]
 Days = Annotated[float, Field(gt=0, le=36_500, allow_inf_nan=False)]

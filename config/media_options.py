@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from config.field_types import KeyVariable, OptionalWebAddress, Seconds
+from config.field_types import KeyVariable, OptionalWebAddress, Seconds, ServedModel
 
 
 class _Section(BaseModel):
@@ -19,7 +19,7 @@ class _Section(BaseModel):
 class TranscriberOptions(_Section):
     # The address of a server with the endpoint /audio/transcriptions. Empty if there is none.
     url: OptionalWebAddress
-    model: str
+    model: ServedModel
     # The name of an environment variable. Empty if the server needs no key.
     key: KeyVariable
     # A program instead of a server. "{file}" stands for the path of the voice note.
@@ -30,7 +30,7 @@ class TranscriberOptions(_Section):
 class SpeakerOptions(_Section):
     # The address of a server with the endpoint /audio/speech. Empty if there is none.
     url: OptionalWebAddress
-    model: str
+    model: ServedModel
     voice: str
     # The name of an environment variable. Empty if the server needs no key.
     key: KeyVariable

@@ -29,6 +29,7 @@ from config.field_types import (
     Month,
     OptionalWebAddress,
     Seconds,
+    check_model_name,
 )
 from config.locating import find_similar_name
 
@@ -97,9 +98,10 @@ class ModelServer(_Section):
 
 
 def _check_server(name: str, info: ValidationInfo) -> str:
-    """Check the server in front of a model's name. The texts are in problems.toml."""
+    """Check a model's name and the server in front of it. The texts are in problems.toml."""
     if not name.strip():
         raise PydanticCustomError("no_model", "{name}", {"name": name})
+    check_model_name(name)
     server, slash, model = name.partition("/")
     servers = info.data.get("servers")
     if not slash or servers is None:

@@ -49,6 +49,7 @@ from config.field_types import (
     WebAddress,
     Zone,
     check_memory_providers,
+    check_model_name,
     check_webhook,
 )
 from config.locating import find_line, find_similar_name, list_option_paths, suggest_name
@@ -294,7 +295,7 @@ class EmbeddingOptions(_Section):
     def _check_model(cls, model: str, info: ValidationInfo) -> str:
         if info.data.get("url") and not model:
             raise ValueError("write the name of the model that the server should use")
-        return model
+        return check_model_name(model)
 
 
 class RecallOptions(_Section):

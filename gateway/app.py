@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 from contextlib import AsyncExitStack
 
 from config.settings import Settings
@@ -20,6 +21,9 @@ from gateway.sharing.joining import Sharing, lock_or_join
 from gateway.texts.catalog import SHELL as texts
 from gateway.upkeep.recovery import recover
 
+# By this time, a chat in a terminal shows its prompt.
+PROMPT_TIME_S = 1.0
+
 
 async def run_gateway(settings: Settings, *, chat_only: bool, has_terminal: bool) -> str | None:
     """Run the gateway until a stop signal arrives or the input of all platforms ends.
@@ -30,9 +34,12 @@ async def run_gateway(settings: Settings, *, chat_only: bool, has_terminal: bool
     """
     configure_malloc()
     change_event = asyncio.Event()
-    # Load the word lists of recall now. It takes tens of milliseconds, which would delay the first
-    # answer.
-    await asyncio.to_thread(load_word_lists)
+    # This takes over a hundred milliseconds, which would delay the first answer. In a chat, it
+    # would also delay the prompt, so it happens while the person types.
+    if chat_only:
+        asyncio.get_running_loop().call_later(PROMPT_TIME_S, _load_word_lists_in_thread)
+    else:
+        await asyncio.to_thread(load_word_lists)
     home_lock = HomeLock(settings.home)
     with contextlib.ExitStack() as locks:
         locks.callback(home_lock.release)
@@ -65,3 +72,8 @@ async def run_gateway(settings: Settings, *, chat_only: bool, has_terminal: bool
     if refusals:
         raise ConfigError("\n".join(refusals))
     return None
+
+
+def _load_word_lists_in_thread() -> None:
+    """Load the word lists in a thread that doesn't delay the end of the process."""
+    threading.Thread(target=load_word_lists, name="word lists", daemon=True).start()

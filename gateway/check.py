@@ -6,7 +6,6 @@ Only this module and the composition root import the clients of platforms and of
 from __future__ import annotations
 
 import asyncio
-import shlex
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -44,12 +43,14 @@ from gateway.upkeep.home_checks import (
     CheckResult,
     build_result,
     check_backups,
+    check_disk,
     check_home,
     check_installation,
     check_service,
     check_sqlite,
     describe_settings_problem,
 )
+from gateway.upkeep.mending import find_store_command
 
 # How long a check waits for a server.
 PROBE_TIMEOUT_S = 30.0
@@ -61,13 +62,6 @@ _MENDING_COMMANDS = {
     "embeddings": "mneme config edit",
     "web": "mneme config edit",
     "calendar": "mneme config edit",
-}
-# The commands for errors of the store, by their keys. A damaged or lost state.db is restored.
-_STORE_COMMANDS = {
-    "store_newer": "mneme upgrade",
-    "pg_newer": "mneme upgrade",
-    "pg_password": "mneme config edit",
-    "pg_url": "mneme config edit",
 }
 # The keys of errors that say that a model's server can't be reached. In this case, its key may be
 # right.
@@ -90,6 +84,7 @@ async def run_checks(
         return [*unread, check_installation(texts), check_sqlite(texts)]
 
     results = [*check_home(texts, settings), check_installation(texts), check_sqlite(texts)]
+    results += check_disk(texts, settings.home)
     states: Mapping[str, str] = {}
     live: Mapping[str, Any] | None = None
     queues: dict[str, OutboxCounts] = {}
@@ -179,21 +174,22 @@ def _describe_store_error(texts: Texts, error: StoreError, settings: Settings) -
     If it's damaged or missing, suggest restoring a backup.
     """
     text = _word_store_error(texts, error)
-    command = _STORE_COMMANDS.get(error.key, "")
+    command = find_store_command(settings, error)
+    advice = texts.compose("run", command=command) if command else ""
     if settings.store.url:
-        return CheckResult(subject="postgresql", state="wrong", text=text, command=command)
+        return CheckResult(
+            subject="postgresql", state="wrong", text=text, advice=advice, command=command
+        )
     path = settings.home / STATE_FILE
-    advice = ""
-    if isinstance(error, StoreDamagedError) or not _has_state(settings.home):
+    is_disk_full = error.key in ("store_disk_full", "store_disk_fault")
+    if is_disk_full:
+        advice = texts.compose("space_advice", command=command)
+    elif isinstance(error, StoreDamagedError) or not _has_state(settings.home):
         advice = describe_restore(settings, texts)
         command = find_restore_command(settings)
-    elif error.key in ("store_read_only", "store_unopened"):
-        command = shlex.join(["chmod", "u+rw", str(path)])
-        advice = texts.compose("run", command=command)
-    elif error.key == "store_locked":
-        # This command shows the program that has the file open.
-        command = shlex.join(["lsof", str(path)])
-        advice = texts.compose("run", command=command)
+    elif error.key in ("store_newer", "pg_newer"):
+        # The text already names the command.
+        advice = ""
     return CheckResult(
         subject="state.db",
         state="wrong",

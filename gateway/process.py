@@ -24,9 +24,11 @@ import structlog
 
 from adapters.terminal.local import LocalTerminals
 from config.operating_system import release_freed_memory
+from config.settings import PLATFORMS
 from core.agent.memory_review import MemoryReviewer
 from core.errors import StoreError
 from core.memory.manager import MemoryManager
+from core.menus.command_specs import CommandSpec
 from core.models.wrappers import ModelTally
 from core.ports import Adapter, InboundSink
 from core.store.ownership.people import TERMINAL
@@ -178,7 +180,11 @@ class GatewayProcess:
             print_notice(texts.FINISHING.format(answers=answers, timeout_s=DRAIN_TIMEOUT_S))
 
     def _create_supervisor(self, sink: InboundSink) -> Supervisor:
-        return Supervisor(sink, translate_specs(self._path.commands.specs), self._on_open)
+        specs: Sequence[CommandSpec] = self._path.commands.specs
+        # Only platforms show menus in all languages, and reading ten languages delays the start.
+        if self._sharing is not None or not self._path.adapters.keys().isdisjoint(PLATFORMS):
+            specs = translate_specs(specs)
+        return Supervisor(sink, specs, self._on_open)
 
     async def _become_front(self) -> bool:
         """Wait until this process may receive messages. Returns False if it was stopped before.

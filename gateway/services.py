@@ -638,8 +638,7 @@ def open_database(
         # Imported here because psycopg is an extra.
         from core.store.postgres.database import Database as PostgresDatabase
     except ImportError as error:
-        texts = ENGLISH
-        raise StoreError(texts.POSTGRES_IS_MISSING) from error
+        raise StoreError(SHELL.POSTGRES_IS_MISSING) from error
     password = settings.variables.get(settings.store.password)
     secret = "" if password is None else password.get_secret_value()
     opening = PostgresDatabase.open(settings.store.url, secret)

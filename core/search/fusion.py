@@ -7,10 +7,12 @@ outperforms Condorcet and individual rank learning methods" (SIGIR 2009).
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from core.search.ranking import RankedMatches
 from core.store.query import MessageMatch
+
+if TYPE_CHECKING:
+    from core.search.ranking import RankedMatches
 
 DAMPING = 2
 """The higher the damping, the smaller the lead of the first items in a list. The paper uses 60 for

@@ -15,7 +15,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import chain
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from zoneinfo import ZoneInfo
 
 from core.dates.periods_in_text import find_periods
@@ -33,7 +33,6 @@ from core.search.query import (
     remove_filters,
     strip_operators,
 )
-from core.search.ranking import RankedMatches, rank_matches
 from core.search.results import (
     MAX_MATCHES_SHOWN,
     MAX_MESSAGES,
@@ -67,6 +66,9 @@ from core.text.normalize import shorten
 from core.text.terms import highlight_patterns, query_terms
 from core.text.terms import is_question as ends_with_question
 from core.types import BillingScope, ToolContext
+
+if TYPE_CHECKING:
+    from core.search.ranking import RankedMatches
 
 MIN_MATCHES = 20
 """A search reads at least this many matches, because several matches may belong to the same
@@ -422,6 +424,9 @@ class _IndexSearch:
         matches = _take_enough(self._index.find_messages(plan), self._query)
         if not matches:
             return None
+        # Imported here, as in `_rank_by_words`, because numpy takes a while to load.
+        from core.search.ranking import RankedMatches
+
         ranking = self._fuse(RankedMatches({}, matches, self._query.text, {}))
         return results.build_discovery(
             self._excerpts,
@@ -479,6 +484,8 @@ class _IndexSearch:
 
     def _rank_by_words(self) -> RankedMatches:
         """Rank the messages of the best chunks by the words and name aliases of the query."""
+        from core.search.ranking import rank_matches
+
         words = strip_operators(self._query.text)
         aliases = find_aliases(self._connection, words, self._query.scopes, self._query.asker)
         names = [alias.name for alias in aliases]
@@ -625,7 +632,9 @@ class HistoryProvider(MemoryProvider):
 
 
 def load_word_lists() -> None:
-    """Load the word lists at startup, so that the first question doesn't wait for them."""
+    """Load numpy and the word lists, so that the first question doesn't wait for them."""
+    import core.search.ranking  # noqa: F401
+
     question = "When does the ferry leave?"
     find_periods(question, datetime.now(UTC).date())
     query_terms(question)

@@ -15,10 +15,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from time import monotonic
+from typing import TYPE_CHECKING
 from urllib.parse import urldefrag, urljoin
 from urllib.robotparser import RobotFileParser
-
-import httpx
 
 from config.open_files import bound_connections
 from core.errors import Refused, ToolError
@@ -30,6 +29,9 @@ from core.tools.addresses import (
     is_public,
     resolve_host,
 )
+
+if TYPE_CHECKING:
+    import httpx
 
 USER_AGENT = "Mneme/1.0 (a personal assistant that reads pages for one person)"
 ROBOT_NAME = "Mneme"
@@ -144,6 +146,9 @@ class WebClient:
             # Compression could hide a very large page in a small one.
             "Accept-Encoding": "identity",
         }
+        # Imported here because the client takes a while to load.
+        import httpx
+
         try:
             async with (
                 httpx.AsyncClient(

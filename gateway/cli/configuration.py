@@ -39,7 +39,7 @@ from gateway.services import is_running
 from gateway.texts.catalog import SHELL as texts
 from gateway.texts.catalog import list_languages
 from gateway.texts.settings_problems import word_problem
-from gateway.upkeep.catalog import find_backup_fault
+from gateway.upkeep.catalog import find_fault_of_option
 
 # The name of a variable in secrets.env, such as "OPENAI_API_KEY".
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
@@ -247,7 +247,7 @@ def _set_option(draft: SettingsDraft, key: str, typed: str) -> Any:
     """Set an option and return its new value. Exit with a message if that isn't possible."""
     try:
         value = draft.set_typed_option(key, typed)
-        fault = _find_backup_fault(draft, key)
+        fault = find_fault_of_option(draft, key)
         if fault:
             shell.fail(f"{' '.join(fault.splitlines())} {texts.compose('unchanged')}")
         return value
@@ -260,22 +260,6 @@ def _set_option(draft: SettingsDraft, key: str, typed: str) -> Any:
             if not problem.endswith((".", "?", "。", "？")):
                 problem += "."
         shell.fail(f"{problem} {texts.compose('unchanged')}")
-
-
-def _find_backup_fault(draft: SettingsDraft, key: str) -> str:
-    """Return why backups would fail with an option that was just set.
-
-    Returns "" if they would work, or if the option doesn't concern backups.
-    """
-    if not key.startswith("backup."):
-        return ""
-    try:
-        settings = draft.load()
-    except SettingsError:
-        # Another option was already wrong before.
-        return ""
-    option, sentence = find_backup_fault(settings)
-    return sentence if option == key else ""
 
 
 def _set_secret(draft: SettingsDraft, name: str, value: str) -> None:

@@ -14,8 +14,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
+from config.draft import SettingsDraft
 from config.files import replace_file
-from config.settings import Settings
+from config.settings import Settings, SettingsError
 from core.errors import ConfigError, StoreError
 from core.transfer.backup import CATALOG_FILE
 from gateway.texts.catalog import SHELL, Texts
@@ -173,6 +174,22 @@ def find_backup_fault(settings: Settings, texts: Texts = SHELL) -> tuple[str, st
         sentence = texts.compose("backup_folder_wrong", folder=options.folder, place=place)
         return "backup.folder", sentence
     return "", ""
+
+
+def find_fault_of_option(draft: SettingsDraft, option: str, texts: Texts = SHELL) -> str:
+    """Return why backups would fail with an option that was just set in a draft.
+
+    Returns "" if they would work or the option has nothing to do with backups.
+    """
+    if not option.startswith("backup."):
+        return ""
+    try:
+        settings = draft.load()
+    except SettingsError:
+        # Another option was wrong before.
+        return ""
+    faulty_option, sentence = find_backup_fault(settings, texts)
+    return sentence if faulty_option == option else ""
 
 
 def _parse_record(entry: dict[str, Any]) -> BackupRecord:

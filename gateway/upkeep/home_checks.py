@@ -24,6 +24,11 @@ from gateway.texts.catalog import Texts
 from gateway.texts.settings_problems import word_problem
 from gateway.upkeep.backups import describe_backups
 from gateway.upkeep.catalog import BackupCatalog, backup_folder, find_backup_fault
+from gateway.upkeep.mending import (
+    find_newer_python_command,
+    find_space_command,
+    has_little_space,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,4 +238,23 @@ def check_sqlite(texts: Texts) -> CheckResult:
         oldest = ".".join(map(str, sqlite.MIN_SQLITE_VERSION))
         problems.append(texts.compose("sqlite_old", version=version_text, oldest=oldest))
     right = texts.compose("sqlite_version", version=version_text)
-    return build_result("sqlite", problems, texts.compose("sqlite_advice"), right)
+    command = find_newer_python_command()
+    advice = f"{texts.compose('sqlite_advice')} {texts.compose('run', command=command)}"
+    return build_result("sqlite", problems, advice, right, command=command)
+
+
+def check_disk(texts: Texts, home: Path) -> list[CheckResult]:
+    """Check that the disk of the home isn't nearly full. Reports only a problem."""
+    if not has_little_space(home):
+        return []
+    command = find_space_command(home)
+    return [
+        CheckResult(
+            subject="disk",
+            state="wrong",
+            text=texts.compose("little_space", home=home),
+            advice=texts.compose("space_advice", command=command),
+            where=str(home),
+            command=command,
+        )
+    ]

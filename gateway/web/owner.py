@@ -39,7 +39,7 @@ from gateway.texts.catalog import Texts
 from gateway.texts.settings_problems import word_problem
 from gateway.texts.text_files import load_option_reasons
 from gateway.upkeep.backups import describe_backups, run_backup
-from gateway.upkeep.catalog import BackupCatalog, BackupRecord
+from gateway.upkeep.catalog import BackupCatalog, BackupRecord, find_fault_of_option
 from gateway.web.views import (
     Action,
     Page,
@@ -317,6 +317,8 @@ async def set_option(request: PageRequest, form: Mapping[str, str]) -> Answer:
             draft.set_option(path, limits)
         else:
             draft.set_typed_option(path, typed)
+        if fault := find_fault_of_option(draft, path, request.texts):
+            raise Refused(fault.partition("\n")[0])
         draft.write()
 
     await _change(write, request.texts)

@@ -1,5 +1,5 @@
-"""What a fresh process costs: its help, a recall, and a start until the first poll of Telegram,
-beside a bare echo bot.
+"""What a fresh process costs: its help, a recall, a chat until its prompt beside a bare prompt of
+prompt_toolkit, and a start until the first poll of Telegram beside a bare echo bot.
 
 Processor time (user and system) of the process, the median of several runs. Another checkout can be
 measured in the same run, in turn. Memory is read from /proc, so this needs Linux."""
@@ -9,11 +9,13 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import pty
+import select
 import signal
 import statistics
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.bench.gateway import ECHO_BOT, KEY, ROOT, START_S, cpu_s, memory_mb
@@ -23,6 +25,11 @@ from tests.fixtures.messages_api import MessagesApi
 RUNS = 5
 COMMANDS = {"mneme --help": ["--help"], "mneme recall ferry": ["recall", "ferry"]}
 STOP_S = 40.0
+PROMPT_S = 60.0
+# What prompt_toolkit sends to a terminal when its prompt takes keys.
+BRACKETED_PASTE = b"\x1b[?2004h"
+CHAT = ["-m", "gateway.cli.main", "chat"]
+BARE_PROMPT = ["-c", "from prompt_toolkit import prompt; prompt('> ')"]
 _COUNT_MODULES = "import sys; sys.argv[0] = 'mneme'; from gateway.cli.main import main\n"
 _COUNT_MODULES += "try: main()\nfinally: print(len(sys.modules), file=sys.stderr)"
 
@@ -45,6 +52,7 @@ async def measure(folder: Path, before: Path | None = None) -> str:
             lines.append(
                 _line(name, root, before, costs[root], str(_modules(arguments, homes[root], root)))
             )
+    lines += _measure_prompts(homes, before)
     for kind in (ECHO_BOT, "no model", "model"):
         kind_trees = [ROOT] if kind == ECHO_BOT else trees
         costs = {root: [] for root in kind_trees}
@@ -57,6 +65,39 @@ async def measure(folder: Path, before: Path | None = None) -> str:
             cells = _line(f"start, {kind}", root, before, costs[root], "", f"{memory[root]:.0f}")
             lines.append(cells)
     return "\n".join(lines)
+
+
+def _measure_prompts(homes: Mapping[Path, Path], before: Path | None) -> list[str]:
+    """The rows of a bare prompt, and of `mneme chat` until its prompt, as a multiple of it."""
+    bare: list[float] = []
+    costs: dict[Path, list[float]] = {root: [] for root in homes}
+    for _ in range(RUNS):
+        bare.append(_reach_prompt(BARE_PROMPT, homes[ROOT], ROOT))
+        for root, home in homes.items():
+            costs[root].append(_reach_prompt(CHAT, home, root))
+    lines = [_line("a bare prompt of prompt_toolkit", ROOT, before, bare, "")]
+    for root in homes:
+        ratio = statistics.median(costs[root]) / statistics.median(bare)
+        name = f"mneme chat until its prompt ({ratio:.1f} times the bare one)"
+        lines.append(_line(name, root, before, costs[root], ""))
+    return lines
+
+
+def _reach_prompt(arguments: Sequence[str], home: Path, root: Path) -> float:
+    """Processor time in seconds of a program in a terminal until its prompt takes keys."""
+    process, main = pty.fork()
+    if process == 0:
+        os.chdir(root)
+        os.execve(sys.executable, [sys.executable, *arguments], _environment(home))
+    shown = b""
+    while BRACKETED_PASTE not in shown:
+        is_ready, _, _ = select.select([main], [], [], PROMPT_S)
+        assert is_ready, shown
+        shown += os.read(main, 65536)
+    os.kill(process, signal.SIGKILL)
+    _, _, usage = os.wait4(process, 0)
+    os.close(main)
+    return usage.ru_utime + usage.ru_stime
 
 
 def _line(
@@ -91,7 +132,7 @@ def _fill(home: Path, root: Path) -> None:
 
 
 def _environment(home: Path) -> dict[str, str]:
-    return {"PATH": os.environ["PATH"], "MNEME_HOME": str(home)}
+    return {"PATH": os.environ["PATH"], "MNEME_HOME": str(home), "TERM": "xterm"}
 
 
 def _run(arguments: Sequence[str], home: Path, root: Path) -> float:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable
 from contextlib import closing
 from dataclasses import dataclass
@@ -13,14 +16,22 @@ from typing import Any
 
 import pytest
 
+from config.operating_system import SYSTEM
 from config.settings import Settings
+from core.errors import StoreError
 from core.store.mailbox import OutboxItem
+from core.store.sqlite import opening
 from core.types import Address, Answer
 from gateway.services import Services
+from gateway.texts.catalog import ENGLISH
+from gateway.upkeep.home_checks import check_sqlite
+from gateway.upkeep.mending import find_store_command
 from tests.fixtures.bot_api import BotApi
 from tests.fixtures.command_line import good, mneme
+from tests.fixtures.forked import ROOT
 from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.model_reply import ModelReply
+from tests.fixtures.mounts import can_mount
 
 pytestmark = pytest.mark.slow
 
@@ -171,6 +182,18 @@ FAULTS = {
         "mneme check",
         (("ANTHROPIC_API_KEY", KEY), ("ANTHROPIC_BASE_URL", NOBODY)),
     ),
+    "a PostgreSQL server that doesn't run": Fault(
+        write_settings('[store]\nurl = "postgresql://127.0.0.1:9/mneme"\n'),
+        "postgresql",
+        "can't be reached",
+        "sudo systemctl start postgresql" if SYSTEM == "linux" else "brew services start",
+    ),
+    "a PostgreSQL server elsewhere that doesn't run": Fault(
+        write_settings('[store]\nurl = "postgresql://127.0.0.2:9/mneme"\n'),
+        "postgresql",
+        "can't be reached",
+        "pg_isready --host 127.0.0.2 --port 9",
+    ),
     "a memory service that isn't set up": Fault(
         write_settings("[memory.providers.mem0]\nenabled = true\n"),
         "memory mem0",
@@ -194,6 +217,87 @@ def test_check_names_the_fault_and_the_command_that_mends_it(home: Path, name: s
     assert fault.text in said
     assert fault.command in said
     assert fault.command in " ".join(one["command"] for one in wrong)
+
+
+@pytest.mark.skipif(not can_mount(), reason="needs the right to mount")
+def test_check_on_a_full_disk_names_it_and_lists_its_largest_folders(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    home = disk / "home"
+    script = f"""
+        set -e; mount -t tmpfs -o size=8m tmpfs {disk}; mkdir -m 700 {home}
+        {sys.executable} -m gateway.cli.main remember Ana lives in Lisbon
+        dd if=/dev/zero of={disk}/fill bs=64k 2>/dev/null || true
+        {sys.executable} -m gateway.cli.main check --json
+    """
+    environment = {"PATH": os.environ["PATH"], "MNEME_HOME": str(home), "LANG": "C"}
+    done = subprocess.run(
+        ["unshare", "-rm", "sh", "-c", script],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    results = json.loads(done.stdout.splitlines()[-1])
+    (disk_result,) = [result for result in results if result["subject"] == "disk"]
+    assert disk_result["state"] == "wrong"
+    assert disk_result["text"] == f"The disk that holds {home} is nearly full."
+    assert disk_result["command"] == f"du -xhd2 {disk} 2>/dev/null | sort -h | tail -n 20"
+    assert disk_result["command"] in disk_result["advice"]
+
+
+def test_check_with_an_old_sqlite_names_the_command_for_a_newer_python(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(opening, "SQLITE_VERSION", (3, 31, 1))
+    result = check_sqlite(ENGLISH)
+    assert (result.state, result.text) == ("wrong", "SQLite 3.31.1 is older than 3.37.0.")
+    assert "uv venv --clear --seed --managed-python --python 3.13 .venv" in result.command
+    assert result.command in result.advice
+
+
+def test_check_without_the_client_of_postgresql_names_the_command_that_installs_it(
+    home: Path,
+) -> None:
+    (home / "mneme.toml").write_text('[store]\nurl = "postgresql://127.0.0.1:9/mneme"\n')
+    script = "import sys; sys.modules['psycopg'] = None; sys.argv = ['mneme', 'check', '--json']\n"
+    script += "from gateway.cli.main import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=ROOT,
+        env={"PATH": os.environ["PATH"], "MNEME_HOME": str(home), "LANG": "C"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    results = {result["subject"]: result for result in json.loads(done.stdout)}
+    assert "a package is missing" in results["postgresql"]["text"]
+    assert results["postgresql"]["command"].endswith("pip install 'psycopg[binary]>=3.3,<4'")
+
+
+@pytest.mark.parametrize(
+    ("url", "command"),
+    [
+        ("postgresql://db.example.org/mneme", "createdb --host db.example.org mneme"),
+        (
+            "postgresql://ana@db.example.org:5433/my%20notes",
+            "createdb --host db.example.org --port 5433 --username ana 'my notes'",
+        ),
+    ],
+)
+def test_command_for_a_missing_database_creates_it_on_the_server_of_the_settings(
+    home: Path, url: str, command: str
+) -> None:
+    settings = Settings.load({"MNEME_HOME": str(home)}, own_text=f'[store]\nurl = "{url}"\n')
+    assert find_store_command(settings, StoreError("pg_no_database", name="mneme")) == command
+
+
+def test_password_that_postgresql_refuses_is_set_by_the_name_of_its_variable(home: Path) -> None:
+    text = '[store]\nurl = "postgresql://localhost/mneme"\npassword = "MNEME_DB"\n'
+    settings = Settings.load({"MNEME_HOME": str(home)}, own_text=text)
+    error = StoreError("pg_password", name="mneme")
+    assert find_store_command(settings, error) == "mneme config set MNEME_DB"
 
 
 async def test_check_names_a_refused_token_and_a_refused_key(home: Path) -> None:

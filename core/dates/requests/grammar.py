@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from functools import cached_property
 from typing import NamedTuple
 
 from core.dates.requests.lexicon import Lexicon
@@ -88,20 +89,25 @@ class Rules:
     """The rules of a module, in the order in which equally long matches are tried."""
 
     def __init__(self) -> None:
-        self._rules: list[tuple[re.Pattern[str], Build]] = []
+        self._rules: list[tuple[str, Build]] = []
 
     def add(self, *patterns: str) -> Callable[[Build], Build]:
         """Return a decorator that adds a rule with these patterns. See `compile_grammar`."""
 
         def register(build: Build) -> Build:
-            self._rules.extend((compile_grammar(pattern), build) for pattern in patterns)
+            self._rules.extend((pattern, build) for pattern in patterns)
             return build
 
         return register
 
+    @cached_property
+    def _compiled_rules(self) -> Sequence[tuple[re.Pattern[str], Build]]:
+        """The rules with compiled patterns. Compiling them at import would delay each start."""
+        return [(compile_grammar(pattern), build) for pattern, build in self._rules]
+
     def match(self, kinds: str, position: int) -> Iterator[tuple[re.Match[str], Build]]:
         """Yield the matches at a position that contain at least one token."""
-        for pattern, build in self._rules:
+        for pattern, build in self._compiled_rules:
             match = pattern.match(kinds, position)
             if match is not None and match.end() > position:
                 yield match, build

@@ -55,6 +55,8 @@ def test_config_set_changes_one_option_and_keeps_every_other_line_of_the_file(ho
         ("servers.openai.chat", "x", "Did you mean model.servers.openai.chat?"),
         ("model.tries", "many", "model.tries: should be a whole number."),
         ("general.zone", "Europe/Lissabon", "isn't a time zone"),
+        ("model.chat", "[", "'[' isn't the name of a model"),
+        ("model.fallbacks", '["a",', "isn't the name of a model"),
         ("retention.days", "-3", "retention.days: must be at least 0."),
         ("owner.telegram", "42 ana", "'ana' isn't a numeric user id"),
         ("backup.encrypt_to", "age1xyz", "type mneme config set backup.encrypt_to KEY."),

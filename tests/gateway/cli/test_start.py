@@ -47,6 +47,30 @@ def test_a_command_loads_nothing_that_only_others_need() -> None:
 
 
 @pytest.mark.slow
+def test_chat_loads_neither_numpy_nor_other_languages_before_its_prompt(home: Path) -> None:
+    script = (
+        "import sys\n"
+        "sys.argv = ['mneme', 'chat']\n"
+        "from gateway.cli.main import main\n"
+        "from gateway.texts.text_files import load_file\n"
+        "try: main()\n"
+        "finally:\n"
+        "    print({'numpy', 'httpx', 'babel'} & sys.modules.keys(), file=sys.stderr)\n"
+        "    print(load_file.cache_info().currsize, file=sys.stderr)"
+    )
+    environment = {**os.environ, "MNEME_HOME": str(home), "PYTHONPATH": str(ROOT), "LANG": "C"}
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        input="",
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=environment,
+    )
+    assert (done.returncode, done.stderr) == (0, "set()\n1\n")
+
+
+@pytest.mark.slow
 def test_cold_recall_loads_no_module_that_only_other_commands_need(home: Path) -> None:
     script = (
         "import sys\n"

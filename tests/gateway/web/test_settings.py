@@ -57,6 +57,21 @@ async def test_option_has_its_reason_and_is_changed_and_reset(page_home: Path) -
         assert "late_after_s" not in (page_home / "mneme.toml").read_text()
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "problem"),
+    [
+        ("model.chat", "[", "the name of a model"),
+        ("backup.encrypt_to", "[", "it should be a public key of age"),
+    ],
+)
+async def test_malformed_value_is_refused_with_a_sentence_and_not_stored(
+    page_home: Path, option: str, value: str, problem: str
+) -> None:
+    async with open_page(page_home) as page:
+        assert problem in await set_option(page, option, value)
+    assert not (page_home / "mneme.toml").exists()
+
+
 async def test_settings_file_with_a_mistake_is_named_on_the_page(page_home: Path) -> None:
     async with open_page(page_home) as page:
         (page_home / "mneme.toml").write_text("[limits\n")
