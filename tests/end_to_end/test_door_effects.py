@@ -30,6 +30,7 @@ from core.types import (
     Scope,
 )
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
+from tests.fixtures.mcp_nursery import list_arguments
 from tests.fixtures.mcp_server import run_http_server
 from tests.fixtures.media_samples import make_pdf
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
@@ -39,7 +40,6 @@ from tests.fixtures.web_pages import PageServer, loopback_client, serve_pages
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parents[2]
 OWNER = Scope.account("telegram", "42")
 SCOPES = frozenset((OWNER,))
 RULE = "Never pay an invoice without calling Ben first"
@@ -467,9 +467,9 @@ def _prepare_home(home: Path, door: str, pages: PageServer) -> str:
     options += f"[model]\nmax_helper_calls = {MAX_HELPER_CALLS}\n"
     options += f'[web]\nsearch = "searxng"\nsearxng_url = "http://127.0.0.1:{pages.port}"\n'
     if door == "result of an MCP server":
-        program = ["-m", "tests.fixtures.mcp_server", str(home.parent / "diary.txt")]
+        program = list_arguments(home.parent / "diary.txt")
         options += f"[mcp.diary]\ncommand = {json.dumps(sys.executable)}\n"
-        options += f'args = {json.dumps(program)}\nenv = {{ PYTHONPATH = "{ROOT}" }}\n'
+        options += f"args = {json.dumps(program)}\n"
     if door == "calendar entry":
         options += f'[calendar.home]\nurl = "http://127.0.0.1:{pages.port}/feed.ics"\n'
     if door == "context file":

@@ -18,19 +18,19 @@ from core.errors import ToolError
 from core.tools.mcp_client import McpConnection
 from core.tools.mcp_tools import StoredTool, find_effect
 from core.types import Effect
+from tests.fixtures.mcp_nursery import list_arguments
 from tests.fixtures.mcp_server import run_http_server
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
-MODULE = ["-m", "tests.fixtures.mcp_server"]
 
 
 def stdio_options(diary: Path, **changes: Any) -> McpServer:
     options = {
         "command": sys.executable,
-        "args": (*MODULE, str(diary)),
-        "env": {"PYTHONPATH": str(ROOT), "DIARY_KEY": "${SECRET}"},
+        "args": tuple(list_arguments(diary)),
+        "env": {"DIARY_KEY": "${SECRET}"},
     }
     return McpServer.model_validate({**options, **changes})
 
@@ -138,8 +138,11 @@ async def test_closing_an_mcp_client_ends_its_program(tmp_path: Path) -> None:
     script = tmp_path / "server.sh"
     script.write_text(f'#!/bin/sh\necho $$ > "{tmp_path}/pid"\nexec "$@"\n')
     script.chmod(0o700)
-    arguments = (sys.executable, *MODULE, str(tmp_path / "diary"))
-    async with connect(stdio_options(tmp_path, command=str(script), args=arguments)) as diary:
+    # A process of its own, not a fork.
+    program = (sys.executable, "-m", "tests.fixtures.mcp_server", str(tmp_path / "diary"))
+    environ = {"PYTHONPATH": str(ROOT)}
+    options = stdio_options(tmp_path, command=str(script), args=program, env=environ)
+    async with connect(options) as diary:
         await diary.list_tools()
         pid = int((tmp_path / "pid").read_text())
         os.kill(pid, 0)

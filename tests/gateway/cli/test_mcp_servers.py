@@ -10,11 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.fixtures.command_line import good, mneme
+from tests.fixtures.mcp_nursery import list_arguments
 
 pytestmark = pytest.mark.slow
-
-ROOT = Path(__file__).parents[3]
-SERVER = ("-m", "tests.fixtures.mcp_server")
 
 
 def read_options(home: Path) -> dict[str, dict[str, object]]:
@@ -25,12 +23,11 @@ def read_options(home: Path) -> dict[str, dict[str, object]]:
 def test_mcp_server_is_tested_before_it_is_added_and_its_key_stored_in_the_secrets_file(
     home: Path,
 ) -> None:
-    program = (sys.executable, *SERVER, str(home / "diary"))
-    environment = ("--env", f"PYTHONPATH={ROOT}", "--env", "DIARY_KEY=s3cret")
+    program = (sys.executable, *list_arguments(home / "diary"))
+    environment = ("--env", "DIARY_KEY=s3cret")
     answer = good(home, "mcp", "add", "diary", *environment, "--", *program)
     assert answer.startswith("diary is connected and offers 9 tools: list_entries, add_entry,")
     assert read_options(home)["diary"]["env"] == {
-        "PYTHONPATH": str(ROOT),
         "DIARY_KEY": "${MCP_DIARY_DIARY_KEY}",
     }
     assert "MCP_DIARY_DIARY_KEY" in (home / "secrets.env").read_text()
