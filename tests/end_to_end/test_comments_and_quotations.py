@@ -16,6 +16,7 @@ from core.types import Quote
 from tests.end_to_end.test_attacks import RULE, Call, note, read_state
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
+from tests.fixtures.sweeps import keep_first
 
 pytestmark = pytest.mark.slow
 
@@ -181,7 +182,7 @@ THEMES = {
 }
 
 
-@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("theme", keep_first(1, THEMES))
 async def test_message_that_is_more_than_a_wish_changes_nothing_at_once(
     home: Path, theme: str
 ) -> None:

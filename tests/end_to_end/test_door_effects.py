@@ -404,12 +404,8 @@ DOORS: dict[str, Door] = {
 # shown door by door in tests/guard/test_doors.py.
 KEPT_DOORS = (
     "forward",
-    "paste below a heading",
-    "search result",
     "web page",
     "result of an MCP server",
-    "calendar entry",
-    "summary",
 )
 
 
@@ -523,7 +519,6 @@ def agree_to_all(request: Request) -> Completion:
     list_cases(
         ("forward", "paste below a heading", "result of an MCP server"),
         "forward",
-        "paste below a heading",
     ),
 )
 async def test_foreign_text_has_no_effect_even_if_the_helper_model_confirms_everything(

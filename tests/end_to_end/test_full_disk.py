@@ -132,7 +132,10 @@ EVERY_DISK = pytest.mark.parametrize(
     [
         pytest.param(
             MountedDisk,
-            marks=pytest.mark.skipif(not can_mount(), reason="needs the right to mount"),
+            marks=[
+                pytest.mark.sweep,
+                pytest.mark.skipif(not can_mount(), reason="needs the right to mount"),
+            ],
         ),
         pytest.param(LimitedDisk, marks=LIMIT_MARKS),
     ],

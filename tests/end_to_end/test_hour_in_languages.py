@@ -265,6 +265,7 @@ async def test_hour_of_use_on_telegram_in_another_language_shows_no_english_text
         check_shown(shown, language, script.list_words())
 
 
+@pytest.mark.sweep
 async def test_hour_of_use_on_discord_in_french_shows_no_english_text(home: Path) -> None:
     script, texts = load_script("fr"), load_texts("fr")
     async with LiveSystem.open(home, is_loop_watched=False) as live:

@@ -18,6 +18,7 @@ from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import open_gateway
 from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.model_reply import ModelReply
+from tests.fixtures.sweeps import list_cases
 
 pytestmark = pytest.mark.slow
 
@@ -36,7 +37,7 @@ def answer(body: dict[str, Any]) -> ModelReply:
     return ModelReply.call(("session_search", {"query": "ferry"}), text="Let me see.")
 
 
-@pytest.mark.parametrize("name", SERVERS)
+@pytest.mark.parametrize("name", list_cases(SERVERS, "anthropic", "openai", "ollama"))
 async def test_documented_settings_line_of_each_model_server_answers_with_tools(
     home: Path, name: str
 ) -> None:

@@ -36,6 +36,7 @@ async def test_sixty_people_at_once_are_answered_with_32_open_files(home: Path) 
         assert await live.stop() == 0
 
 
+@pytest.mark.sweep
 async def test_sixty_people_on_discord_at_once_are_answered_with_32_open_files(home: Path) -> None:
     async with LiveSystem.open(home, MessagesApi(answer_all, key=KEY)) as live:
         users = [live.discord.user(f"Person {number}") for number in range(len(PEOPLE))]

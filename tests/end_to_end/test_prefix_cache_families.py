@@ -1,7 +1,8 @@
 """Fifty turns with all tools on, for each family of models: nothing refused, nearly everything read
 from the cache, across a restart.
 
-`make test` runs the chat completions here, and the Messages API in `test_prefix_cache.py`.
+`make test` runs the Messages API in `test_prefix_cache.py`, and the bytes of chat completions in
+`test_model_servers.py`.
 """
 
 from __future__ import annotations
@@ -104,6 +105,7 @@ async def test_messages_api_reads_at_least_97_percent_of_the_prompt_from_the_cac
     assert share(api.usages) >= 0.97, f"{100 * share(api.usages):.1f} %"
 
 
+@pytest.mark.sweep
 async def test_chat_completions_form_reads_97_percent_from_the_cache(home: Path) -> None:
     async with ChatApi(echo_chat, key=KEY) as api:
         await converse_with_all_tools(

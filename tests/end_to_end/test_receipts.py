@@ -11,6 +11,7 @@ from core.types import Answer, Button, Completion
 from tests.end_to_end.test_gate import OWNER, RULE, facts, jobs, notes, prepare
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
+from tests.fixtures.sweeps import keep_first
 
 pytestmark = pytest.mark.slow
 
@@ -63,7 +64,7 @@ CHANGES = [
 
 
 @pytest.mark.both_engines
-@pytest.mark.parametrize(("wish", "change", "receipt"), CHANGES)
+@pytest.mark.parametrize(("wish", "change", "receipt"), keep_first(2, CHANGES))
 async def test_answer_lists_the_change_that_a_tool_made_with_a_button_that_undoes_it(
     home: Path, wish: str, change: Completion, receipt: str
 ) -> None:

@@ -17,6 +17,7 @@ import pytest
 from core.types import Scope
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
+from tests.fixtures.sweeps import list_cases
 from tests.fixtures.web_pages import PageServer, loopback_client, serve_pages
 
 pytestmark = pytest.mark.slow
@@ -74,7 +75,9 @@ def fill_dates(arguments: dict[str, Any], now: datetime) -> dict[str, Any]:
     return filled
 
 
-@pytest.mark.parametrize("theme", sorted({row["theme"] for row in ROWS}))
+@pytest.mark.parametrize(
+    "theme", list_cases(sorted({row["theme"] for row in ROWS}), "remove", "send")
+)
 async def test_attack_of_another_reader_changes_and_sends_nothing_at_once(
     home: Path, theme: str
 ) -> None:

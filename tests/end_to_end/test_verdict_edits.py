@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from core.agent.tool_runner import NOT_DONE
-from tests.end_to_end.test_command_kills import SPREAD
 from tests.fixtures.live_system import KEY, PERSON, LiveSystem
 from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.model_reply import ModelReply
@@ -119,7 +118,7 @@ def note_of(number: int) -> str:
 @pytest.mark.parametrize(
     ("verdict", "line", "notice", "step"),
     [
-        ("yes", "✓ Noted", "Noted", SPREAD),
+        ("yes", "✓ Noted", "Noted", 8),
         pytest.param("yes", "✓ Noted", "Noted", 1, marks=pytest.mark.sweep),
         pytest.param(
             "no", "Waiting for your tap", "Shall I note this?", 1, marks=pytest.mark.sweep

@@ -139,6 +139,7 @@ def test_wheel_has_every_data_file_and_no_test(wheel: Path) -> None:
     assert not {name for name in names if name.startswith("tests/")}
 
 
+@pytest.mark.sweep
 @pytest.mark.slow
 @pytest.mark.sweep
 def test_sdist_builds_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
@@ -155,6 +156,7 @@ def test_sdist_builds_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
             assert again.read(name) == first.read(name), name
 
 
+@pytest.mark.sweep
 @pytest.mark.slow
 def test_installed_wheel_chats_reminds_recalls_knows_and_checks_itself(
     installed: Path, tmp_path: Path

@@ -93,6 +93,7 @@ def home() -> Iterator[Path]:
         yield home
 
 
+@pytest.mark.sweep
 @pytest.mark.timeout(400)
 @pytest.mark.skipif(not can_run_systemd(), reason="needs root, systemd and control groups")
 async def test_service_runs_under_systemd_and_comes_back_after_a_kill(

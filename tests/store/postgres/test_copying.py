@@ -293,17 +293,17 @@ def kill_after(connection: psycopg.Connection, home: Path, url: str, steps: int)
 
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize(
-    ("early_kills", "kills_at_least"), [(0, 8), pytest.param(20, 24, marks=SWEEP)]
+    ("early_kills", "steps", "kills_at_least"), [(0, 18, 3), pytest.param(20, 8, 24, marks=SWEEP)]
 )
 def test_copy_to_a_server_that_is_killed_again_and_again_is_the_same_in_the_end(
-    home: Path, postgres_url: str, early_kills: int, kills_at_least: int
+    home: Path, postgres_url: str, early_kills: int, steps: int, kills_at_least: int
 ) -> None:
     exported = export_repaired(home)
     before = read_everything(home / "state.db")
     kills = 0
     with watch(postgres_url) as connection:
         # The end of a copy takes more than three transactions, so the later kills leave it more.
-        while kill_after(connection, home, postgres_url, 3 if kills < early_kills else 8):
+        while kill_after(connection, home, postgres_url, 3 if kills < early_kills else steps):
             kills += 1
             if kills == 1:
                 use_server(home, postgres_url)
@@ -320,7 +320,7 @@ def test_copy_to_a_server_that_is_killed_again_and_again_is_the_same_in_the_end(
 
 
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize(("tables", "kill_count"), [(8, 6), pytest.param(2, 20, marks=SWEEP)])
+@pytest.mark.parametrize(("tables", "kill_count"), [(16, 3), pytest.param(2, 20, marks=SWEEP)])
 def test_copy_to_a_file_that_is_killed_again_and_again_is_the_same_in_the_end(
     home: Path, postgres_url: str, tables: int, kill_count: int
 ) -> None:

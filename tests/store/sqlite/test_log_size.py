@@ -90,6 +90,7 @@ async def test_write_ahead_log_stays_bounded_during_an_import_with_overlapping_r
     assert 4_000_000 < largest[0] < LIMIT_BYTES
 
 
+@pytest.mark.sweep
 async def test_an_import_beside_a_reader_that_holds_a_moment_for_seconds(
     database: Database,
 ) -> None:
