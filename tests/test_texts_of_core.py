@@ -8,14 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from string import Formatter
 
-import pytest
-
 from core.agent.offline import ENGLISH_TEXTS, OfflineModel
 from core.errors import LimitReached, MnemeError, Refused, StoreError, load_sentences
 from core.text.normalize import language_data
 from core.types import Request
 from gateway.texts.catalog import ENGLISH, Texts, load_catalog, load_offline_texts
 from gateway.texts.text_files import load_names
+from tests.fixtures.tables import each_row
 
 ROOT = Path(__file__).parent.parent
 # Arguments of errors that aren't values of the sentence.
@@ -70,7 +69,7 @@ def test_each_error_sentence_of_core_is_used_in_the_code() -> None:
     assert unused == []
 
 
-@pytest.mark.parametrize("language", [name for name in load_names() if name != "en"])
+@each_row("language", [name for name in load_names() if name != "en"])
 def test_sentences_of_a_language_have_the_placeholders_of_the_english_ones(language: str) -> None:
     for key, sentence in load_catalog(language)["errors"].items():
         assert placeholders(sentence) == placeholders(load_sentences()[key]), key
@@ -127,7 +126,7 @@ def test_answers_without_a_model_are_worded_by_keys_that_exist() -> None:
     assert unnamed == []
 
 
-@pytest.mark.parametrize("language", [name for name in load_names() if name != "en"])
+@each_row("language", [name for name in load_names() if name != "en"])
 def test_answers_without_a_model_have_the_placeholders_of_the_english_ones(language: str) -> None:
     for key, text in load_offline_texts(language).items():
         assert placeholders(text) <= placeholders(ENGLISH_TEXTS[key]), key

@@ -6,11 +6,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from core.agent.answers import add_facts, follow_up_query, rank_quotes, render_quotes
 from core.agent.offline import ENGLISH_TEXTS
 from core.agent.quotes import AskedQuestion, Quote
+from tests.fixtures.tables import each_row
 
 START = datetime(2026, 3, 2, 9, tzinfo=UTC)
 
@@ -139,7 +138,7 @@ def test_neighbouring_messages_are_quoted_together_below_the_best_match() -> Non
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("statement", "word"),
     [
         ("wir haben nen Schrebergarten am Kanal", "garten"),
@@ -155,7 +154,7 @@ def test_follow_up_search_of_a_statement_uses_its_words_and_parts_of_compounds(
     assert word in query.rstrip("?").split()
 
 
-@pytest.mark.parametrize("line", CHANGES.strip().splitlines())
+@each_row("line", CHANGES.strip().splitlines())
 def test_offline_answer_begins_with_the_current_statement_not_the_replaced_one(line: str) -> None:
     question, old, new, now = line.split(" | ")
     first, *rest = ask(question, old, new)
@@ -164,7 +163,7 @@ def test_offline_answer_begins_with_the_current_statement_not_the_replaced_one(l
     assert all("“" + old + "”" not in other or "said on 2 March" in other for other in rest)
 
 
-@pytest.mark.parametrize("line", STAYS.strip().splitlines())
+@each_row("line", STAYS.strip().splitlines())
 def test_statement_that_replaces_nothing_ranks_below_the_current_one_in_the_answer(
     line: str,
 ) -> None:
@@ -244,7 +243,7 @@ LIFE = (
 )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("question", "answer"),
     [
         ("where does Ana live?", "Porto"),
@@ -278,7 +277,7 @@ def test_at_most_two_statements_of_the_same_topic_stand_below_the_answer() -> No
     assert len([line for line in lines if line.startswith("- ")]) <= 3
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("question", "own", "somebody_elses"),
     [
         ("where do I live?", "I live in Truro", "Jake moved to Bath"),
@@ -321,7 +320,7 @@ def test_question_about_a_person_is_answered_with_another_word_for_that_person()
     assert "Ingrid" in lines[0]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("question", "first", "statements"),
     [
         (
@@ -343,7 +342,7 @@ def test_subject_of_a_statement_is_recognized_by_its_particle(
     assert first in ask(question, *statements)[0]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("question", "somebody_elses", "own"),
     [
         ("where do I live?", "Jake moved to Bath", "we moved to Truro"),

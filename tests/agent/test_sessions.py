@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-import pytest
-
 from core.agent.sessions import MAX_ROW_ID, Boundary, next_title, window_of
 from core.types import Address, Scope, Usage
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.samples import message, session
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
+from tests.fixtures.tables import each_row
 
 DESK: dict[str, Any] = {
     "who": "local",
@@ -40,7 +39,7 @@ def test_window_of_a_new_session_includes_its_first_turn() -> None:
     assert window_of(session(id=6), [message(5, id=2)]) == ((5, 2, 2), (6, 0, MAX_ROW_ID))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("title", "parent_id", "child"),
     [
         ("Trip", None, "Trip #2"),
@@ -167,7 +166,7 @@ async def _searched(
     return sessions
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("last", "now", "reason"),
     [
         ("2026-11-20T21:00", "2026-11-21T02:59", None),

@@ -6,10 +6,9 @@ from __future__ import annotations
 
 from zoneinfo import ZoneInfo
 
-import pytest
-
 from core.agent.summary import summarize_by_rules
 from tests.fixtures.samples import message
+from tests.fixtures.tables import each_row
 
 ZONE = ZoneInfo("Europe/Lisbon")
 LIMIT_CHARS = 3_000
@@ -41,7 +40,7 @@ def compress(*conversations: list[str]) -> str:
     return summary.partition("## Done")[0]
 
 
-@pytest.mark.parametrize("line", DECISIONS.strip().splitlines())
+@each_row("line", DECISIONS.strip().splitlines())
 def test_the_latest_decision_and_a_standing_wish_survive_five_compressions(line: str) -> None:
     decision, turn, wish = line.split(" | ")
     statements = compress([wish], [decision], [turn], ["Is it late?"], ["It rains"])

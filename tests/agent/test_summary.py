@@ -29,6 +29,7 @@ from core.text.normalize import language_data
 from core.types import Message
 from tests.fixtures.samples import NOON, message
 from tests.fixtures.scripted_model import says
+from tests.fixtures.tables import each_row
 
 pytestmark = pytest.mark.slow
 
@@ -67,7 +68,7 @@ def history(chance: random.Random, turns: int) -> list[Message]:
     return rows
 
 
-@pytest.mark.parametrize("seed", range(30))
+@each_row("seed", range(30))
 def test_kept_turns_fit_the_budget_and_no_tool_call_is_separated_from_its_result(
     seed: int,
 ) -> None:
@@ -276,7 +277,7 @@ SECRETS = {
 }
 
 
-@pytest.mark.parametrize("secret", SECRETS)
+@each_row("secret", SECRETS)
 def test_summary_contains_no_half_of_a_secret_wherever_the_text_is_cut(secret: str) -> None:
     told = SECRETS[secret].format(secret)
     half = secret[: len(secret) // 2]
@@ -346,7 +347,7 @@ def test_summary_prompt_for_the_helper_model_asks_for_every_section_of_a_summary
     ] == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     "answer",
     [
         "",

@@ -12,6 +12,7 @@ from config import masking
 from config.masking import mask_secrets, register_secrets
 from core.errors import ConfigError, DeliveryError, ModelError
 from tests.fixtures.growth import assert_linear
+from tests.fixtures.tables import each_row
 
 TELEGRAM = "123456789:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw1"
 DISCORD = "MTk4NjIyNDgzNDcxOTI1MjQ4" + ".Cl2FMQ." + "ZnCjm1XVW7vRze4b7Cq4se7kKWs"
@@ -22,7 +23,7 @@ def _no_secrets_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(masking, "_known_secrets", set())
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "shown"),
     [
         (
@@ -73,7 +74,7 @@ def test_secret_is_masked_by_its_pattern_or_its_position(text: str, shown: str) 
     assert mask_secrets(shown) == shown
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "The model's server does not accept the key. Put a valid one into ANTHROPIC_API_KEY.",
@@ -100,7 +101,7 @@ def test_registered_secrets_are_masked_also_when_url_encoded() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     "secret", ["correct horse", "a/b+c d=éèêëü", "quo\"ted\\and'so", "-first line-\n-second line-"]
 )
 def test_secrets_of_this_process_are_masked_however_an_error_writes_them(secret: str) -> None:

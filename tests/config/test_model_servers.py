@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from config.settings import MODEL_SERVERS, Settings, SettingsError
+from tests.fixtures.tables import each_row
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "models.md"
 SERVERS: dict[str, dict[str, Any]] = tomllib.loads(MODEL_SERVERS.read_text(encoding="utf-8"))
@@ -22,7 +23,7 @@ def read_row(server: str) -> list[str]:
     return [cell.strip() for cell in row.strip("|").split("|")]
 
 
-@pytest.mark.parametrize("name", SERVERS)
+@each_row("name", SERVERS)
 def test_documentation_has_the_data_of_each_server(name: str) -> None:
     server = SERVERS[name]
     prefix = "" if name == "anthropic" else f"{name}/"

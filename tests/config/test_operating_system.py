@@ -25,13 +25,14 @@ from core.errors import ConfigError
 from gateway.local.launchd import Launchd
 from gateway.local.manager import find_manager
 from gateway.local.systemd import Systemd
+from tests.fixtures.tables import each_row
 
 ROOT = Path(__file__).parents[2]
 BOTH: tuple[System, ...] = ("linux", "macos")
 needs_proc = pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("platform", "system"),
     [("linux", "linux"), ("linux2", "linux"), ("darwin", "macos"), ("freebsd14", "other")],
 )
@@ -82,7 +83,7 @@ def test_folders_are_exchanged_with_the_function_of_the_system_or_stay(
     assert not exchange_paths(first, tmp_path / "none", system)
 
 
-@pytest.mark.parametrize("system", BOTH)
+@each_row("system", BOTH)
 def test_memory_is_released_only_with_the_function_of_the_system(system: System) -> None:
     if release_freed_memory(system):
         assert system == operating_system.SYSTEM
@@ -122,7 +123,7 @@ def test_measured_memory_includes_child_processes(system: System) -> None:
     assert measure_memory_mb([child.pid], system) == 0
 
 
-@pytest.mark.parametrize("system", BOTH)
+@each_row("system", BOTH)
 def test_limits_hold_in_a_child_and_memory_is_limited_except_on_macos(system: System) -> None:
     script = (
         "import resource as r, sys\n"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from config.files import OptionForm, Secret
+from tests.fixtures.tables import each_row
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ def test_option_form_reads_numbers_and_yes_as_people_write_them() -> None:
     assert form.parse_value("key", "MY_KEY") == "MY_KEY"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "written"),
     [
         ("depth", "3.5"),
@@ -80,7 +81,7 @@ def test_option_form_reports_all_problems_at_once() -> None:
     )
 
 
-@pytest.mark.parametrize("kind", [dict, list])
+@each_row("kind", [dict, list])
 def test_option_class_that_is_no_dataclass_or_uses_a_reserved_name_is_refused(kind: type) -> None:
     with pytest.raises(TypeError, match="aren't a dataclass"):
         OptionForm(kind)

@@ -7,19 +7,18 @@ from __future__ import annotations
 from datetime import date, datetime
 from zoneinfo import ZoneInfo
 
-import pytest
-
 from core.dates.requests.feasts import next_feast_dates
 from core.dates.requests.lexicon import load_lexicon, request_languages
 from core.dates.requests.parts import Problem
 from core.dates.requests.reader import read_request
 from core.text.normalize import language_data
+from tests.fixtures.tables import each_row
 
 MADRID = ZoneInfo("Europe/Madrid")
 NOW = datetime(2026, 3, 4, 11, 30, tzinfo=MADRID)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "days_after", "today", "dates"),
     [
         ("easter", 0, date(2026, 3, 4), (date(2026, 4, 5), date(2027, 3, 28))),
@@ -49,7 +48,7 @@ def test_each_feast_that_a_lexicon_names_has_a_rule() -> None:
         assert names <= rules.keys(), language
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "moment", "task"),
     [
         ("remind me on good friday at 10 to bake", "2026-04-03 10:00", "bake"),

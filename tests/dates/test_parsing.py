@@ -15,6 +15,7 @@ from core.dates.recurrence import next_recurrences
 from core.dates.rules import format_rules
 from core.dates.schedule import Schedule, next_due_by_clock, to_parseable_text
 from core.errors import ConfigError, Refused
+from tests.fixtures.tables import each_row
 
 pytestmark = pytest.mark.slow
 
@@ -223,7 +224,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("line", "when", "text"), CERTAIN, ids=[line for line, _, _ in CERTAIN])
+@each_row(("line", "when", "text"), CERTAIN, ids=[line for line, _, _ in CERTAIN])
 def test_line_with_a_clear_time_is_certain(line: str, when: str, text: str) -> None:
     reading = parse_schedule(line, NOW, ZONE)
 
@@ -231,9 +232,7 @@ def test_line_with_a_clear_time_is_certain(line: str, when: str, text: str) -> N
     assert reading.is_certain
 
 
-@pytest.mark.parametrize(
-    ("line", "when", "text"), UNCERTAIN, ids=[line for line, _, _ in UNCERTAIN]
-)
+@each_row(("line", "when", "text"), UNCERTAIN, ids=[line for line, _, _ in UNCERTAIN])
 def test_line_with_several_meanings_is_not_certain(line: str, when: str, text: str) -> None:
     reading = parse_schedule(line, NOW, ZONE)
 
@@ -241,7 +240,7 @@ def test_line_with_several_meanings_is_not_certain(line: str, when: str, text: s
     assert not reading.is_certain
 
 
-@pytest.mark.parametrize(("line", "sentence"), REFUSED, ids=[line for line, _ in REFUSED])
+@each_row(("line", "sentence"), REFUSED, ids=[line for line, _ in REFUSED])
 def test_line_without_a_usable_time_is_refused_with_advice(line: str, sentence: str) -> None:
     with pytest.raises(Refused) as refusal:
         parse_schedule(line, NOW, ZONE)
@@ -261,7 +260,7 @@ def test_time_in_a_reminder_is_read_in_the_persons_time_zone() -> None:
     )
 
 
-@pytest.mark.parametrize("zone", ["Mars/Olympus", "", "Europe", "../etc/passwd", "a\0b"])
+@each_row("zone", ["Mars/Olympus", "", "Europe", "../etc/passwd", "a\0b"])
 def test_unknown_time_zone_of_a_schedule_is_refused(zone: str) -> None:
     with pytest.raises(ConfigError, match="is not a time zone"):
         parse_schedule("tomorrow at 9 call", NOW, zone)
@@ -316,7 +315,7 @@ def test_hostile_lines_of_a_schedule_are_read_quickly() -> None:
             continue
 
 
-@pytest.mark.parametrize("line", [line for line, _, _ in CERTAIN + UNCERTAIN])
+@each_row("line", [line for line, _, _ in CERTAIN + UNCERTAIN])
 def test_exact_words_are_read_back_with_the_same_times(line: str) -> None:
     reading = parse_schedule(line, NOW, ZONE)
     schedule = reading.schedule
@@ -329,7 +328,7 @@ def test_exact_words_are_read_back_with_the_same_times(line: str) -> None:
     assert again.is_certain
 
 
-@pytest.mark.parametrize("every_s", [60, 5_400, 129_600, 86_400, 1_209_600])
+@each_row("every_s", [60, 5_400, 129_600, 86_400, 1_209_600])
 def test_exact_words_of_an_interval_are_read_back_with_the_same_times(every_s: int) -> None:
     start = datetime(2026, 10, 24, 8, 30, tzinfo=UTC)
     schedule = Schedule(zone="America/New_York", every_s=every_s, start_at=start)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from core.dates.period_name import read_period
 from core.dates.tokens import Kind, Token, Unit, lexicon_languages, parse_token_name
 from core.text.normalize import language_data
+from tests.fixtures.tables import each_row
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 ZONE = ZoneInfo("UTC")
@@ -27,7 +28,7 @@ def _said(text: str, now: datetime = NOW) -> str | None:
     return f"{start:{form}}/{end:{form}}"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "expected"),
     [
         ("today", "2026-11-20/2026-11-21"),
@@ -153,7 +154,7 @@ def name_in_english(token: Token) -> str | None:
     return f"{lead} {token.unit.value}" if lead else None
 
 
-@pytest.mark.parametrize("language", lexicon_languages())
+@each_row("language", lexicon_languages())
 def test_period_filter_reads_the_names_of_days_and_months_that_reminders_read(
     language: str,
 ) -> None:
@@ -171,7 +172,7 @@ def test_period_filter_reads_the_names_of_days_and_months_that_reminders_read(
     assert read > 35
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "", " ", "banana", "last", "in", "ago", "3", "3 days", "since", "between May", "may be", "last banana",
@@ -231,7 +232,7 @@ def test_day_whose_midnight_is_skipped_by_a_clock_change_begins_at_one() -> None
     assert found[0] == datetime(2018, 11, 4, 3, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "day"),
     [
         ("the second Tuesday of October", "2026-10-13"),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from core.dates.period_name import read_period
 from core.dates.periods_in_text import find_periods, month_number, months_in
+from tests.fixtures.tables import each_row
 
 TODAY = date(2026, 11, 23)
 
@@ -23,7 +24,7 @@ def _said(text: str) -> list[str]:
     return [f"{first}/{last}" if first != last else f"{first}" for first, last in chosen]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "expected"),
     [
         ("What did I buy in April 2025?", ["2025-04-01/2025-04-30"]),
@@ -303,7 +304,7 @@ def test_period_named_in_a_sentence_is_read_in_each_language(
     assert _said(text) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     ["last 2 months", "this December", "29 February", "in Dec", "next Friday", "2026-05", "on Friday", "lundi",
      "3 May", "summer 2025", "early May", "in 2025", "3 to 10 May", "1.5.2025", "last weekend", "上上周", "летом",
@@ -334,7 +335,7 @@ def test_date_without_a_year_stands_for_each_recent_year() -> None:
     assert months == {1, 3, 5, 7, 8, 10, 12}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "When did we go to the sea?",
@@ -389,7 +390,7 @@ def test_text_that_names_no_time_has_no_period(text: str) -> None:
     assert find_periods(text, TODAY) == ()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("word", "month"),
     [("May", 5), ("Jan", 1), ("märz", 3), ("février", 2), ("ocakta", 1), ("январю", 1), ("września", 9),
      ("out", None), ("set", None), ("5", None), ("Maya", None), ("", None)],

@@ -12,6 +12,7 @@ import pytest
 
 from core.dates.recurrence import next_recurrence, next_recurrences
 from core.errors import Refused
+from tests.fixtures.tables import each_row
 
 ZONES = (
     "Europe/Lisbon", "Europe/London", "Europe/Berlin", "Europe/Moscow", "Africa/Cairo",
@@ -128,7 +129,7 @@ def test_recurrence_until_an_impossible_date_is_refused() -> None:
         next_recurrences([text], datetime(2026, 12, 3, tzinfo=UTC), 5)
 
 
-@pytest.mark.parametrize("end", ["COUNT=3", "UNTIL=20260328T023000Z"])
+@each_row("end", ["COUNT=3", "UNTIL=20260328T023000Z"])
 def test_hourly_recurrence_ends_after_its_count_or_its_until_time(end: str) -> None:
     text = f"DTSTART:20260328T000000Z\nRRULE:FREQ=HOURLY;{end}"
 
@@ -146,7 +147,7 @@ def test_end_of_a_recurrence_is_a_moment_and_not_a_wall_time() -> None:
     assert [f"{moment:%d %H}" for moment in moments] == ["02 01", "03 01", "04 01"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "every monday",
@@ -162,7 +163,7 @@ def test_recurrence_that_is_invalid_is_refused(text: str) -> None:
         next_recurrences([text], datetime(2026, 1, 1, tzinfo=UTC), 1)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rule", "sentence"),
     [
         ("FREQ=DAILY;BYMONTH=77", "BYMONTH of a recurrence must be between 1 and 12."),

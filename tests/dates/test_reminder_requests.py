@@ -7,13 +7,12 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-import pytest
-
 from core.dates.recurrence import next_recurrences
 from core.dates.requests.intents import Intent
 from core.dates.requests.lexicon import load_lexicon
 from core.dates.requests.parts import Assumption, Missing, Problem
 from core.dates.requests.reader import ReminderReading, read_request, revise_reading
+from tests.fixtures.tables import each_row
 
 MADRID = ZoneInfo("Europe/Madrid")
 NOW = datetime(2026, 3, 4, 11, 30, tzinfo=MADRID)
@@ -31,7 +30,7 @@ def moments_of(reading: ReminderReading, count: int = 3) -> list[str]:
     return [f"{moment.astimezone(MADRID):%Y-%m-%d %H:%M}" for moment in moments]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "moment", "task"),
     [
         ("remind me in 25 minutes to check the stove", "2026-03-04 11:55", "check the stove"),
@@ -79,7 +78,7 @@ def test_request_for_one_moment_is_read_with_its_task(text: str, moment: str, ta
     assert reading.task == task
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "moments", "task"),
     [
         (
@@ -125,7 +124,7 @@ def test_recurring_reminder_request_is_read_as_recurrence_rules_with_its_task(
     assert reading.task == task
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "moments"),
     [
         ("remind me every sunday at 6pm starting in April to call Bo", ["04-05 18:00"]),
@@ -152,7 +151,7 @@ def test_recurrence_begins_with_the_named_month_or_week(text: str, moments: list
     assert moments_of(reading, len(moments)) == [f"2026-{moment}" for moment in moments]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "first", "last"),
     [
         ("remind me every day next week at 9 to stretch", "03-09", "03-15"),
@@ -175,7 +174,7 @@ def test_week_or_month_limits_a_daily_reminder(text: str, first: str, last: str)
     assert (days[0], days[-1]) == (first, last)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "remind me on the last working day of the month at 16:00 to send it",
@@ -194,7 +193,7 @@ def test_last_working_day_of_the_month_is_read_in_ten_languages(text: str) -> No
     assert moments_of(read(text)) == ["2026-03-31 16:00", "2026-04-30 16:00", "2026-05-29 16:00"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "moment", "task"),
     [
         ("remind me on the first Monday in May at 9 to pay", "2026-05-04 09:00", "pay"),
@@ -219,7 +218,7 @@ def test_month_after_a_complete_time_belongs_to_the_task_of_a_reminder_request(
     assert reading.task == task
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "task"),
     [
         ("remind me tomorrow at 8 not to eat", "not to eat"),
@@ -239,7 +238,7 @@ def test_not_at_the_beginning_of_a_task_is_kept_in_ten_languages(text: str, task
     assert read(text).task == task
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "tell me only if the weather gets bad every day at 9",
@@ -271,7 +270,7 @@ def test_no_before_a_comma_is_a_correction_and_not_part_of_the_task() -> None:
     assert read("recuérdame mañana a las 8, no, comprar leche").task == "comprar leche"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "moment", "task"),
     [
         ("提醒我下午三点半开会", "2026-03-04 15:30", "开会"),
@@ -300,7 +299,7 @@ def test_reminder_on_a_weekday_next_month_without_its_number_asks_for_the_date()
     assert read("remind me on Monday next month at 9 to pay").missing == {Missing.DATE}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "remind me every 6 hours for 3 days to take antibiotics",
@@ -340,7 +339,7 @@ def test_end_date_before_the_recurrence_is_read_in_japanese_and_korean_reminder_
         assert moments_of(read(text), 40)[-1] == "2026-04-02 09:00"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "last"),
     [
         ("remind me every day at 9pm for the next 4 days to read", "2026-03-07 21:00"),
@@ -356,7 +355,7 @@ def test_reminder_request_with_an_end_date_has_no_recurrence_after_that_date(
     assert moments_of(read(text), 50)[-1] == last
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "missing", "problem"),
     [
         ("remind me to call Olga", Missing.TIME, None),
@@ -383,7 +382,7 @@ def test_unclear_time_is_missing_and_not_guessed(
     assert reading.task == "call Olga"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "remind me on our moving day at 8am to call Olga",
@@ -402,7 +401,7 @@ def test_reminder_request_with_unknown_words_for_a_day_is_incomplete(text: str) 
     assert not reading.is_complete
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "intent"),
     [
         ("she reminds me of my teacher", Intent.NONE),
@@ -442,7 +441,7 @@ def test_assumed_hour_of_a_reminder_request_is_reported() -> None:
     assert not read("remind me tomorrow at 17:00 to lock up").assumptions
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "answer", "moment"),
     [
         ("remind me to call Olga", "tomorrow at 10", "2026-03-05 10:00"),
@@ -482,7 +481,7 @@ def test_language_of_a_reminder_request_is_the_one_that_parses_most_of_the_line(
     assert reading.task == "load the car"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "moment", "task"),
     [
         ("remind me the day after Christmas at 10 to return it", "2026-12-26 10:00", "return it"),
@@ -505,7 +504,7 @@ def test_unusually_worded_reminder_request_is_read_with_its_time_and_task(
     assert reading.task == task
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "remind me before 5pm to call",
@@ -524,7 +523,7 @@ def test_time_with_several_meanings_is_asked_for(text: str) -> None:
     assert not reading.is_complete
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "moment", "task"),
     [
         ("remind me after 10 tonight to lock up", "2026-03-04 22:00", "lock up"),
@@ -551,7 +550,7 @@ def test_reminder_for_after_a_clock_time_is_due_at_that_time(
     assert reading.task == task
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "remind me on the second Tuesday of May 2027 at 9 to pay",
@@ -572,7 +571,7 @@ def test_weekday_of_a_month_and_year_is_read_in_ten_languages(text: str) -> None
     assert reading.task.split()[-1] in text
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "el último día de cada mes a las 18 recuérdame la factura",
@@ -583,7 +582,7 @@ def test_last_day_of_every_month_is_read_in_spanish_and_portuguese(text: str) ->
     assert moments_of(read(text), 2) == ["2026-03-31 18:00", "2026-04-30 18:00"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "rappelle-moi le 15 et le 30 de chaque mois à 9h de payer",
@@ -628,7 +627,7 @@ def test_number_before_a_weekday_that_is_not_understood_is_asked_about() -> None
     assert not read("hatırlat bana: balın ikinci salısı saat 9'da kira").is_complete
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "remind me before 11 tonight to lock up",
@@ -648,7 +647,7 @@ def test_time_before_or_between_clock_times_is_asked_for(text: str) -> None:
     assert Missing.TIME in reading.missing
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "moment"),
     [
         ("erinnere mich um null Uhr dreißig an Olga", "2026-03-05 00:30"),
@@ -669,7 +668,7 @@ def test_reminder_at_noon_and_at_midnight_of_one_day_is_due_twice() -> None:
     assert moments_of(reading) == ["2026-03-05 12:00", "2026-03-06 00:00"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "moment", "task"),
     [
         ("remind me at seven-thirty tonight to pay", "2026-03-04 19:30", "pay"),
@@ -685,7 +684,7 @@ def test_minutes_of_an_oddly_written_clock_time_are_read(text: str, moment: str,
     assert reading.task == task
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "du brauchst mich morgen um 9 nicht zu erinnern",

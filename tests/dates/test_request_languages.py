@@ -8,11 +8,10 @@ import re
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-import pytest
-
 from core.dates.recurrence import next_recurrences
 from core.dates.requests.intents import Intent
 from core.dates.requests.reader import read_request
+from tests.fixtures.tables import each_row
 
 MADRID = ZoneInfo("Europe/Madrid")
 NOW = datetime(2026, 3, 4, 11, 30, tzinfo=MADRID)
@@ -145,7 +144,7 @@ REQUESTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("language", "text", "moments", "task"), REQUESTS)
+@each_row(("language", "text", "moments", "task"), REQUESTS)
 def test_reminder_request_is_read_in_each_supported_language(
     language: str, text: str, moments: str, task: str
 ) -> None:
@@ -159,7 +158,7 @@ def test_reminder_request_is_read_in_each_supported_language(
     assert reading.task == task
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "intent"),
     [
         ("meine Schwester erinnert mich ständig an den Termin um 8", Intent.STORY),
@@ -215,7 +214,7 @@ def test_message_that_sets_no_reminder_is_recognised_in_each_language(
     assert read_request(text, NOW, MADRID).intent is intent
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "task"),
     [
         ("remind me at 5pm to translate the letter", "translate the letter"),

@@ -9,6 +9,7 @@ import pytest
 from core.dates.recurrence import next_recurrence
 from core.dates.rules import to_recurrences
 from core.dates.schedule import Schedule, next_due_by_clock
+from tests.fixtures.tables import each_row
 
 START = datetime(2026, 1, 1, 5, 7, 20, tzinfo=UTC)
 ZONES = ("Europe/Lisbon", "America/New_York", "Asia/Kolkata", "Australia/Sydney")
@@ -48,7 +49,7 @@ def test_recurrence_rules_converted_from_a_cron_line_are_due_at_the_same_times(
     assert _list_due(converted, 60) == _list_due(line, 60)
 
 
-@pytest.mark.parametrize("cron", ["0 9 * * *", "30 * * * *", "*/15 * * * *"])
+@each_row("cron", ["0 9 * * *", "30 * * * *", "*/15 * * * *"])
 def test_recurrences_of_a_cron_line_agree_across_clock_changes(cron: str) -> None:
     line = Schedule(zone="Europe/Lisbon", cron=cron)
     converted = to_recurrences(line, START)
@@ -56,8 +57,8 @@ def test_recurrences_of_a_cron_line_agree_across_clock_changes(cron: str) -> Non
         assert _list_due(converted, 40, change) == _list_due(line, 40, change)
 
 
-@pytest.mark.parametrize("every_s", [60, 90, 3600, 5400, 86_400, 172_800, 604_800, 1_209_600])
-@pytest.mark.parametrize("start_at", [None, datetime(2025, 11, 20, 10, 0, tzinfo=UTC)])
+@each_row("every_s", [60, 90, 3600, 5400, 86_400, 172_800, 604_800, 1_209_600])
+@each_row("start_at", [None, datetime(2025, 11, 20, 10, 0, tzinfo=UTC)])
 def test_recurrence_of_an_interval_is_due_when_the_interval_is(
     every_s: int, start_at: datetime | None
 ) -> None:
@@ -74,7 +75,7 @@ def test_day_of_month_or_weekday_becomes_two_recurrences() -> None:
     assert rules == ["FREQ=MONTHLY;BYMONTHDAY=13", "FREQ=WEEKLY;BYDAY=FR"]
 
 
-@pytest.mark.parametrize("cron", ["0 9 L * *", "0 9 * * 1#2"])
+@each_row("cron", ["0 9 L * *", "0 9 * * 1#2"])
 def test_cron_line_without_an_equivalent_recurrence_rule_is_kept_as_cron(cron: str) -> None:
     line = Schedule(zone="Europe/Lisbon", cron=cron)
     assert to_recurrences(line, START) == line

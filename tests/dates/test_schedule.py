@@ -14,6 +14,7 @@ from core.dates.parsing import parse_schedule
 from core.dates.recurrence import next_recurrence
 from core.dates.schedule import Schedule, describe_cron, format_duration, next_due_by_clock
 from core.scheduling.due import latest_due
+from tests.fixtures.tables import each_row
 
 pytestmark = pytest.mark.slow
 
@@ -132,10 +133,8 @@ LINES = [
 LINES += ["* 2 * * *", "10 */2 * * *", "45 1 * * *", "0 0 * * *"]
 
 
-@pytest.mark.parametrize(
-    ("zone", "day"), CHANGES, ids=[f"{zone} {day:%B}" for zone, day in CHANGES]
-)
-@pytest.mark.parametrize("cron", LINES)
+@each_row(("zone", "day"), CHANGES, ids=[f"{zone} {day:%B}" for zone, day in CHANGES])
+@each_row("cron", LINES)
 def test_cron_line_follows_the_clocks_of_its_zone_through_their_changes(
     cron: str, zone: str, day: datetime
 ) -> None:
@@ -205,7 +204,7 @@ def test_schedule_beyond_the_last_representable_date_has_no_next_time() -> None:
         assert next_due_by_clock(schedule, late) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("schedule", "first", "expected"),
     [
         (Schedule(zone=ZONE, cron="0 9 * * *"), "2026-11-17T09:00Z", "2026-11-20T09:00Z"),
@@ -233,7 +232,7 @@ def test_only_the_latest_of_several_missed_occurrences_is_due(
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("seconds", "words"),
     [
         (0, "0 seconds"),

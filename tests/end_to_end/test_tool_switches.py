@@ -11,6 +11,7 @@ from core.types import Account
 from tests.end_to_end.test_web import open_web, result_of
 from tests.fixtures.gateway_harness import open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, says
+from tests.fixtures.tables import each_row
 
 pytestmark = pytest.mark.slow
 
@@ -60,7 +61,7 @@ async def test_tools_command_without_external_tools_states_that_none_is_set_up(h
         assert (await harness.say("/tools")).text.startswith("No outside tools are set up")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "arguments", "group"),
     [
         ("web_search", {}, "web"),

@@ -19,6 +19,7 @@ from tests.fixtures.facts_memory import fact_reader
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.samples import message
 from tests.fixtures.scripted_model import ScriptedModel, says
+from tests.fixtures.tables import each_row
 
 OWN = Scope.account("telegram", "42")
 ROOM = Scope.group("telegram", "-5")
@@ -29,7 +30,7 @@ IN_ROOM: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "attribute", "value"),
     [
         ("My sister Ana is here", "me|sister|ana", "ana"),

@@ -6,9 +6,8 @@ from __future__ import annotations
 
 from datetime import date
 
-import pytest
-
 from core.facts.changes import read_changes, starts_later, topic_query, topics_of
+from tests.fixtures.tables import each_row
 
 REPLACES = """
 We've sold the boat
@@ -91,12 +90,12 @@ pardon, salı demek istedim
 """
 
 
-@pytest.mark.parametrize("text", REPLACES.strip().splitlines())
+@each_row("text", REPLACES.strip().splitlines())
 def test_message_about_a_change_is_read_as_replacing_the_earlier_fact(text: str) -> None:
     assert read_changes(text).replaces
 
 
-@pytest.mark.parametrize("line", HOLDS_NOT.strip().splitlines())
+@each_row("line", HOLDS_NOT.strip().splitlines())
 def test_temporary_past_or_unreal_statement_replaces_nothing(line: str) -> None:
     kind, text = line.split(" | ")
     reading = read_changes(text)
@@ -104,12 +103,12 @@ def test_temporary_past_or_unreal_statement_replaces_nothing(line: str) -> None:
     assert not reading.replaces
 
 
-@pytest.mark.parametrize("text", CORRECTS.strip().splitlines())
+@each_row("text", CORRECTS.strip().splitlines())
 def test_text_of_a_correction_is_recognized_as_one(text: str) -> None:
     assert "correction" in read_changes(text).kinds
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "The neighbour drives a Volvo",
@@ -139,7 +138,7 @@ def test_change_words_of_other_languages_are_not_matched() -> None:
     assert "unreal" not in read_changes("I run fast and I like it").kinds
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "topic"),
     [
         ("we rent a flat in York", "home"),

@@ -7,11 +7,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from core.facts.claims import extract_claims
+from tests.fixtures.tables import each_row
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 ZONE = ZoneInfo("Europe/Lisbon")
@@ -188,7 +188,7 @@ ok
 """.strip().splitlines()
 
 
-@pytest.mark.parametrize(("text", "attribute", "value"), STATED)
+@each_row(("text", "attribute", "value"), STATED)
 def test_plain_statement_about_oneself_is_extracted_as_a_fact(
     text: str, attribute: str, value: str
 ) -> None:
@@ -196,19 +196,19 @@ def test_plain_statement_about_oneself_is_extracted_as_a_fact(
     assert (claim.attribute, claim.value, claim.kind) == (attribute, value, "identity")
 
 
-@pytest.mark.parametrize(("text", "relation"), NAMED_RELATIONS)
+@each_row(("text", "relation"), NAMED_RELATIONS)
 def test_relative_with_a_name_and_a_home_gives_two_facts(text: str, relation: str) -> None:
     named, home = extract_claims(text, NOW, ZONE)
     assert (named.content, named.attribute, named.value) == (relation, "me|sister|ana", "ana")
     assert (home.content, home.attribute, home.value) == (text, "ana|home", "porto")
 
 
-@pytest.mark.parametrize("text", NOT_STATED)
+@each_row("text", NOT_STATED)
 def test_text_without_a_plain_statement_gives_no_fact(text: str) -> None:
     assert extract_claims(text, NOW, ZONE) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "since", "precision"),
     [
         ("I moved to Porto in May", datetime(2026, 4, 30, 23, tzinfo=UTC), "month"),
@@ -238,7 +238,7 @@ def test_wish_to_remember_makes_a_fact_of_any_statement() -> None:
     assert (home.attribute, home.value, home.is_requested) == ("me|home", "porto", True)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "Note that please",
@@ -270,7 +270,7 @@ def test_several_facts_are_extracted_from_one_message() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     ["We decided to use PostgreSQL", "We've decided not to sell", "I decided against the red one"],
 )

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date
 
-import pytest
-
 from core.facts.alignment import TypedText
 from core.facts.closeness import Support, judge
 from core.facts.wording import extract_own_words
+from tests.fixtures.tables import each_row
 
 MONDAY = date(2026, 3, 2)
 
@@ -508,35 +507,35 @@ def support_of(typed: Sequence[str], note: str) -> Support:
     return judge(note, texts).support
 
 
-@pytest.mark.parametrize(("language", "typed", "note"), CLOSE)
+@each_row(("language", "typed", "note"), CLOSE)
 def test_note_that_repeats_typed_words_is_supported(
     language: str, typed: Sequence[str], note: str
 ) -> None:
     assert support_of(typed, note) is Support.CLOSE
 
 
-@pytest.mark.parametrize(("language", "typed", "note"), POSSIBLE)
+@each_row(("language", "typed", "note"), POSSIBLE)
 def test_paraphrased_note_is_not_refused_as_unsupported(
     language: str, typed: Sequence[str], note: str
 ) -> None:
     assert support_of(typed, note) is not Support.REFUSED
 
 
-@pytest.mark.parametrize(("language", "typed", "note"), CHANGED)
+@each_row(("language", "typed", "note"), CHANGED)
 def test_a_note_that_changes_what_was_typed_is_refused(
     language: str, typed: Sequence[str], note: str
 ) -> None:
     assert support_of(typed, note) is Support.REFUSED
 
 
-@pytest.mark.parametrize(("language", "typed", "note"), DOUBTFUL)
+@each_row(("language", "typed", "note"), DOUBTFUL)
 def test_note_whose_support_no_rule_recognises_is_not_accepted_as_close(
     language: str, typed: Sequence[str], note: str
 ) -> None:
     assert support_of(typed, note) is not Support.CLOSE
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("typed", "note"),
     [
         ("I live in Bergen", "User lives in Oslo."),
@@ -562,7 +561,7 @@ def test_statement_without_typed_messages_is_refused() -> None:
     assert judge("User likes tea.", []).support is Support.REFUSED
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("typed", "note"),
     [
         ("we keep the passports in the stool, in case I ask", "The passports are in the stool."),

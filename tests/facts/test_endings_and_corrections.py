@@ -7,12 +7,11 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-import pytest
-
 from core.facts.claims import extract_claims, fact_from_claim
 from core.facts.endings_and_corrections import find_successor
 from core.store.facts.rows import Fact
 from core.types import Message, Scope, Sender
+from tests.fixtures.tables import each_row
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 ZONE = ZoneInfo("Europe/Lisbon")
@@ -72,7 +71,7 @@ def learn(text: str) -> list[Fact]:
     return [fact_from_claim(claim, "rule", ANA, "telegram", source) for claim in claims]
 
 
-@pytest.mark.parametrize("line", ENDS.strip().splitlines())
+@each_row("line", ENDS.strip().splitlines())
 def test_message_that_ends_a_fact_becomes_its_successor(line: str) -> None:
     told, ended = line.split(" | ")
     (fact,) = learn(told)
@@ -83,13 +82,13 @@ def test_message_that_ends_a_fact_becomes_its_successor(line: str) -> None:
     assert claim.content == ended
 
 
-@pytest.mark.parametrize("line", KEEPS.strip().splitlines())
+@each_row("line", KEEPS.strip().splitlines())
 def test_unrelated_message_does_not_replace_an_earlier_fact(line: str) -> None:
     told, said = line.split(" | ")
     assert find_successor(message(said, 2), learn(told), [1], ZONE) is None
 
 
-@pytest.mark.parametrize("line", CORRECTS.strip().splitlines())
+@each_row("line", CORRECTS.strip().splitlines())
 def test_a_correction_in_the_next_message_gives_the_new_value(line: str) -> None:
     told, correction, attribute, value = line.rsplit(" | ", 3)
     facts = learn(told)

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +14,7 @@ from core.facts.evidence import Evidence
 from core.facts.wording import AnalyzedText
 from core.types import Message, Origin, Role, Sender
 from tests.fixtures.samples import NOON
+from tests.fixtures.tables import each_row
 
 ANA = Sender(id="42", name="Ana Silva")
 BEN = Sender(id="7", name="Ben")
@@ -171,7 +171,7 @@ UNSAID = (
 )
 
 
-@pytest.mark.parametrize(("text", "statement", "names"), SAID)
+@each_row(("text", "statement", "names"), SAID)
 def test_an_honest_paraphrase_is_supported(text: str, statement: str, names: Sequence[str]) -> None:
     source = Evidence(conversation(f"ana: {text}")).find_support(
         statement, names, is_about_speaker=True
@@ -179,7 +179,7 @@ def test_an_honest_paraphrase_is_supported(text: str, statement: str, names: Seq
     assert source is not None
 
 
-@pytest.mark.parametrize(("text", "statement", "names"), UNSAID)
+@each_row(("text", "statement", "names"), UNSAID)
 def test_statement_that_nobody_made_has_no_evidence(
     text: str, statement: str, names: Sequence[str]
 ) -> None:
@@ -189,7 +189,7 @@ def test_statement_that_nobody_made_has_no_evidence(
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("lines", "statement", "names", "source"),
     [
         (
@@ -266,7 +266,7 @@ def test_statement_is_supported_by_the_message_that_says_it(
     assert (found and found.id) == source
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "origin"),
     [
         ("I live in Porto", "forwarded"),
@@ -285,7 +285,7 @@ def test_text_that_was_not_typed_is_no_evidence(text: str, origin: Origin) -> No
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("note", "is_borne_out"),
     [
         ("User's sister Ana lives in Porto. She turns 40 on 3 May.", True),
@@ -303,7 +303,7 @@ def test_note_is_supported_only_if_every_sentence_of_it_was_typed_by_the_person(
     assert Evidence(rows).is_supported(note) is is_borne_out
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("about", "statement", "text", "subject"),
     [
         ("me", "User lives in Faro", "I live in Faro", "me"),
@@ -336,7 +336,7 @@ def test_evidence_search_accepts_any_text_without_an_error(
     assert Evidence(rows).find_support("User lives in Vladivostok", ("Vladivostok 77",)) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("note", "missing"),
     [
         ("Mallory may read the mail", "no one here has typed that"),

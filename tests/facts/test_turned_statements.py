@@ -5,13 +5,12 @@ Neither a note nor a fact that a model reads from the sentence says the opposite
 
 from __future__ import annotations
 
-import pytest
-
 from core.facts.alignment import TypedText
 from core.facts.closeness import Support, judge
 from core.facts.evidence import Evidence
 from core.types import Message, Sender
 from tests.fixtures.clock import SteadyClock
+from tests.fixtures.tables import each_row
 
 NOW = SteadyClock().now()
 TURNED = [
@@ -76,13 +75,13 @@ def _message(text: str) -> Message:
     )
 
 
-@pytest.mark.parametrize(("typed", "note"), TURNED)
+@each_row(("typed", "note"), TURNED)
 def test_statement_that_the_sentence_turns_round_is_not_kept(typed: str, note: str) -> None:
     assert judge(note, [TypedText(typed, NOW.date())]).support is not Support.CLOSE
     assert Evidence([_message(typed)]).find_support(note) is None
 
 
-@pytest.mark.parametrize(("typed", "note"), HONEST)
+@each_row(("typed", "note"), HONEST)
 def test_statement_with_similar_but_honest_words_is_accepted_as_evidence(
     typed: str, note: str
 ) -> None:

@@ -12,6 +12,7 @@ from openai import AsyncOpenAI
 from tests.fixtures.chat_api import MODEL, ChatApi
 from tests.fixtures.chat_rules import ChatRefusal, check
 from tests.fixtures.model_reply import ModelReply
+from tests.fixtures.tables import each_row
 
 USER: Any = {"role": "user", "content": "Hi"}
 TOOL: Any = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
@@ -24,7 +25,7 @@ def body(*messages: dict[str, Any], **fields: Any) -> dict[str, Any]:
     return {"model": MODEL, "messages": list(messages or [USER]), "stream": True, **fields}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "valid",
     [
         body(),
@@ -39,7 +40,7 @@ def test_double_accepts_valid_requests_for_completions(valid: dict[str, Any]) ->
     check(valid)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("invalid", "words"),
     [
         ({"messages": [USER]}, "Missing required parameter: 'model'"),

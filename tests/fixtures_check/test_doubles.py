@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-import pytest
+from tests.fixtures.tables import each_row
 
 TESTS = Path(__file__).resolve().parents[1]
 DOUBLES = (
@@ -39,7 +39,7 @@ OURS = {"double", "memory_service", "shelf"}
 SOURCES = ("https://", "RFC ", "public source of")
 
 
-@pytest.mark.parametrize("path", DOUBLES, ids=lambda path: path.stem)
+@each_row("path", DOUBLES)
 def test_docstring_of_each_double_names_the_page_that_it_follows(path: Path) -> None:
     text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
     assert path.stem in OURS or any(source in text for source in SOURCES)

@@ -17,6 +17,7 @@ from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.messages_rules import Refusal, check, parse, sign
 from tests.fixtures.model_reply import ModelReply
 from tests.fixtures.prefix_cache import PrefixCache, tokens_in
+from tests.fixtures.tables import each_row
 
 pytestmark = pytest.mark.slow
 
@@ -84,7 +85,7 @@ VALID = [
 ]
 
 
-@pytest.mark.parametrize("valid", VALID)
+@each_row("valid", VALID)
 def test_double_accepts_valid_requests_for_messages(valid: dict[str, Any]) -> None:
     assert check(parse(json.dumps(valid).encode())) == []
 
@@ -185,7 +186,7 @@ INVALID: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("invalid", "words"), INVALID)
+@each_row(("invalid", "words"), INVALID)
 def test_double_refuses_what_the_messages_documentation_refuses(
     invalid: dict[str, Any], words: str
 ) -> None:
@@ -195,7 +196,7 @@ def test_double_refuses_what_the_messages_documentation_refuses(
     assert (caught.value.status, caught.value.kind) == (400, "invalid_request_error")
 
 
-@pytest.mark.parametrize("raw", [b"{", b"[]", b'"x"', b'{"a": "\\ud83d"}', b'{"a": NaN}', b"\xff"])
+@each_row("raw", [b"{", b"[]", b'"x"', b'{"a": "\\ud83d"}', b'{"a": NaN}', b"\xff"])
 def test_double_refuses_a_body_that_is_no_json(raw: bytes) -> None:
     with pytest.raises(Refusal):
         parse(raw)

@@ -48,6 +48,7 @@ from gateway.texts.catalog import (
 from gateway.texts.settings_problems import word_problem, word_settings_error
 from gateway.texts.text_files import load_names
 from tests.fixtures.clock import SteadyClock
+from tests.fixtures.tables import each_row
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "gateway" / "texts"
@@ -126,12 +127,12 @@ LANGUAGE_OPTION: TypeAdapter[str] = TypeAdapter(
 )
 
 
-@pytest.mark.parametrize("language", ["auto", *list_languages(), "de-AT", "it"])
+@each_row("language", ["auto", *list_languages(), "de-AT", "it"])
 def test_settings_take_the_code_of_a_language(language: str) -> None:
     assert LANGUAGE_OPTION.validate_python(language) == language
 
 
-@pytest.mark.parametrize("language", ["German", "xx"])
+@each_row("language", ["German", "xx"])
 def test_settings_refuse_a_language_that_does_not_exist(language: str) -> None:
     with pytest.raises(ValidationError, match='should be "auto", "en"'):
         LANGUAGE_OPTION.validate_python(language)
@@ -152,7 +153,7 @@ def test_every_language_of_the_list_has_its_own_name_and_a_locale() -> None:
         assert Locale.parse(load_texts(code).locale)
 
 
-@pytest.mark.parametrize("language", TRANSLATIONS)
+@each_row("language", TRANSLATIONS)
 def test_each_language_file_has_the_text_keys_of_the_english_one(language: str) -> None:
     own = {name for name, _ in list_texts(load_file(language))}
     english = {name for name, _ in list_texts(load_english())}
@@ -163,7 +164,7 @@ def test_each_language_file_has_the_text_keys_of_the_english_one(language: str) 
     assert len(missing) <= MAX_MISSING.get(language, 0), sorted(missing)
 
 
-@pytest.mark.parametrize("language", TRANSLATIONS)
+@each_row("language", TRANSLATIONS)
 def test_a_translation_has_the_placeholders_of_the_english_text(language: str) -> None:
     english: dict[str, set[str]] = {}
     for name, text in list_texts(load_english()):
@@ -177,7 +178,7 @@ def test_a_translation_has_the_placeholders_of_the_english_text(language: str) -
     assert wrong == set()
 
 
-@pytest.mark.parametrize("language", list_languages())
+@each_row("language", list_languages())
 def test_plurals_have_the_categories_that_the_language_needs(language: str) -> None:
     rules = Locale.parse(load_texts(language).locale).plural_form
     # Spanish, French and Portuguese have "many" for millions only, which "other" may stand for.
@@ -188,7 +189,7 @@ def test_plurals_have_the_categories_that_the_language_needs(language: str) -> N
     assert {name: needed - forms for name, forms in plurals.items() if needed - forms} == {}
 
 
-@pytest.mark.parametrize("language", list_languages())
+@each_row("language", list_languages())
 def test_texts_keep_the_limits_of_the_platforms(language: str) -> None:
     catalog = load_catalog(language)
     for name, command in catalog["commands"].items():
@@ -233,8 +234,8 @@ PLATFORM_REASONS: Mapping[str, Callable[[], str]] = {
 }
 
 
-@pytest.mark.parametrize("language", TRANSLATIONS)
-@pytest.mark.parametrize("name", PLATFORM_REASONS)
+@each_row("language", TRANSLATIONS)
+@each_row("name", PLATFORM_REASONS)
 def test_reason_of_a_platform_is_worded_in_the_language(language: str, name: str) -> None:
     reason = PLATFORM_REASONS[name]()
     texts = load_texts(language)
@@ -305,7 +306,7 @@ def test_actions_options_and_choices_on_discord_have_a_name_in_every_language() 
     assert len(translated) > 40
 
 
-@pytest.mark.parametrize("locale", ["", *sorted(DISCORD_LOCALES)])
+@each_row("locale", ["", *sorted(DISCORD_LOCALES)])
 def test_names_on_discord_have_allowed_characters_and_are_unique(locale: str) -> None:
     payloads = [command for command in build_discord_commands() if command["type"] == 1]
     for siblings in list_payloads(payloads):
@@ -336,7 +337,7 @@ def test_commands_on_discord_are_as_large_as_discord_allows() -> None:
         assert len(command.get("options", ())) <= 25
 
 
-@pytest.mark.parametrize("language", list_languages())
+@each_row("language", list_languages())
 def test_dates_counts_and_lists_are_formatted(language: str) -> None:
     texts = load_texts(language)
     at = datetime(2026, 5, 3, 10, 30, tzinfo=UTC)
@@ -377,8 +378,8 @@ RULES = {
 }
 
 
-@pytest.mark.parametrize("language", TRANSLATIONS)
-@pytest.mark.parametrize("name", RULES)
+@each_row("language", TRANSLATIONS)
+@each_row("name", RULES)
 def test_recurrence_is_worded_without_an_english_word(language: str, name: str) -> None:
     rule = f"DTSTART;TZID=Europe/Lisbon:20261123T083000\nRRULE:{RULES[name]}"
     words = load_texts(language).schedule_words
@@ -400,7 +401,7 @@ def test_recurrence_is_worded_without_an_english_word(language: str, name: str) 
     assert not english & set(re.findall(r"[^\W\d_]+", text.lower())), text
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("language", "text"),
     [
         ("de", "jeden Montag um 08:30"),
@@ -443,13 +444,13 @@ STORED_CLAUSES = {
 }
 
 
-@pytest.mark.parametrize("stored", STORED_CLAUSES)
+@each_row("stored", STORED_CLAUSES)
 def test_stored_clause_is_worded_with_its_values(stored: str) -> None:
     assert load_texts("de").word_stored(stored) == STORED_CLAUSES[stored]
     assert load_texts("en").word_stored(stored) == stored
 
 
-@pytest.mark.parametrize("language", TRANSLATIONS)
+@each_row("language", TRANSLATIONS)
 def test_every_stored_clause_is_worded_in_the_language(language: str) -> None:
     """Why a change waits, where a text comes from, and what a change is about."""
     keys = [key for key in load_sentences() if key.startswith(("waits_", "source_", "label_"))]
@@ -546,7 +547,7 @@ def list_sentences(path: Path) -> Iterator[str]:
             yield text
 
 
-@pytest.mark.parametrize("code", list_languages())
+@each_row("code", list_languages())
 def test_examples_of_reminders_are_read_as_requests(code: str) -> None:
     quote = re.compile(r"[“„«「]\s*([^”“»」]+?)\s*[”“»」]")
     texts = load_file(code)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from gateway.texts.text_files import load_names, load_option_reasons
 from gateway.web.owner import list_described_options
+from tests.fixtures.tables import each_row
 
 LANGUAGES = [language for language in load_names() if language != "en"]
 REASONS = {option.path: option.reason for option in list_described_options()}
@@ -30,7 +29,7 @@ def test_every_option_has_an_english_reason() -> None:
     assert [path for path, reason in REASONS.items() if not reason] == []
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@each_row("language", LANGUAGES)
 def test_every_option_has_its_reason_in_each_language(language: str) -> None:
     reasons = load_option_reasons(language)
     assert set(reasons) == set(REASONS)
@@ -38,7 +37,7 @@ def test_every_option_has_its_reason_in_each_language(language: str) -> None:
     assert repeated == [], "these are English"
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@each_row("language", LANGUAGES)
 def test_translated_reason_names_the_same_values_and_commands(language: str) -> None:
     missing = {}
     for path, reason in load_option_reasons(language).items():

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from gateway.texts.zone_names import find_native_zones, search_native_zones
+from tests.fixtures.tables import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "zones"),
     [
         ("東京", ["Asia/Tokyo"]),

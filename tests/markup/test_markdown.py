@@ -18,6 +18,7 @@ from core.markup.markdown import (
 from core.text.normalize import make_well_formed
 from tests.fixtures.growth import assert_linear
 from tests.fixtures.markdowns import markdowns
+from tests.fixtures.tables import each_row
 
 pytestmark = pytest.mark.slow
 
@@ -44,7 +45,7 @@ def squeezed(text: str) -> str:
 # -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("markdown", "expected"),
     [
         ("**bold**", [("bold", "bold")]),
@@ -97,7 +98,7 @@ def test_markdown_table_is_rendered_with_aligned_columns() -> None:
 # -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "2*3*4",
@@ -123,9 +124,7 @@ def test_plain_text_is_rendered_unchanged(text: str) -> None:
     assert to_plain(text) == text
 
 
-@pytest.mark.parametrize(
-    "markdown", ["```py\nx = 1", "Text\n\n```py\nx = 1\n``", "- a\n  ```py\n  x = 1"]
-)
+@each_row("markdown", ["```py\nx = 1", "Text\n\n```py\nx = 1\n``", "- a\n  ```py\n  x = 1"])
 def test_unclosed_code_fence_is_rendered_as_code(markdown: str) -> None:
     ((kind, text),) = [span for span in spans(markdown) if span[0] == "pre"]
     assert kind == "pre"
@@ -142,7 +141,7 @@ def test_dashes_under_a_paragraph_are_a_ruled_line() -> None:
 # --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("markdown", "expected"),
     [
         ("**b** *i* ~~s~~ `c`", "**b** *i* ~~s~~ `c`"),
@@ -254,7 +253,7 @@ def test_length_of_a_text_counts_utf16_units() -> None:
     assert utf16_length("a😀é日") == 5
 
 
-@pytest.mark.parametrize(
+@each_row(
     "brick",
     ["[", "*", ">", "`", "> ", "- ", "![", "[a](", "*_", "<", "|", "\\", "~~", "#", "&", "_a"],
 )
@@ -264,7 +263,7 @@ def test_hostile_markdown_is_rendered_in_linear_time(brick: str) -> None:
     assert_linear(to_discord, text)
 
 
-@pytest.mark.parametrize("depth", [5, 50, 5000])
+@each_row("depth", [5, 50, 5000])
 def test_markdown_nested_too_deep_stays_plain_text(depth: int) -> None:
     for markdown in (
         ">" * depth + " deep",

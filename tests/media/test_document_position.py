@@ -25,6 +25,7 @@ from tests.fixtures.media_samples import (
     make_video,
     make_zip,
 )
+from tests.fixtures.tables import each_row
 
 GPS_TABLE = 0x8825
 XMP = (
@@ -82,7 +83,7 @@ def make_picture(kind: str) -> bytes:
     return save(image, "JPEG", exif=exif, xmp=XMP)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "frames"),
     [
         ("jpeg", 1),

@@ -14,11 +14,12 @@ from core.media.outgoing import clean_document_name, load_outgoing, make_documen
 from core.store.media.files import AttachedFile, FileContent
 from core.types import Address, Scope
 from tests.fixtures.media_samples import make_exif, make_photo
+from tests.fixtures.tables import each_row
 
 ANSWER = "Here it is:\n\n```csv\nday,price\nMonday,40\n```\n\nAnything else?"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "cleaned"),
     [
         ("plan.md", "plan.md"),

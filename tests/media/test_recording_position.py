@@ -13,6 +13,7 @@ from core.errors import Refused
 from core.media.decoding import Decoder
 from core.media.formats.recording_position import clear_subtitles, remove_position
 from tests.fixtures.media_samples import make_video
+from tests.fixtures.tables import each_row
 
 POSITION = "+48.2082+016.3738/"
 QUICKTIME_KEY = "com.apple.quicktime.location.ISO6709"
@@ -80,7 +81,7 @@ async def test_video_of_another_format_with_a_position_is_refused_with_a_sentenc
         await Decoder(timeout_s=60.0).clean(path, tmp_path / "copy", "a.mkv")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "box",
     [
         pytest.param(make_box(b"GPMF", POSITION.encode()), id="user data of a camera"),
@@ -108,7 +109,7 @@ def test_xmp_metadata_of_a_video_is_overwritten() -> None:
     assert b"GPS" not in film
 
 
-@pytest.mark.parametrize(
+@each_row(
     "entry",
     [
         make_box(b"gpmd", bytes(8)),
@@ -150,7 +151,7 @@ async def test_video_that_leaves_keeps_its_subtitle_but_not_the_position_in_it(
     assert texts[0].endswith(b"GPS(00.0000,00.0000,19) height 120.1 m")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "cleared"),
     [
         (

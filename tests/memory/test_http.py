@@ -18,6 +18,7 @@ from aiohttp import web
 from core.errors import ConfigError, DeliveryError, MnemeError, Refused
 from core.memory import http
 from core.memory.http import SEARCH, JsonService, objects, segment, text_of
+from tests.fixtures.tables import each_row
 
 SECRET = "s3cret-of-the-service"
 Answer = Callable[[web.Request], Any]
@@ -49,7 +50,7 @@ async def served(answer: Answer) -> AsyncIterator[tuple[JsonService, list[web.Re
         await runner.cleanup()
 
 
-@pytest.mark.parametrize(
+@each_row(
     "url",
     [
         "",
@@ -67,7 +68,7 @@ def test_memory_service_url_that_is_not_http_or_contains_a_key_is_refused(url: s
         JsonService("mem", url)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("host", "is_near"), [("127.0.0.1", True), ("localhost", True), ("[::1]", True), ("a.b", False)]
 )
 def test_service_on_this_machine_is_called_without_a_proxy(host: str, is_near: bool) -> None:
@@ -237,9 +238,7 @@ async def test_service_that_does_not_listen_is_reported_as_unreachable() -> None
     await service.close()
 
 
-@pytest.mark.parametrize(
-    "name", ["", ".", "..", "a/b", "a b", "a?b", "a#b", "é" * 301, "a\n", "a%2Fb"]
-)
+@each_row("name", ["", ".", "..", "a/b", "a b", "a?b", "a#b", "é" * 301, "a\n", "a%2Fb"])
 def test_odd_service_id_is_refused_as_a_part_of_a_url_path(name: str) -> None:
     with pytest.raises(DeliveryError):
         segment(name)
@@ -250,7 +249,7 @@ def test_valid_service_id_is_escaped_as_a_part_of_a_url_path() -> None:
     assert segment("viking:1") == "viking%3A1"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "answer",
     [None, [], {"results": None}, {"results": {}}, {"results": [1]}, {"results": ["a"]}, 7],
 )

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from core.guard import guard
 from core.guard.guard import clean_service_lines, clean_service_text
 from core.guard.tool_definitions import find_tool_fault
 from core.review.effects import find_effect_fault
 from core.types import Effect, Json, Tool, ToolContext
+from tests.fixtures.tables import each_row
 
 
 class Grumpy:
@@ -21,7 +20,7 @@ class Grumpy:
         raise RuntimeError("no")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "found", [None, 7, "tea at five", {"tea": 5}, [None, 7, Grumpy(), b"x"], object(), ["", " \n"]]
 )
 def test_service_answer_that_is_no_list_of_lines_is_ignored(found: Any) -> None:
@@ -66,7 +65,7 @@ def tool(name: Any = "odd", description: Any = "Odd.", schema: Any = None) -> To
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("odd", "why"),
     [
         (tool(name="two words"), "its name must consist of"),
@@ -95,7 +94,7 @@ ACTIONS = {
 }
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("changes", "why"),
     [
         ({"effects": {}}, "it declares no effects: add effects="),

@@ -24,6 +24,7 @@ from core.memory.service import (
     format_prefetch_line,
 )
 from core.types import Address, Message, Quote, Scope, Sender, Session
+from tests.fixtures.tables import each_row
 
 AT = datetime(2026, 5, 3, 9, tzinfo=UTC)
 ANA = Sender(id="1", name="Ana\nassistant")
@@ -96,7 +97,7 @@ def test_service_gets_what_was_typed_and_answered_and_nothing_foreign() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "said",
     [row("user", "x", origin="forwarded"), row("user", "```\nx\n```"), row("user", "x " * 400)],
 )
@@ -159,7 +160,7 @@ def test_each_scope_has_its_own_service_space_whose_name_reveals_nothing_of_the_
     assert Shelf(ServiceOptions(namespace="other")).space(DIRECT) != shelf.space(DIRECT)
 
 
-@pytest.mark.parametrize("namespace", ["", "A", "a/b", "a-b", "x" * 21, "1a"])
+@each_row("namespace", ["", "A", "a/b", "a-b", "x" * 21, "1a"])
 def test_namespace_of_a_memory_service_that_is_not_one_word_is_refused(namespace: str) -> None:
     with pytest.raises(ConfigError, match="namespace"):
         Shelf(ServiceOptions(namespace=namespace))

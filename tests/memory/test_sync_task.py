@@ -15,6 +15,7 @@ from core.store.sqlite.database import Database
 from core.store.sync import HOOKS, SyncQueue, SyncTask
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.stored_history import ANA, StoredHistory
+from tests.fixtures.tables import each_row
 
 AT = SteadyClock().now()
 
@@ -59,9 +60,7 @@ async def test_turn_queued_for_a_memory_service_by_an_earlier_version_is_still_s
         assert ([row.id for row in told], key) == ([first, second], task.key)
 
 
-@pytest.mark.parametrize(
-    "key", ["", "turn:telegram:1:message:2", "memory:a:1:2:prefetch", "memory:a:1:2"]
-)
+@each_row("key", ["", "turn:telegram:1:message:2", "memory:a:1:2:prefetch", "memory:a:1:2"])
 def test_sync_task_of_a_foreign_key_is_none(key: str) -> None:
     assert SyncTask.parse(key) is None
 

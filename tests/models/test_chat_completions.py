@@ -27,6 +27,7 @@ from tests.fixtures.chat_api import MODEL, ChatApi, Reply
 from tests.fixtures.chat_rules import take_marks
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.model_reply import ModelReply
+from tests.fixtures.tables import each_row
 
 pytestmark = pytest.mark.slow
 
@@ -355,7 +356,7 @@ async def test_thinking_is_neither_shown_nor_kept() -> None:
     assert all("Porto.".startswith(text) for text in caller.texts)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("pieces", "text"),
     [
         (["<think>a", "b</th", "ink> Yes."], "Yes."),

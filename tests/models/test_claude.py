@@ -25,6 +25,7 @@ from tests.fixtures.clock import SteadyClock
 from tests.fixtures.messages_api import MessagesApi, Reply
 from tests.fixtures.messages_rules import sign
 from tests.fixtures.model_reply import ModelReply
+from tests.fixtures.tables import each_row
 
 pytestmark = pytest.mark.slow
 
@@ -453,7 +454,7 @@ def test_stored_claude_blocks_keep_only_the_fields_that_the_api_accepts_back() -
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     "block",
     [
         {"type": "web_search_tool_result"},

@@ -15,6 +15,7 @@ from aiohttp import web
 
 from core.models.connections import ServerConnection
 from core.models.failures import ErrorResponse, ModelFailure, ServerNames, build_refusal
+from tests.fixtures.tables import each_row
 
 pytestmark = pytest.mark.slow
 
@@ -291,7 +292,7 @@ async def test_log_of_a_model_failure_has_our_sentence_without_text_from_the_mod
     assert failure.log_message == "The model's server refused the request (400)."
 
 
-@pytest.mark.parametrize("key", ["x", "1", "none"])
+@each_row("key", ["x", "1", "none"])
 def test_placeholder_for_a_key_does_not_hide_words_of_a_refusal(key: str) -> None:
     body = {"error": {"message": "This model's maximum context length is 8192 tokens."}}
     response = ErrorResponse(status=400, body=body, headers={}, model="m")
@@ -307,7 +308,7 @@ def test_server_that_wants_a_key_where_none_is_set_names_the_setting_for_it() ->
     assert "model.servers.home.key is empty" in str(failure.public_sentence) == str(failure)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("message", "abilities"),
     [
         (
@@ -334,7 +335,7 @@ OPENAI_RATE = (
 DATES = {"date": "Sun, 29 Nov 2026 12:00:00 GMT", "retry-after": "Sun, 29 Nov 2026 12:00:30 GMT"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("headers", "words", "pause_s"),
     [
         ({"retry-after": "7"}, "", 7.0),

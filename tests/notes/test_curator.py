@@ -19,6 +19,7 @@ from core.types import Address, Completion, Request, Scope
 from gateway.services import Services
 from tests.fixtures.gateway_harness import GatewayHarness, notices, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, says
+from tests.fixtures.tables import each_row
 
 SMALL = "[memory]\nmemory_chars = 120\n"
 OWN = Scope.account("telegram", "42")
@@ -414,7 +415,7 @@ async def test_curator_draft_is_exported_and_erased_by_forget(home: Path) -> Non
         assert "Nothing is waiting" in await pending(harness)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("before", "after", "gone"),
     [
         ("The user likes tea", "Likes tea and coffee", []),

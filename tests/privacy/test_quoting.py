@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from core.privacy.quotes import QuoteMatcher
 from core.search.query import plan_typed
+from tests.fixtures.tables import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("query", "text", "is_there"),
     [
         ("porto", "We live in Porto.", True),
@@ -35,7 +34,7 @@ def test_words_are_found_behind_the_escapes_of_json() -> None:
     assert QuoteMatcher(("Porto",)).has_words(json.dumps([{"content": inner}], ensure_ascii=False))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         json.dumps({"where": "in Königsbrück, ja"}),

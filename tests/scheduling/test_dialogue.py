@@ -8,14 +8,13 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-import pytest
-
 from core.dates.recurrence import next_recurrences
 from core.dates.schedule import Schedule
 from core.scheduling.dialogue import Dialogue, Move, Situation, Step, decide, decide_edit
 from core.scheduling.phrases import is_answer, split_command
 from core.store.jobs import Job
 from core.types import Account, Address, Scope
+from tests.fixtures.tables import each_row
 
 ZONE = ZoneInfo("Europe/Madrid")
 NOW = datetime(2026, 3, 4, 11, 30, tzinfo=ZONE)
@@ -72,7 +71,7 @@ def moments(step: Step) -> list[str]:
     return [f"{moment.astimezone(ZONE):%Y-%m-%d %H:%M}" for moment in due]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("messages", "moment", "task"),
     [
         (("remind me to water the lawn", "at 6pm"), "2026-03-04 18:00", "water the lawn"),
@@ -139,7 +138,7 @@ def test_answer_or_correction_completes_a_reminder_request(
     assert step.reading.task == (task or step.reading.task)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("request_text", "correction", "task"),
     [
         (
@@ -169,7 +168,7 @@ def test_correction_names_the_wrong_and_the_right_words(
     assert step.reading.task == task
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("messages", "move"),
     [
         (("remind me to water the lawn", "stop"), Move.DROP),
@@ -210,7 +209,7 @@ def test_message_without_a_reminder_request_is_classified_by_the_dialogue_before
     assert talk(*messages).move is move
 
 
-@pytest.mark.parametrize("text", ["skip it once", "diesmal nicht", "saute le prochain", "跳过一次"])
+@each_row("text", ["skip it once", "diesmal nicht", "saute le prochain", "跳过一次"])
 def test_skip_leaves_out_one_time_of_a_recurring_reminder(text: str) -> None:
     weekly = replace(
         job("plan the week"),
@@ -275,7 +274,7 @@ def test_reminder_to_delete_is_found_by_words_of_its_text() -> None:
     assert talk("cancel it", jobs=jobs[:1]).job == jobs[0]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "delete the reminder with Olga",
@@ -297,7 +296,7 @@ def test_german_push_verb_moves_the_last_reminder() -> None:
     assert moments(talk("schieb sie auf 9 Uhr", jobs=(only,))) == ["2026-03-05 09:00"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "moment", "task"),
     [
         ("10:00", "2026-03-06 10:00", "pack"),
@@ -319,7 +318,7 @@ def test_reminder_edit_changes_only_the_time_or_text_that_the_person_names(
     assert step.reading.task == task
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "text"),
     [
         ("yes", "Sí, perfecto, gracias"),

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-import pytest
-
 from core.dates.recurrence import next_recurrence
 from core.dates.schedule import Schedule
 from core.scheduling.due import next_due
+from tests.fixtures.tables import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("start", "rule"),
     [
         (";TZID=Europe/Lisbon:20261120T083000", "FREQ=DAILY;INTERVAL=3"),

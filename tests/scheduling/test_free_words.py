@@ -6,13 +6,12 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-import pytest
-
 from core.dates.schedule import ParsedSchedule, Schedule
 from core.review.doubts import may_contain_wish
 from core.review.transcript import Transcript
 from core.scheduling.planning import may_be_meant
 from core.types import Effect
+from tests.fixtures.tables import each_row
 
 ZONE = ZoneInfo("Europe/Lisbon")
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=ZONE)
@@ -34,7 +33,7 @@ def may_ask(
     return may_be_meant(planned, transcript, NOW, ZONE) and may_contain_wish(typed, Effect.PLAN)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("typed", "task"),
     [
         ("shout at me tomorrow at 8 to leave the office", "leave the office"),
@@ -51,7 +50,7 @@ def test_helper_model_may_judge_a_reminder_whose_time_and_most_words_were_typed(
     assert may_ask(typed, task)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("typed", "task"),
     [
         ("shout at me tomorrow at 9 to leave the office", "leave the office"),
@@ -67,7 +66,7 @@ def test_reminder_with_an_untyped_time_name_or_figure_is_not_sent_to_the_helper_
     assert not may_ask(typed, task)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("typed", "rule", "is_typed"),
     [
         ("daily at 7", "DAILY;BYHOUR=7;BYMINUTE=0", True),

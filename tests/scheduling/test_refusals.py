@@ -4,12 +4,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from core.scheduling.refusals import find_reason, is_cancellation, list_cancelled_names
+from tests.fixtures.tables import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "hm, scratch that",
@@ -42,7 +41,7 @@ def test_message_of_only_cancelling_words_is_read_as_a_cancellation(text: str) -
     assert is_cancellation(text)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "don't cancel it",
@@ -83,7 +82,7 @@ def test_reason_may_follow_or_precede_a_cancellation() -> None:
     assert find_reason("The shop said so, forget it, and it rains today") is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "name"),
     [
         ("I don't need the plumber anymore", "plumber"),

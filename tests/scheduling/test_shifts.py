@@ -5,12 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-import pytest
-
 from core.scheduling.shifts import read_shift
+from tests.fixtures.tables import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "minutes"),
     [
         ("push it back an hour", 60),
@@ -62,6 +61,6 @@ def test_days_of_a_shift_keep_the_wall_time_across_a_clock_change() -> None:
     assert moved.astimezone(zone) == datetime(2026, 3, 29, 9, tzinfo=zone)
 
 
-@pytest.mark.parametrize("text", ["move it to 11", "décale à 11h", "in an hour", "see you later"])
+@each_row("text", ["move it to 11", "décale à 11h", "in an hour", "see you later"])
 def test_time_of_day_is_not_read_as_a_duration_to_postpone_by(text: str) -> None:
     assert read_shift(text) is None

@@ -14,13 +14,14 @@ from core.store.preferences import Preference
 from tests.fixtures.gateway_harness import open_gateway
 from tests.fixtures.scheduler_harness import NOON, lifetime
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
+from tests.fixtures.tables import each_row
 
 pytestmark = pytest.mark.slow
 
 LISBON, BERLIN = "Europe/Lisbon", "Europe/Berlin"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "zones"),
     [
         ("lisbon", [LISBON]),
@@ -45,7 +46,7 @@ def test_schedule_moved_to_another_time_zone_keeps_its_clock_times() -> None:
     assert moved.recurrences == (hourly,)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("at", "end"),
     [
         ("2026-11-20T21:59", None),

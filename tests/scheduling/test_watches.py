@@ -13,9 +13,10 @@ from core.types import Address, Answer
 from tests.fixtures.delivery_record import ListRecord
 from tests.fixtures.gateway_harness import open_gateway
 from tests.fixtures.scheduler_harness import CHAT, NOON, lifetime
+from tests.fixtures.tables import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("answer", "is_nothing"),
     [
         ("NOTHING NEW", True),

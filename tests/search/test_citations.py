@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 
-import pytest
-
 from core.guard.origin_and_fence import fence, hide_citations
 from core.search.citations import (
     MAX_CITED,
@@ -19,6 +17,7 @@ from core.search.citations import (
     number_citations,
 )
 from core.types import Json, Message
+from tests.fixtures.tables import each_row
 
 AT = datetime(2026, 5, 3, 9, 0, tzinfo=UTC)
 
@@ -72,7 +71,7 @@ def test_answer_cites_at_most_five_messages() -> None:
     assert len(cited) == MAX_CITED
 
 
-@pytest.mark.parametrize(
+@each_row(
     "code",
     [
         "x[m412]",
@@ -92,9 +91,7 @@ def test_brackets_in_code_that_are_no_citations_stay_unchanged(code: str) -> Non
     assert hide_citations(code) == code
 
 
-@pytest.mark.parametrize(
-    "mark", [" [message 412]", " [fact 3]", " [file 12]", " [file 12, page 7]"]
-)
+@each_row("mark", [" [message 412]", " [fact 3]", " [file 12]", " [file 12, page 7]"])
 def test_unfinished_mark_at_the_end_of_a_growing_answer_is_hidden(mark: str) -> None:
     shown = {
         hide_citations("Blue" + mark[:length], is_finished=False).rstrip()

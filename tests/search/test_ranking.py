@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import date
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from core.search.fusion import DAMPING, fuse_rankings
 from core.search.ranking import compute_idf, rank
 from core.store.query import CandidateMessage
 from core.text.terms import date_terms, is_question, moment_terms, query_terms, terms_of
+from tests.fixtures.tables import each_row
 
 
 def _lines(
@@ -255,7 +255,7 @@ def test_additional_first_place_never_lowers_a_result_in_the_fused_ranking(
     assert thing not in before or after.index(thing) <= before.index(thing)
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 4, 9, 10])
+@each_row("count", [1, 2, 3, 4, 9, 10])
 def test_median_is_that_of_numpy(count: int) -> None:
     numbers = np.array([(7 * number) % 10 + 0.5 for number in range(count)])
     assert ranking._median(numbers) == np.median(numbers)

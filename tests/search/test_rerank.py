@@ -22,6 +22,7 @@ from tests.fixtures.forked import ROOT
 from tests.fixtures.scripted_model import ScriptedModel, says
 from tests.fixtures.search_queries import search_query, with_fields
 from tests.fixtures.stored_history import ANA, BEN, StoredHistory
+from tests.fixtures.tables import each_row
 
 pytestmark = pytest.mark.slow
 
@@ -56,7 +57,7 @@ async def plain(database: Database) -> list[int]:
     return _ids(await Recall(database, SteadyClock()).recall(MINE))
 
 
-@pytest.mark.parametrize("kind", ["expansion", "rerank", "deep"])
+@each_row("kind", ["expansion", "rerank", "deep"])
 def test_the_documented_prompt_is_the_one_that_is_sent(kind: str) -> None:
     lines = (ROOT / "docs" / "recall.md").read_text(encoding="utf-8").splitlines()
     quoted = " ".join(line.removeprefix("> ") for line in lines if line.startswith("> "))

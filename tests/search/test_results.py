@@ -7,13 +7,12 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-import pytest
-
 from core.errors import Sentence
 from core.search.rendering import to_json, to_markdown
 from core.search.results import shorten_to_budget
 from core.store.query import FoundSession, Hit, SearchResults, ShownMessage
 from core.types import Address, Scope, Session
+from tests.fixtures.tables import each_row
 
 AT = datetime(2026, 5, 8, 21, 30, tzinfo=UTC)
 SESSION = Session(
@@ -220,7 +219,7 @@ def test_a_budget_cuts_long_messages_around_the_match() -> None:
     assert shorten_to_budget(FINDINGS, 1000) is FINDINGS
 
 
-@pytest.mark.parametrize(
+@each_row(
     "moment",
     [
         AT,

@@ -14,6 +14,7 @@ from tests.fixtures.gateway_harness import open_gateway
 from tests.fixtures.samples import NOON, message
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 from tests.fixtures.skill_folders import only, skill_text
+from tests.fixtures.tables import each_row
 
 TYPED = (
     "Sort my mail like this: bills go into the red box, letters from the school go to Ana.",
@@ -39,7 +40,7 @@ def skill(body: str, description: str = "Sort my mail.") -> str:
     return skill_text("sort-mail", description, body=body)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("body", "is_supported"),
     [
         (BODY, True),

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from core.store import rows
 from core.types import Address, Answer, Attachment, Button, Command, File, Inbound, Scope, Sender
+from tests.fixtures.tables import each_row
 
 pytestmark = pytest.mark.slow
 
@@ -70,7 +71,7 @@ def test_event_is_the_same_after_dump_and_load(inbound: Inbound) -> None:
     assert rows.load_inbound(rows.dump_inbound(inbound)) == inbound
 
 
-@pytest.mark.parametrize(("is_forward", "origin"), [(True, "forwarded"), (False, "typed")])
+@each_row(("is_forward", "origin"), [(True, "forwarded"), (False, "typed")])
 def test_an_event_that_was_stored_before_there_were_origins_is_read(
     is_forward: bool, origin: str
 ) -> None:
@@ -142,7 +143,7 @@ def test_any_text_can_be_stored_after_cleaning(value: str) -> None:
         assert cleaned == value
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "expected"),
     [
         ("a\ud800b", "a\ufffdb"),

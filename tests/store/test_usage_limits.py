@@ -21,6 +21,7 @@ from core.store.usage_limits import (
 from core.types import Address, BillingScope, CallKind, Usage
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.samples import ANA, BOB, CHAT, NOON, message, opened, session
+from tests.fixtures.tables import each_row
 
 MINE = frozenset((ANA,))
 ONE = Usage(input=1, output=2, cache_read=3, cache_write_hour=3)
@@ -213,7 +214,7 @@ def test_each_kind_of_token_has_its_price() -> None:
     assert cost_of("free", USED) == 0
 
 
-@pytest.mark.parametrize(
+@each_row(
     "name",
     ["claude-sonnet-5-5-20260915", "claude-sonnet-5-5-2026-09-15", "claude-sonnet-5-5-latest"],
 )
@@ -221,7 +222,7 @@ def test_dated_model_name_has_the_price_of_its_model(name: str) -> None:
     assert cost_of(name, USED) == cost_of("claude-sonnet-5-5", USED)
 
 
-@pytest.mark.parametrize("name", ["claude-sonnet-5", "claude-sonnet-5-5-fast", "llama3", ""])
+@each_row("name", ["claude-sonnet-5", "claude-sonnet-5-5-fast", "llama3", ""])
 def test_model_without_a_known_price_has_no_cost(name: str) -> None:
     assert cost_of(name, USED) is None
 
@@ -298,7 +299,7 @@ def test_spending_without_calls_has_no_cost_and_no_shares() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("cost", "shown"),
     [
         (0, "$0.00"),

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from core.text.exact_words import Difference, compare_exactly
+from tests.fixtures.tables import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "source", "difference"),
     [
         ("€40", "40 euros", Difference.NONE),

@@ -3,8 +3,6 @@
 # ruff: noqa: RUF001
 from __future__ import annotations
 
-import pytest
-
 from core.search.query import plan_any_word
 from core.text.languages import (
     detect_languages,
@@ -23,9 +21,10 @@ from core.text.terms import (
     terms_of,
     word_terms,
 )
+from tests.fixtures.tables import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("said", "asked"),
     [
         ("وصلت الكتب إلى المكتبة وبالسيارة", "كتب مكتبة سيارة"),
@@ -53,7 +52,7 @@ def test_search_terms_leave_out_question_words_and_conjunctions() -> None:
     assert list(plan_any_word("где я").highlights) == ["где", "я"]
 
 
-@pytest.mark.parametrize("digits", ["٢٠٢٣", "۲۰۲۳", "२०२३", "২০২৩", "๒๐๒๓"])
+@each_row("digits", ["٢٠٢٣", "۲۰۲۳", "२०२३", "২০২৩", "๒๐๒๓"])
 def test_digits_of_other_scripts_are_digits(digits: str) -> None:
     assert fold(digits) == indexed_words(digits) == "2023"
     assert query_terms(digits) == ["2023"]
@@ -71,7 +70,7 @@ def test_word_in_a_script_without_stemming_rules_stays_unchanged() -> None:
     assert terms_of("ספרים") == ["ספרים"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("language", "text"),
     [
         ("german", "Wann kam die Rechnung für das Hotel?"),
@@ -96,7 +95,7 @@ def test_language_of_a_text_is_detected_by_its_words(language: str, text: str) -
     assert detect_languages(*_read(text))[:1] == (language,)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "When did we fly to Los Angeles with Carlos?",
@@ -119,7 +118,7 @@ def _read(text: str) -> tuple[list[str], set[str]]:
     return words_of(folded), {letter for letter in folded if not letter.isascii()}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("said", "asked"),
     [
         ("Ich habe die Rechnungen nicht bezahlt", "Wer hat die Rechnung bezahlt?"),
@@ -179,12 +178,12 @@ def test_english_stop_word_is_indexed_in_a_text_of_another_language() -> None:
     assert "s" not in terms_of("Wir waren mit den Kindern bei McDonald's")
 
 
-@pytest.mark.parametrize("word", ["alanlarının", "ALANLARINDA", "alanlarinin", "alanları"])
+@each_row("word", ["alanlarının", "ALANLARINDA", "alanlarinin", "alanları"])
 def test_turkish_endings_go_with_or_without_the_dot(word: str) -> None:
     assert latin_stem("turkish", fold(word).casefold()) == "alan"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("said", "asked", "name"),
     [
         ("Ben heeft de fiets gekocht in het dorp", "Wat heeft Ben met de fiets gedaan?", "ben"),
@@ -205,7 +204,7 @@ def test_a_stop_word_with_a_capital_may_be_a_name(said: str, asked: str, name: s
     assert name_terms(name)[0] not in query_terms(asked.lower())
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "word"),
     [
         ("Ben ik te laat? Dan ben ik weg, zei het kind", "ben"),

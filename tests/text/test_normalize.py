@@ -33,6 +33,7 @@ from core.text.normalize import (
 )
 from core.text.terms import terms_of
 from tests.fixtures.growth import assert_linear
+from tests.fixtures.tables import each_row
 
 HAN = {one: simplified for one, simplified in folding_replacements()[1].items() if one >= "\u2e80"}
 
@@ -75,9 +76,7 @@ def test_each_traditional_han_character_maps_to_one_simplified_character() -> No
     assert all(unicodedata.normalize("NFKC", one) == one for pair in HAN.items() for one in pair)
 
 
-@pytest.mark.parametrize(
-    "text", ["，？！：\u3000；（）\uff21\uff11", "ﾊﾟｽﾜｰﾄﾞ", "ﬁne ½", "한글", "\uff1a\u0338"]
-)
+@each_row("text", ["，？！：\u3000；（）\uff21\uff11", "ﾊﾟｽﾜｰﾄﾞ", "ﬁne ½", "한글", "\uff1a\u0338"])
 def test_full_width_characters_fold_to_their_unicode_nfkc_form(text: str) -> None:
     assert fold(text) == unicodedata.normalize("NFKC", text)
 
@@ -116,7 +115,7 @@ def test_plain_text_offsets_point_to_the_original_position_of_each_character(tex
     assert places == sorted(places)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("written", "typed"),
     [
         ("Ёлка", "Елка"),
@@ -137,7 +136,7 @@ def test_a_word_of_an_indian_script_is_not_cut_at_its_vowels() -> None:
     assert words_of(fold("हम दिल्ली कब जाएंगे? தமிழ்")) == ["हम", "दिल्ली", "कब", "जाएंगे", "தமிழ்"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "shown"),
     [
         ("two\nlines\tand a tab", "two\nlines\tand a tab"),
@@ -231,7 +230,7 @@ def test_a_word_under_too_many_marks_is_the_same_word() -> None:
     assert comparison_form(struck_out) == "ferry"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "quoted"), [("likes tea", "“likes tea”."), ("Likes tea.", "“Likes tea.”"), ("", "“”.")]
 )
 def test_quotation_at_the_end_of_a_sentence_has_only_one_full_stop(text: str, quoted: str) -> None:
@@ -257,7 +256,7 @@ def test_text_is_never_cut_before_a_character_that_combines_with_the_previous_on
             assert not normalize._never_combines(chr(int(pair[1], 16)))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "shown"),
     [
         ("12: ברכה (3 May)", "12: \u2068ברכה\u2069 (3 May)"),

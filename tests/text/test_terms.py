@@ -31,6 +31,7 @@ from core.text.terms import (
     stem,
     terms_of,
 )
+from tests.fixtures.tables import each_row
 
 
 def test_search_terms_drop_stop_words_and_reduce_word_forms_to_one_stem() -> None:
@@ -44,7 +45,7 @@ def test_search_terms_ignore_accents_and_character_width() -> None:
     assert terms_of("\uff32edis") == terms_of("redis")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("written", "term"),
     [
         ("#holiday!", "u23holiday"),
@@ -62,7 +63,7 @@ def test_emoji_or_symbol_attached_to_a_word_becomes_a_search_term_of_its_own(
     assert terms_of(written)[0] in ("holidai", "c", "us", "net")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "written",
     ["# title", "a.b", "...and", "x += 1", "site/#top", "&#39;", "2 + + 3", "end.", "3 .5"],
 )
@@ -102,7 +103,7 @@ def test_question_about_a_time_is_recognised_in_each_script() -> None:
     assert {"yesterdai", "mondai", "月", "요일"} <= moment_terms()
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     ["what did i say?", "Is my dentist open?", "Wann habe ich den Termin?", "Où est-ce que j'ai vu le film ?",
      "¿Cuándo fue mi cita?", "Benim doktorum kim, ne zaman?", "Когда у меня встреча?",
@@ -112,7 +113,7 @@ def test_question_about_the_person_is_recognized_as_such(text: str) -> None:
     assert is_about_self(text)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     ["When did Ana go?", "Quali sono i libri che ha letto Anna?", "¿Dónde vive la tía de Ana?", "Kto to jest?",
      "Wo wohnt Mia?", "Когда встреча?", "他什么时候去北京", "언제 했나", "Who is Ben?", "",
@@ -205,7 +206,7 @@ def test_thai_text_is_indexed_by_pairs_of_syllables() -> None:
     assert all(term not in ("ไห", "หม") for term in run_terms(fold("เชียงใหม่")))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("asked", "terms"),
     [
         ("我们上次决定什么时候去北京", ["决定", "去北", "北京", "决", "定", "北", "京"]),
@@ -240,7 +241,7 @@ def test_single_han_character_is_dropped_from_the_terms_only_if_a_longer_han_ter
     ]
 
 
-@pytest.mark.parametrize("name", list(language_data("cjk")))
+@each_row("name", list(language_data("cjk")))
 def test_word_lists_for_unspaced_scripts_are_stored_in_folded_form(name: str) -> None:
     text = language_data("cjk")[name]
     assert fold(text) == text
@@ -259,7 +260,7 @@ def test_run_of_eastern_text_has_search_terms(run: str) -> None:
     assert all(question_run_terms(run))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "names"),
     [
         ("My sister Ana lives in Porto", ("Ana", "Porto")),
@@ -278,7 +279,7 @@ def test_names_in_a_text_are_recognised_by_their_capitals(
     assert names_in(text) == names
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("one", "other"),
     [("Ana", "ana"), ("Ana's", "ANA"), ("São Paulo", "sao  paulo"), ("O’Brien", "o'brien")],
 )
@@ -320,12 +321,12 @@ why?|Rex?|东京?|how?|when|Will?|May|港口|東京は？|好吃吗|谢谢餐厅
 """
 
 
-@pytest.mark.parametrize("text", [*SMALL.strip().replace("\n", "|").split("|"), "", "  "])
+@each_row("text", [*SMALL.strip().replace("\n", "|").split("|"), "", "  "])
 def test_small_talk_is_recognised_in_each_language(text: str) -> None:
     assert is_smalltalk(text)
 
 
-@pytest.mark.parametrize("text", ABOUT.strip().replace("\n", "|").split("|"))
+@each_row("text", ABOUT.strip().replace("\n", "|").split("|"))
 def test_question_about_the_past_is_not_smalltalk(text: str) -> None:
     assert not is_smalltalk(text)
 

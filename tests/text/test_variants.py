@@ -19,9 +19,10 @@ from core.text.variants import (
     spelling_variants,
 )
 from tests.bench.hurry import slip
+from tests.fixtures.tables import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("typed", "written"),
     [
         ("CA 1502", "CA1502"),
@@ -71,9 +72,7 @@ def test_spelling_variants_of_a_query_match_the_other_way_a_term_is_written(
     assert any(set(way) >= set(terms_of(written)) for way in ways), ways
 
 
-@pytest.mark.parametrize(
-    "text", ["", "ferry", "the ferry", "7", "?", "一", "百万十三三", "ー", "x" * 5_000]
-)
+@each_row("text", ["", "ferry", "the ferry", "7", "?", "一", "百万十三三", "ー", "x" * 5_000])
 def test_query_without_another_spelling_has_no_variants(text: str) -> None:
     assert spelling_variants(clean_query(text)) == []
 
@@ -86,7 +85,7 @@ def test_spelling_variants_of_a_query_are_limited_in_number_and_never_empty(text
     assert all(way and all(way) for way in ways)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("typed", "word", "likelihood"),
     [
         ("lisbno", "lisbon", 1.0),
@@ -123,7 +122,7 @@ def test_every_slip_that_the_benchmark_makes_is_undone() -> None:
             assert word in spelling_corrections(typed)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("one", "other", "expected"),
     [
         ("adopt", "adoptive", True),
@@ -143,7 +142,7 @@ def test_two_words_are_related_only_if_they_are_inflected_forms_of_one_word(
     assert are_related(one, other) is are_related(other, one) is expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("word", "form"),
     [
         ("ferry", "ferries"),
@@ -161,7 +160,7 @@ def test_inflected_forms_include_plural_and_case_forms(word: str, form: str) -> 
     assert form in inflected_forms(word)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("word", "other"),
     [
         ("reading", "read"),
@@ -195,7 +194,7 @@ def test_query_with_operators_or_signs_is_not_inflected() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("typed", "way"),
     [
         ("912345678", ("912", "345", "678")),
@@ -224,14 +223,12 @@ def test_spelling_variants_of_a_number_include_its_digits_or_its_number_word(
     assert way in spelling_variants(typed)
 
 
-@pytest.mark.parametrize("text", ["", "ferry", "7", "1234567890123456"])
+@each_row("text", ["", "ferry", "7", "1234567890123456"])
 def test_text_without_a_number_to_rewrite_has_no_spelling_variants(text: str) -> None:
     assert spelling_variants(text) == []
 
 
-@pytest.mark.parametrize(
-    ("text", "way"), [("25:00", ("2500",)), ("13pm", ("13", "pm")), ("3 may", ("3may",))]
-)
+@each_row(("text", "way"), [("25:00", ("2500",)), ("13pm", ("13", "pm")), ("3 may", ("3may",))])
 def test_number_that_is_no_time_gets_no_spelling_of_a_time(text: str, way: tuple[str, ...]) -> None:
     assert spelling_variants(text) == [way]
 

@@ -8,6 +8,7 @@ import pytest
 
 from core.errors import Refused
 from core.tools.addresses import check_address, is_public, resolve_host
+from tests.fixtures.tables import each_row
 from tests.fixtures.web_pages import resolver
 
 LOCAL_URLS = [
@@ -77,6 +78,6 @@ async def test_host_outside_of_ascii_is_resolved_by_its_encoded_name() -> None:
     assert target.origin == "http://xn--bcher-kva.example:8080"
 
 
-@pytest.mark.parametrize("text", ["93.184.216.34", "2606:2800:220:1::1", "::ffff:8.8.8.8"])
+@each_row("text", ["93.184.216.34", "2606:2800:220:1::1", "::ffff:8.8.8.8"])
 def test_address_on_the_internet_is_public(text: str) -> None:
     assert is_public(ip_address(text))

@@ -5,9 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-import pytest
-
 from core.tools.agenda_questions import AgendaQuestion, read_question, select_events
+from tests.fixtures.tables import each_row
 
 ZONE = ZoneInfo("Europe/Lisbon")
 NOW = datetime(2026, 11, 24, 9, 0, tzinfo=ZONE)
@@ -31,7 +30,7 @@ RESULT = (
 )
 
 
-@pytest.mark.parametrize("text", TOMORROW)
+@each_row("text", TOMORROW)
 def test_question_for_the_events_of_a_day_is_read_in_ten_languages(text: str) -> None:
     question = read_question(text, NOW, ZONE)
     assert question is not None
@@ -39,14 +38,14 @@ def test_question_for_the_events_of_a_day_is_read_in_ten_languages(text: str) ->
     assert question.end.isoformat() == "2026-11-26T00:00:00+00:00"
 
 
-@pytest.mark.parametrize(("text", "what"), DENTIST)
+@each_row(("text", "what"), DENTIST)
 def test_question_for_the_time_of_an_event_is_read_in_ten_languages(text: str, what: str) -> None:
     question = read_question(text, NOW, ZONE)
     assert question is not None
     assert (question.start, question.what) == (NOW, what)
 
 
-@pytest.mark.parametrize("text", OTHERS)
+@each_row("text", OTHERS)
 def test_question_about_something_else_is_no_question_about_the_calendar(text: str) -> None:
     assert read_question(text, NOW, ZONE) is None
 

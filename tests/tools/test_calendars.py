@@ -18,6 +18,7 @@ from config.tool_options import CalendarSource
 from core.errors import Refused, ToolError
 from core.tools.agenda import read_coming_period, render_event
 from core.tools.calendars import Calendars
+from tests.fixtures.tables import each_row
 from tests.fixtures.web_pages import PageServer, serve_pages
 
 LISBON = ZoneInfo("Europe/Lisbon")
@@ -152,7 +153,7 @@ async def test_too_long_a_span_and_a_feed_to_write_to_are_refused() -> None:
         await calendars.add_event("Dentist", at(1, 9), at(1, 10), LISBON)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "start"),
     [("", "2026-11-28"), ("tomorrow", "2026-11-29"), ("friday", "2026-12-04"),
      ("morgen", "2026-11-29"), ("next week", "2026-11-30"), ("3 May", "2027-05-03"),

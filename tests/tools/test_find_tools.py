@@ -5,10 +5,9 @@ The model writes a few words of its own, so a request here names what the tool s
 
 from __future__ import annotations
 
-import pytest
-
 from core.tools.mcp_tools import Offer, StoredTool, rank_offers
 from core.types import Effect
+from tests.fixtures.tables import each_row
 
 # Tools as published servers describe them, by server.
 TOOLS = {
@@ -157,7 +156,7 @@ def test_table_of_everyday_tool_requests_has_a_hundred_rows_and_covers_every_too
     assert {name for _, name in list_requests()} == {n for each in TOOLS.values() for n in each}
 
 
-@pytest.mark.parametrize(("request_text", "name"), list_requests())
+@each_row(("request_text", "name"), list_requests())
 def test_tool_for_an_everyday_request_ranks_among_the_first_three(
     request_text: str, name: str
 ) -> None:

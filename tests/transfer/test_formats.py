@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from core.errors import HistoryError
 from core.transfer.json_stream import json_values
+from tests.fixtures.tables import each_row
 
 INTEGERS = st.integers(1 - 2**63, 2**63 - 1)
 """Ids and times have no more digits; a longer number is refused."""
@@ -70,7 +71,7 @@ def test_json_stream_reports_where_each_list_item_begins() -> None:
     assert found == [begins, ("list.item.name", "a"), begins, begins, ("list.item.name", None)]
 
 
-@pytest.mark.parametrize("size", range(1, 12))
+@each_row("size", range(1, 12))
 def test_control_characters_of_telegram_are_mended_wherever_a_buffer_ends(size: int) -> None:
     raw = rb'[{"a": "x\x0By", "b": "\\x0B", "c": "\\\\\x1F\n\"", "d": "\\"}]'
     assert parsed(raw, size) == [{"a": "x\x0by", "b": "\\x0B", "c": '\\\\\x1f\n"', "d": "\\"}]
@@ -80,7 +81,7 @@ def test_byte_order_mark_before_json_is_ignored_by_the_import() -> None:
     assert parsed(b'\xef\xbb\xbf{"a": 1}', place="a") == [1]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("raw", "sentence"),
     [
         (b"", "breaks off"),

@@ -28,6 +28,7 @@ from tests.fixtures.exports import (
     zipped,
 )
 from tests.fixtures.import_reading import sorted_out, taken_from
+from tests.fixtures.tables import each_row
 
 
 def read(
@@ -58,7 +59,7 @@ def test_telegram_chat_is_imported_as_one_session_with_its_senders() -> None:
     assert chat.scope == Scope.account("terminal", "local")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "number", "address"),
     [
         ("personal_chat", 42, "telegram:42"),
@@ -110,7 +111,7 @@ def test_telegram_message_without_text_is_imported_from_its_entities() -> None:
     assert line.text == "kept"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("values", "text"),
     [
         (

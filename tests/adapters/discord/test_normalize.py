@@ -7,8 +7,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-import pytest
-
 from adapters.discord.commands import command_payloads, join_options
 from core.menus.command_specs import Action, CommandSpec, Option
 from core.search.query import extract_filters
@@ -18,6 +16,7 @@ from gateway.commands.menus.specs import translate_specs
 from gateway.commands.recall import RecallCommands
 from gateway.commands.registry import load_specs
 from tests.fixtures.discord_schema import DiscordSchema
+from tests.fixtures.tables import each_row
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 PUT = ("PUT", "/applications/{application_id}/commands")
@@ -33,7 +32,7 @@ SPEC = CommandSpec(
 )
 
 
-@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
+@each_row("spec", SPECS)
 def test_every_command_meets_discords_limits_of_length_and_count(spec: CommandSpec) -> None:
     assert DiscordSchema().request(*PUT, command_payloads(spec)) == {}
     options = [*spec.options, *(option for action in spec.actions for option in action.options)]

@@ -15,6 +15,7 @@ from filelock import FileLock
 from gateway.cli.configuration import describe_effect
 from gateway.services import LOCK_FILE
 from tests.fixtures.command_line import good, mneme
+from tests.fixtures.tables import each_row
 
 pytestmark = pytest.mark.slow
 
@@ -179,7 +180,7 @@ def test_passphrase_of_backups_is_accepted_once_its_variable_is_set(home: Path) 
     assert "BACKUP_PW" in good(home, "config", "set", "backup.passphrase", "BACKUP_PW")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("key", "expected"),
     [
         ("owner.telegram", "uses it from now on"),

@@ -20,6 +20,7 @@ from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.samples import ANA, CHAT, inbound
 from tests.fixtures.scripted_model import ScriptedModel
+from tests.fixtures.tables import each_row
 
 pytestmark = pytest.mark.slow
 
@@ -188,7 +189,7 @@ async def test_failure_of_a_confirmed_command_is_reported_to_the_person(home: Pa
         assert "went wrong" in (await harness.say("yes")).text
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "yes",
@@ -215,7 +216,7 @@ def test_yes_in_its_usual_spellings_is_read_as_a_confirmation(text: str) -> None
     assert is_yes(inbound(text=text))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     ["", "no", "yes but not the second", "yes?no", "yesterday", "nein", "не", "👍", "y" * 50],
 )

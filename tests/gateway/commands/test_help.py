@@ -12,6 +12,7 @@ from gateway.commands.menus.specs import describe_command, list_commands
 from gateway.commands.registry import load_specs
 from gateway.texts.catalog import list_languages, load_texts
 from tests.fixtures.gateway_harness import open_gateway
+from tests.fixtures.tables import each_row
 
 OWNER, BEN = "42", "7"
 TERMINAL = {
@@ -66,7 +67,7 @@ async def test_terminal_suggests_quit_and_chats_do_not(home: Path) -> None:
         assert "/quit" not in (await harness.say("/quti")).text.replace("/quti", "")
 
 
-@pytest.mark.parametrize("language", list_languages())
+@each_row("language", list_languages())
 def test_help_names_every_option_in_every_language(language: str) -> None:
     texts = load_texts(language)
     specs = load_specs(*language_data("commands", "gateway.commands"))

@@ -12,6 +12,7 @@ from core.types import Account, Address, Scope
 from gateway.texts.catalog import list_languages, load_texts
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, says
+from tests.fixtures.tables import each_row
 
 pytestmark = pytest.mark.slow
 
@@ -196,7 +197,7 @@ async def test_model_is_told_the_language_of_the_person(home: Path) -> None:
     assert "The person's language" not in english
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("language", "text"),
     [
         ("en", " (due 09:00, 2 hours 5 minutes late: I was away)"),

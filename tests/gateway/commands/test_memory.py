@@ -9,9 +9,10 @@ from core.store.notes import Operation
 from gateway.commands.memory import parse_edit
 from gateway.texts.catalog import ENGLISH
 from tests.fixtures.samples import replacing
+from tests.fixtures.tables import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "edit"),
     [
         ("tea => mate", (replacing("tea", "mate"), "", False)),
@@ -26,7 +27,7 @@ def test_replacement_of_a_note_is_read_in_each_spelling(
     assert parse_edit(ENGLISH, "replace", text) == edit
 
 
-@pytest.mark.parametrize("text", ["tea with mate", "", '"tea'])
+@each_row("text", ["tea with mate", "", '"tea'])
 def test_replacement_without_two_parts_is_refused(text: str) -> None:
     with pytest.raises(Refused, match="what to replace and with what"):
         parse_edit(ENGLISH, "replace", text)

@@ -16,6 +16,7 @@ from core.store.postgres.dialect import translate
 from core.store.rows import get_meta, set_meta
 from core.types import Scope
 from tests.fixtures.postgres import PostgresServer
+from tests.fixtures.tables import each_row
 
 pytestmark = pytest.mark.slow
 
@@ -70,7 +71,7 @@ def test_totals_of_numbers_come_back_as_int_or_float(postgres_url: str) -> None:
     assert list(map(repr, row)) == ["3", "1.5", "3.0"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("statement", "expected"),
     [
         ("SELECT ':no', a::text, ? LIKE '5%'", "SELECT ':no', a::text, %s LIKE '5%%'"),

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from core.store.engine import in_list
 from core.store.postgres.dialect import translate
+from tests.fixtures.tables import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("statement", "expected"),
     [
         ("SELECT 1 WHERE a = :a AND b = '50% :c'", "SELECT 1 WHERE a = %(a)s AND b = '50%% :c'"),
@@ -35,7 +34,7 @@ def test_list_is_bound_as_an_array() -> None:
     assert translated.lists == {"ids"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("statement", "returns_id"),
     [
         ("INSERT INTO messages (id) VALUES (1)", True),
