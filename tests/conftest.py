@@ -43,7 +43,7 @@ MARK_NAME = re.compile(r"\bpytest\.mark\.(\w+)")
 if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM_BYTES:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 # `make soak` goes through the same properties with the other one.
-settings.register_profile("quick", max_examples=40, deadline=None, derandomize=True)
+settings.register_profile("quick", max_examples=20, deadline=None, derandomize=True)
 settings.register_profile("thorough", max_examples=2_000, deadline=None)
 settings.load_profile("quick")
 # Thousands of tests and the classes of the clients are gone through at every collection, a tenth of

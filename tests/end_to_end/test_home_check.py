@@ -28,9 +28,10 @@ def checked(home: Path, seed: str, *options: str) -> str:
     return done.stdout
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("variant", "seed"),
-    [("home", "0"), pytest.param("home_wal", "31337", marks=pytest.mark.sweep)],
+    [("home", "0"), ("home_wal", "31337")],
 )
 def test_an_upgraded_home_is_healthy_whatever_the_hash_seed(
     tmp_path: Path, variant: str, seed: str

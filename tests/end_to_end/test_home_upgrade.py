@@ -414,6 +414,7 @@ def rebuilding(home: Path) -> ForkedProcess:
         return ForkedProcess(REBUILD, environment(home), ROOT, [nowhere.fileno()] * 3)
 
 
+@pytest.mark.sweep
 @pytest.mark.timeout(300)
 def test_a_kill_at_any_point_of_the_upgrade_loses_nothing(
     old: Path, tmp_path: Path, expected: dict[str, Any]

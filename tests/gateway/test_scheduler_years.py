@@ -75,6 +75,7 @@ async def _run_until_end(life: SchedulerHarness, clock: _JumpingClock) -> list[t
     return delivered
 
 
+@pytest.mark.sweep
 async def test_each_reminder_is_delivered_once_at_each_moment_of_three_years(
     tmp_path: Path,
 ) -> None:

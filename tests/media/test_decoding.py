@@ -27,6 +27,7 @@ from tests.fixtures.media_samples import (
     make_zip,
     make_zip_bomb,
 )
+from tests.fixtures.sweeps import list_cases
 
 pytestmark = pytest.mark.slow
 
@@ -69,7 +70,9 @@ async def decode(folder: Path, content: Content, name: str, **limits: float) -> 
     return await decoder.read(path, folder / "view", name)
 
 
-@pytest.mark.parametrize("suffix", TEXTS)
+@pytest.mark.parametrize(
+    "suffix", list_cases(TEXTS, "pdf", "docx", "xlsx", "epub", "csv", "eml", "html", "txt")
+)
 async def test_document_is_read_in_parts_with_their_place(tmp_path: Path, suffix: str) -> None:
     content, mime, label, text = TEXTS[suffix]
     decoded = await decode(tmp_path, content, f"file.{suffix}")
@@ -167,7 +170,12 @@ HOSTILE: dict[str, tuple[Content, str, str]] = {
 }
 
 
-@pytest.mark.parametrize("case", HOSTILE)
+@pytest.mark.parametrize(
+    "case",
+    list_cases(
+        HOSTILE, "locked PDF", "PDF of garbage", "zip bomb", "picture bomb", "broken archive"
+    ),
+)
 async def test_hostile_file_gets_a_note_instead_of_text(tmp_path: Path, case: str) -> None:
     content, name, note = HOSTILE[case]
     decoded = await decode(tmp_path, content, name)

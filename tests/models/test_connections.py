@@ -11,6 +11,7 @@ from core.models.connections import ServerConnection
 from core.models.failures import ModelFailure, ServerNames
 from tests.fixtures.chat_api import ChatApi
 from tests.fixtures.messages_api import MessagesApi
+from tests.fixtures.sweeps import keep_first
 
 FAMILIES = {
     "messages": "core.models.claude",
@@ -38,7 +39,7 @@ def list_loaded(home: str, options: str, names: tuple[str, ...], **variables: st
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("api", FAMILIES)
+@pytest.mark.parametrize("api", keep_first(1, FAMILIES))
 def test_client_of_one_model_api_imports_neither_the_other_client_nor_sdk_types(
     tmp_path_factory: pytest.TempPathFactory, api: str
 ) -> None:

@@ -123,6 +123,7 @@ def _asked() -> list[tuple[bytes, str]]:
     return both
 
 
+@pytest.mark.sweep
 def test_recall_answers_a_thousand_piped_questions_with_the_right_session_first(
     home: Path, tmp_path: Path
 ) -> None:
