@@ -43,6 +43,8 @@ from core.types import (
 
 _SELECT_SESSION = f"{rows.SELECT_SESSIONS} WHERE sessions.id = :id"
 _SELECT_VISIBLE_SESSION = f"{_SELECT_SESSION} AND {visible()}"
+_SELECT_SESSION_OF_MESSAGE = f"""{rows.SELECT_SESSIONS}
+WHERE sessions.id = (SELECT session_id FROM messages WHERE id = :id) AND {visible()}"""
 _SELECT_OPEN_SESSION = f"""
 {rows.SELECT_SESSIONS}
 WHERE addresses.platform = :platform AND addresses.chat_id = :chat_id
@@ -52,8 +54,7 @@ WHERE addresses.platform = :platform AND addresses.chat_id = :chat_id
 _INSERT_SESSION = """
 INSERT INTO sessions (address_id, scope_id, external_id, parent_id, root_id, parent_from, head_from,
     head_until, parent_until, title, model, system_prompt, visible_scopes, started_at, last_at,
-    ended_at,
-    end_reason, is_delegated)
+    ended_at, end_reason, is_delegated)
 VALUES (:address, :scope, :external_id, :parent_id,
     (SELECT COALESCE(root_id, id) FROM sessions
         WHERE id = :parent_id AND NOT :is_delegated AND :ending <> 'branch'),
@@ -246,9 +247,9 @@ class Conversations:
 
     async def find_by_message(self, message_id: int, scopes: frozenset[Scope]) -> Session | None:
         """Return the session of a message, or None if it isn't visible in these scopes."""
-        statement = "SELECT session_id FROM messages WHERE id = :id"
-        row = await self._database.fetch_one(statement, {"id": message_id})
-        return None if row is None else await self.find(int(row["session_id"]), scopes)
+        values = _visible_session_values(message_id, scopes)
+        row = await self._database.fetch_one(_SELECT_SESSION_OF_MESSAGE, values)
+        return None if row is None else rows.read_session(row)
 
     async def retitle(self, session_id: int, title: str, epoch: ErasureEpoch | None = None) -> None:
         """Set the title of a session in state.db. Incognito sessions have no title."""

@@ -3,7 +3,7 @@ the same run.
 
 ``python -m tests.bench [--only NAME] [--sessions N] [--turns N] [--conversations N] [--peer
 PYTHON]``, NAME one of shape, cache, long, facts, guard, evidence, recall, screen, hurry, owner,
-questions, changes, reminders, jobs, speed, gateway, media, page; or grow, cold, peers and services, which run only when they are named:
+questions, changes, reminders, jobs, speed, gateway, media, page; or grow, cold, peers, services and engines, which run only when they are named:
 they take minutes; gateway, grow and cold measure another checkout in the same run if --before names its folder; services needs the engines that ``tests/services/setup.sh`` makes, and names
 those that are not there. Guard, evidence, recall, hurry,
 owner, questions, reminders and speed need the project's shared benchmark folder beside the checkout (or where
@@ -28,6 +28,7 @@ from tests.bench import (
     changes,
     cold,
     doors,
+    engines,
     evidence_table,
     gateway,
     jobs,
@@ -66,7 +67,7 @@ BENCHES = [
     "media",
     "page",
 ]
-NAMED_ONLY = ["grow", "cold", "peers", "services"]
+NAMED_ONLY = ["grow", "cold", "peers", "services", "engines"]
 
 
 def main() -> int:
@@ -110,7 +111,10 @@ def main() -> int:
         "--before", type=Path, metavar="FOLDER", help="of gateway, grow and cold: another checkout"
     )
     parser.add_argument(
-        "--messages", type=int, default=5_000, help="of grow: how long the conversation becomes"
+        "--messages",
+        type=int,
+        help="of grow: how long the conversation becomes, 5,000 by default; of engines: how many "
+        "messages one person has, 1,000,000 by default",
     )
     asked = parser.parse_args()
     which = asked.only or BENCHES
@@ -246,8 +250,19 @@ def main() -> int:
     if "grow" in which:
         sys.stdout.write("## One conversation that grows\n\n")
         with tempfile.TemporaryDirectory() as folder:
-            table = asyncio.run(gateway.measure_growth(Path(folder), asked.messages, asked.before))
+            messages = asked.messages or 5_000
+            table = asyncio.run(gateway.measure_growth(Path(folder), messages, asked.before))
             sys.stdout.write(table + "\n\n")
+    if "engines" in which:
+        sys.stdout.write("## Engines: a store on PostgreSQL and state.db\n\n")
+        if (shared / "bench" / "speed" / "corpus.py").exists():
+            with tempfile.TemporaryDirectory() as folder:
+                messages = asked.messages or engines.MESSAGES
+                for line in asyncio.run(engines.measure(Path(folder), shared, messages)):
+                    sys.stdout.write(line + "\n")
+        else:
+            sys.stdout.write("left out: there is no shared/bench/speed/corpus.py\n")
+        sys.stdout.write("\n")
     if "cold" in which:
         sys.stdout.write("## Cold starts: processor time of a fresh process\n\n")
         with tempfile.TemporaryDirectory() as folder:

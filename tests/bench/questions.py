@@ -137,8 +137,8 @@ async def _lengths(path: Path, corpus: ModuleType, sessions: int) -> str:
         if one["text"].isascii()
     ]
     english = Script("English", corpus.FUNCTION)
-    words = [list(_content(text, corpus.FUNCTION)) for text in choice.sample(said, 3 * ASKED)]
-    short = [_question(choice, english, some) for some in words if len(some) > 2][:ASKED]
+    words = [list(content_words(text, corpus.FUNCTION)) for text in choice.sample(said, 3 * ASKED)]
+    short = [make_question(choice, english, some) for some in words if len(some) > 2][:ASKED]
     pasted = choice.sample([text for text in said if len(text.split()) >= LONG_WORDS], ASKED)
     long = [" ".join(text.split()[:LONG_WORDS]).rstrip(".") + "?" for text in pasted]
     asked = [Asked("three words", short, []), Asked("sixty words", long, [])]
@@ -170,10 +170,10 @@ async def _scripts(path: Path, corpus: ModuleType, sessions: int) -> str:
     words = [
         some
         for text in choice.sample(said, 3 * ASKED)
-        if len(some := list(_content(text, corpus.FUNCTION))) > 2
+        if len(some := list(content_words(text, corpus.FUNCTION))) > 2
     ]
     asked = [
-        Asked(one.name, [_question(choice, one, some) for some in words[:ASKED]], [])
+        Asked(one.name, [make_question(choice, one, some) for some in words[:ASKED]], [])
         for one in written
     ]
 
@@ -204,7 +204,7 @@ async def _ask(path: Path, talks: Iterable[Talk], kinds: Sequence[Asked]) -> int
     async with Database.open(path) as database:
         recall, archive = Recall(database, SteadyClock()), Archive(database)
         lines = (
-            line for number, talk in enumerate(talks) for line in _lines(f"s{number}", talk[1])
+            line for number, talk in enumerate(talks) for line in json_lines(f"s{number}", talk[1])
         )
         report = await archive.import_records(read_lines(lines), lambda _: None)
         while await recall.tend():
@@ -245,7 +245,7 @@ async def _imports(folder: Path, stores: ModuleType) -> str:
 def _written(folder: Path, meetings: Sequence[Talk]) -> Path:
     file = folder / "meetings.jsonl"
     lines = (
-        line for number, (_, said) in enumerate(meetings) for line in _lines(f"m{number}", said)
+        line for number, (_, said) in enumerate(meetings) for line in json_lines(f"m{number}", said)
     )
     file.write_text("\n".join(lines), "utf-8")
     return file
@@ -304,7 +304,7 @@ _ENDINGS = [
 ]
 
 
-def _lines(session: str, messages: Sequence[Message]) -> Iterator[str]:
+def json_lines(session: str, messages: Sequence[Message]) -> Iterator[str]:
     for number, message in enumerate(messages):
         at = datetime.fromtimestamp(message["ts"], UTC).isoformat()
         line = {
@@ -320,7 +320,7 @@ def _lines(session: str, messages: Sequence[Message]) -> Iterator[str]:
         )
 
 
-def _content(text: str, function: Sequence[str]) -> Iterator[str]:
+def content_words(text: str, function: Sequence[str]) -> Iterator[str]:
     return (word for word in text.lower().replace(".", "").split() if word not in function)
 
 
@@ -335,7 +335,7 @@ def _spelt(script: Script, text: str, function: Sequence[str]) -> str:
     )
 
 
-def _question(choice: random.Random, script: Script, words: Sequence[str]) -> str:
+def make_question(choice: random.Random, script: Script, words: Sequence[str]) -> str:
     """Three words of what was said among common ones."""
     common = choice.sample(list(script.common), 6)
     one, other, last = map(script.word, words[:3])

@@ -51,7 +51,7 @@ WRONG: dict[str, Scopes] = {
 
 
 @dataclass(frozen=True)
-class _Kept:
+class KeptRows:
     """What is in the store, and by which ids."""
 
     session: Session
@@ -60,7 +60,7 @@ class _Kept:
 
 
 @pytest.fixture
-async def kept(database: Database, clock: SteadyClock) -> _Kept:
+async def kept(database: Database, clock: SteadyClock) -> KeptRows:
     """One of everything, all of it Ana's; and something of Bob's, so that the wrong scopes exist
     too."""
     conversations = Conversations(database, clock)
@@ -113,7 +113,7 @@ async def kept(database: Database, clock: SteadyClock) -> _Kept:
             found or Session(id=session_id, address=CHAT, scope=ANA, started_at=NOON), scopes
         )
 
-    return _Kept(
+    return KeptRows(
         session=session,
         job_id=job.id,
         readers={
@@ -235,7 +235,7 @@ async def _sources(notes: Notes, scopes: Scopes) -> list[str]:
     return [change.source_text for change in await notes.list_changes(scopes) if change.source_text]
 
 
-async def test_every_store_reader_returns_rows_to_their_own_person(kept: _Kept) -> None:
+async def test_every_store_reader_returns_rows_to_their_own_person(kept: KeptRows) -> None:
     for name, read in kept.readers.items():
         assert await read(kept.session.id, kept.job_id, frozenset((ANA, BOB))) not in (
             None,
@@ -246,7 +246,7 @@ async def test_every_store_reader_returns_rows_to_their_own_person(kept: _Kept) 
 
 @pytest.mark.parametrize("who", WRONG)
 async def test_every_store_reader_answers_for_a_foreign_row_as_for_a_missing_row(
-    kept: _Kept, who: str
+    kept: KeptRows, who: str
 ) -> None:
     for name, read in kept.readers.items():
         refused = await read(kept.session.id, kept.job_id, WRONG[who])
@@ -255,7 +255,7 @@ async def test_every_store_reader_answers_for_a_foreign_row_as_for_a_missing_row
         assert refused in (None, [], Usage()), name
 
 
-async def test_every_reading_method_that_takes_scopes_is_in_the_matrix(kept: _Kept) -> None:
+async def test_every_reading_method_that_takes_scopes_is_in_the_matrix(kept: KeptRows) -> None:
     taking = {
         f"{noun.__name__}.{name}"
         for noun in (UsageLog, Conversations, Jobs, Notes)
