@@ -105,6 +105,9 @@ def main() -> int:
         ),
     )
     parser.add_argument(
+        "--engines", action="store_true", help="of recall: the same questions on both engines"
+    )
+    parser.add_argument(
         "--reminders", type=Path, metavar="FILE", help="of reminders: another file of such rows"
     )
     parser.add_argument(
@@ -187,6 +190,8 @@ def main() -> int:
         )
         if (shared / "data" / "locomo-dev.json").exists():
             make = recall.report if asked.model is None else recall.report_deep
+            if asked.engines:
+                make = recall.report_engines
             for line in make(shared, recall.names(shared)):
                 sys.stdout.write(line + "\n")
                 sys.stdout.flush()

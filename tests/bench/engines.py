@@ -82,6 +82,7 @@ async def measure(folder: Path, shared: Path, message_count: int) -> Iterator[st
             sizes.append(added + sum(sizes[-1:]))
             _report_progress(engines, sizes[-1])
             await _ask(engines, questions, sizes[-1])
+            _report_times(engines, sizes[-1])
         text_bytes = await engines[0].database.read(_count_text_bytes)
         disk_bytes = (_measure_files(folder), await measure_server())
     return _write_tables(engines, sizes, text_bytes, disk_bytes)
@@ -92,6 +93,16 @@ def _report_progress(engines: Sequence[Engine], size: int) -> None:
         f"{engine.name} {engine.import_s:.0f} + {engine.index_s:.0f} s" for engine in engines
     )
     sys.stderr.write(f"{size:,} messages are stored and indexed: {costs}\n")
+
+
+def _report_times(engines: Sequence[Engine], size: int) -> None:
+    for engine in engines:
+        times = [
+            f"{kind} {_percentiles(times_ms)}"
+            for (kind, asked_size), times_ms in engine.times_ms.items()
+            if asked_size == size
+        ]
+        sys.stderr.write(f"p50 / p95 ms, {engine.name}: {', '.join(times)}\n")
 
 
 @asynccontextmanager

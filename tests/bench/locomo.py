@@ -7,13 +7,15 @@ word."""
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -24,6 +26,9 @@ from core.store.sqlite.database import Database
 from core.types import Scope
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.search_queries import with_fields
+
+if TYPE_CHECKING:
+    from tests.fixtures.postgres import PostgresServer
 
 SCOPE = Scope.account("terminal", "owner")
 SESSIONS = 10
@@ -90,7 +95,7 @@ class Mneme:
 
 
 class MnemeOnPostgres(Mneme):
-    """The same with the store on a PostgreSQL server that is started for it.
+    """The same with the store on a PostgreSQL server that the process starts.
 
     Run it as ``run.py DATA --plugin tests/bench/locomo.py:MnemeOnPostgres``.
     """
@@ -100,15 +105,25 @@ class MnemeOnPostgres(Mneme):
     def _open(self) -> AbstractAsyncContextManager[engine.Database]:
         # Imported here because the other one needs no server.
         from core.store.postgres.database import Database as PostgresDatabase
-        from tests.fixtures.postgres import MISSING, PostgresServer, find_programs
 
-        programs = find_programs()
-        if programs is None:
-            raise SystemExit(MISSING)
-        server = PostgresServer(programs)
-        self._stack.callback(server.close)
-        server.start()
-        return PostgresDatabase.open(server.url_of(server.create_database()))
+        server = _start_server()
+        name = server.create_database()
+        self._stack.callback(server.drop_database, name)
+        return PostgresDatabase.open(server.url_of(name))
+
+
+@cache
+def _start_server() -> PostgresServer:
+    """Start the server of this process, which ends with it."""
+    from tests.fixtures.postgres import MISSING, PostgresServer, find_programs
+
+    programs = find_programs()
+    if programs is None:
+        raise SystemExit(MISSING)
+    server = PostgresServer(programs)
+    atexit.register(server.close)
+    server.start()
+    return server
 
 
 def _fill(connection: engine.Connection, sessions: Sequence[Mapping[str, Any]]) -> None:

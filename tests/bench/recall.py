@@ -30,10 +30,11 @@ from core.search.embeddings import EmbeddingRetriever
 from core.text.normalize import words_of
 from core.text.terms import stop_words
 from tests.bench import hurry
-from tests.bench.locomo import Mneme
+from tests.bench.locomo import Mneme, MnemeOnPostgres
 from tests.fixtures.talks import as_recall_set
 
 COLUMNS = ("hit@1", "hit@5", "mrec@10")
+ENGINE_COLUMNS = ("hit@1", "hit@3", "hit@5", "mrec@10")
 FOREIGN = ("realtalk", "beam", "lifebench-en", "xquad-ar", "xquad-tr")
 HURRIED = ("locomo, medium", "locomo, heavy")
 LANGUAGES = {"ar": "arabic", "en": "english", "tr": "turkish"}
@@ -226,6 +227,22 @@ def report_deep(shared: Path, sets: Sequence[str]) -> Iterator[str]:
         by = [shown([100 * one[column] for column in COLUMNS]) for one in (plain, deep)]
         times = f"{deep['p50_ms']:.0f} / {deep['p95_ms']:.0f}"
         yield f"| {name} | {plain['n']} | {by[0]} | {by[1]} | {times} |"
+
+
+def report_engines(shared: Path, sets: Sequence[str]) -> Iterator[str]:
+    """Yield the table of both engines on each set, and how much PostgreSQL differs."""
+    yield "| set | n | state.db | PostgreSQL | difference | p50 / p95 ms | on PostgreSQL |"
+    yield "|---" * 7 + "|"
+    for name in sets:
+        file, server = (
+            scores(shared, name, mneme),
+            scores(shared, name, lambda _: MnemeOnPostgres()),
+        )
+        figures = [[100 * engine[column] for column in ENGINE_COLUMNS] for engine in (file, server)]
+        differences = [b - a for a, b in zip(*figures, strict=True)]
+        times = [f"{engine['p50_ms']:.0f} / {engine['p95_ms']:.0f}" for engine in (file, server)]
+        cells = [*map(shown, figures), signed(differences), *times]
+        yield f"| {name} | {file['n']} | {' | '.join(cells)} |"
 
 
 def report(shared: Path, sets: Sequence[str]) -> Iterator[str]:

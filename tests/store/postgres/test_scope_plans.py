@@ -21,11 +21,11 @@ from core.store.query import SearchQuery
 from core.text.terms import query_terms
 from core.types import Scope
 from tests.fixtures.clock import SteadyClock
+from tests.fixtures.samples import ANA as KEPT_SCOPE
 from tests.fixtures.search_queries import search_query
 from tests.fixtures.store_reads import list_reads, reads_personal_data
 from tests.fixtures.stored_history import ANA, BEN, ROOM, StoredHistory
 from tests.store.postgres.test_statements import write_numbers
-from tests.store.test_scope_filter import ANA as KEPT_SCOPE
 from tests.store.test_scope_filter import KeptRows, kept  # noqa: F401
 
 pytestmark = pytest.mark.slow
