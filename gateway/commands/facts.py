@@ -418,7 +418,7 @@ class FactCommands:
                 return Answer(text=texts.word(refusal), has_erased_data=True)
             is_owner = is_owner_alone(context)
             copies = await describe_copies(texts, self._services, is_owner=is_owner)
-            report = render_receipt(texts, receipt, copies)
+            report = render_receipt(texts, receipt, self._services.settings, copies)
         if fact is not None:
             await self._facts.forget([fact.id], context.scopes)
         return Answer(text=report, has_erased_data=True)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import tzinfo
 
+from config.settings import Settings
 from core.errors import Refused
 from core.markup.markdown import escape
 from core.store.erasure.statements import ErasureItem, ErasureList, ErasureRequest
@@ -56,7 +57,7 @@ class ForgetCommands:
             sentence = texts.FORGET_NOTHING
             if request.is_limited:
                 sentence = texts.FORGET_NOTHING_OF_YOURS
-            remains = _describe_remains(texts, erasure_list)
+            remains = _describe_remains(texts, erasure_list, self._services.settings)
             return Answer(text=" ".join([sentence, *remains]))
         rendered = render_erasure_list(texts, erasure_list, self._zone)
         return Answer(
@@ -70,7 +71,7 @@ class ForgetCommands:
         try:
             receipt = await self._forgetting.erase(token, request)
             copies = await describe_copies(texts, self._services, is_owner=is_owner_alone(context))
-            text = render_receipt(texts, receipt, copies)
+            text = render_receipt(texts, receipt, self._services.settings, copies)
         except Refused as refusal:
             text = texts.word(refusal)
         return Answer(text=text, has_erased_data=True)
@@ -114,14 +115,16 @@ async def describe_copies(texts: Texts, services: Services, *, is_owner: bool) -
     )
 
 
-def render_receipt(texts: Texts, receipt: ErasureList, copies: Sequence[str] = ()) -> str:
+def render_receipt(
+    texts: Texts, receipt: ErasureList, settings: Settings, copies: Sequence[str] = ()
+) -> str:
     """Return a text that says how much was erased, and where the erased words remain.
 
     `copies` contains the sentences of `describe_copies`.
     """
     counts = _describe_counts(texts, receipt, "copied")
     sentences = [texts.FORGOTTEN_THINGS.format(things=counts)]
-    sentences += _describe_remains(texts, receipt)
+    sentences += _describe_remains(texts, receipt, settings)
     if not receipt.is_clean:
         sentences.append(texts.NOT_YET_ERASED)
     if receipt.services:
@@ -134,7 +137,7 @@ def render_receipt(texts: Texts, receipt: ErasureList, copies: Sequence[str] = (
     return " ".join(sentences)
 
 
-def _describe_remains(texts: Texts, receipt: ErasureList) -> Sequence[str]:
+def _describe_remains(texts: Texts, receipt: ErasureList, settings: Settings) -> Sequence[str]:
     """Return sentences about texts that still contain the words of the request.
 
     The list is empty if an earlier call carried out this erasure, because the words were deleted
@@ -159,7 +162,8 @@ def _describe_remains(texts: Texts, receipt: ErasureList) -> Sequence[str]:
         files = texts.join_list([f"`{name}`" for name in receipt.remaining_files])
         sentences.append(texts.IN_HOME.format(files=files) if files else texts.NOT_IN_HOME)
         if receipt.is_clean and STATE_FILE in receipt.remaining_files:
-            sentences.append(texts.IN_STATE)
+            # A file next to a store on PostgreSQL is the one that was copied to the server.
+            sentences.append(texts.OLD_STATE if settings.store.url else texts.IN_STATE)
     return sentences
 
 

@@ -470,6 +470,9 @@ def describe_remaining_copies(
     ]
     if plain:
         when = texts.BACKUP_NEXT if settings.backup.every else texts.BACKUP_BY_HAND
+        if settings.store.url:
+            # Backups were made before the move to the server, and no backup rewrites them.
+            when = texts.BACKUP_TO_DELETE
         sentences.append(texts.COPIES_PLAIN.format(names=texts.join_list(plain), when=when))
     for record in records:
         goes_at = record.goes_at(settings)

@@ -55,8 +55,11 @@ def test_words_forgotten_on_postgres_are_in_no_row_and_the_receipt_names_the_ser
     home_on_server: Path, postgres_url: str
 ) -> None:
     chat(home_on_server, "My secret word is xylophone.", "Good morning.")
+    # The file that was copied to the server is still in the home.
+    (home_on_server / "state.db").write_text("My secret word is xylophone.", encoding="utf-8")
     receipt = chat(home_on_server, "/forget xylophone", "/yes")
     assert "in unused space of its files, in archives of its log, in replicas" in receipt
+    assert "state.db isn't used any more" in receipt
     assert "Nothing found" in recall(home_on_server, "xylophone")
     with psycopg.connect(postgres_url) as connection:
         tables = connection.execute(

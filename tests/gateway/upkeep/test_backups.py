@@ -9,6 +9,7 @@ import pyrage
 import pytest
 
 from config.settings import Settings
+from config.upkeep_options import StoreOptions
 from gateway.check import run_checks
 from gateway.services import Services
 from gateway.texts.catalog import ENGLISH
@@ -96,6 +97,11 @@ async def test_receipt_names_files_only_to_the_owner(home: Path) -> None:
     (sentence,) = describe_remaining_copies(ENGLISH, settings, 2, is_owner=False)
     assert "mneme-" not in sentence
     assert describe_remaining_copies(ENGLISH, settings, 0, is_owner=True) == []
+
+    store = StoreOptions(url="postgresql://localhost/mneme", password="")
+    moved = settings.model_copy(update={"store": store})
+    sentence = describe_remaining_copies(ENGLISH, moved, 2, is_owner=True)[-1]
+    assert "delete them if you no longer need them" in sentence
 
 
 async def test_expired_encrypted_backup_is_deleted_when_the_next_backup_is_made(home: Path) -> None:
