@@ -224,8 +224,9 @@ class Skills:
 
         changes = await self._change_files(skill, plan_changes, author)
         key = "skill_removed" if operation.action == "delete" else "skill_kept"
-        outcome = Sentence(key, {"name": skill.name, "change": str(changes[0].id)})
-        return Report((outcome,) if notice is None else (notice, outcome))
+        outcome = Sentence(key, {"name": skill.name})
+        undo = Sentence("undo_with", {"change": str(changes[0].id)})
+        return Report((outcome, undo) if notice is None else (notice, outcome, undo))
 
     async def _find_target(
         self, home: Scope, scopes: frozenset[Scope], operation: Operation

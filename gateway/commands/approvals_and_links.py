@@ -27,7 +27,7 @@ from gateway.texts.catalog import Texts
 # with a code, because a code never contains an S.
 _CONFIRMED_LINK_PREFIX = "yes "
 # "telegram:42".
-_ACCOUNT_KEY = re.compile(r"(telegram|discord):([1-9][0-9]{0,19})")
+ACCOUNT_KEY = re.compile(r"(telegram|discord):([1-9][0-9]{0,19})")
 
 
 class AccountCommands:
@@ -76,7 +76,7 @@ class AccountCommands:
         confirmations = texts.table("PEOPLE_DONE")
         if action not in confirmations:
             raise Refused(texts.PEOPLE_USAGE)
-        match = _ACCOUNT_KEY.fullmatch(account_key)
+        match = ACCOUNT_KEY.fullmatch(account_key)
         if match is None:
             raise Refused(texts.PEOPLE_WHO)
 
@@ -88,13 +88,18 @@ class AccountCommands:
         if action == "revoke":
             targets = targets[:1]
         accounts = [target.account for target in targets]
+        settings = self._services.settings
+        known = await self._services.people.list_accounts(settings.access.people)
+        is_known = any(entry.account in accounts for entry in known)
+        is_known = is_known or account.key in settings.access.people
+        if action != "block" and not is_known:
+            raise Refused(texts.PEOPLE_UNKNOWN.format(account=account.key))
         if TERMINAL in accounts:
             raise Refused(texts.PEOPLE_IS_YOU)
         await self._services.removals.remove(accounts, self._now(), is_blocked=action == "block")
         self._services.on_change()
 
         text = confirmations[action].format(names=texts.join_list(_format_names(texts, targets)))
-        settings = self._services.settings
         listed_keys = (*settings.access.people, *settings.owner.accounts)
         remaining = [f"`{account.key}`" for account in accounts if account.key in listed_keys]
         if remaining:

@@ -9,7 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from core.agent.skill_turns import SkillTurns
-from core.errors import Refused
+from core.errors import Refused, Report
 from core.guard.guard import clean_text
 from core.markup.markdown import escape
 from core.review.pending import split_anyway
@@ -17,8 +17,15 @@ from core.skills.format import Skill
 from core.skills.tools import RuleReader, SkillTools, render_files, render_skill
 from core.store.notes import Operation
 from core.types import Answer, Command, Inbound, Scope
-from gateway.commands.registry import CommandContext, is_command, load_specs, split_action
+from gateway.commands.registry import (
+    CommandContext,
+    is_command,
+    load_specs,
+    make_button,
+    split_action,
+)
 from gateway.services import Services
+from gateway.texts.catalog import Texts
 
 _MAX_LISTED_SKILLS = 50
 _MAX_DESCRIPTION_CHARS = 200
@@ -183,7 +190,7 @@ class SkillCommands:
             )
         removal = Operation(action="delete", path=skill.name)
         report = await self._skills.apply(context.scope, context.scopes, removal, context.author)
-        return Answer(text=escape(context.texts.word_report(report)))
+        return describe_change(context.texts, report)
 
     async def _switch(self, name: str, context: CommandContext, *, is_disabled: bool) -> Answer:
         """Disable or enable a skill."""
@@ -200,3 +207,16 @@ class SkillCommands:
         await self._skills.judge(skill, context.author, is_right=is_right)
         template = texts.SKILL_RIGHT if is_right else texts.SKILL_WRONG
         return Answer(text=template.format(name=f"`{skill.name}`"))
+
+
+def describe_change(texts: Texts, report: Report) -> Answer:
+    """Return what was done to a skill, with a button instead of the command that undoes it."""
+    buttons = []
+    lines = []
+    for sentence in report.sentences:
+        if sentence.key == "undo_with":
+            command = f"undo {sentence.values['change']}"
+            buttons.append(make_button(texts.BUTTON_UNDO, "memory", command))
+        else:
+            lines.append(escape(texts.word(sentence)))
+    return Answer(text=" ".join(lines), buttons=tuple(buttons))

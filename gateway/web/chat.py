@@ -10,17 +10,27 @@ import asyncio
 import base64
 import json
 import mimetypes
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from adapters.terminal.adapter import ADDRESS
 from adapters.terminal.local import MAX_LINE_BYTES
 from core.errors import Refused
-from core.types import File, Json
+from core.types import Answer, File, Json
 from gateway.local.sockets import find_socket
-from gateway.web.conversations import make_lines
-from gateway.web.views import Page, PageRequest, Values, View, is_number, read_field
+from gateway.web.conversations import FileLink, make_lines
+from gateway.web.logins import Login, keep_file
+from gateway.web.rendering import render_markdown
+from gateway.web.views import (
+    Page,
+    PageRequest,
+    Values,
+    View,
+    is_number,
+    is_picture,
+    read_field,
+)
 
 # The earlier messages are behind a link, so that the field for the next one is in sight.
 MESSAGES_SHOWN = 6
@@ -163,6 +173,40 @@ def _read_file(name: str, encoded: str) -> File:
 async def load_sent_file(request: PageRequest) -> File | None:
     """Return a file that was attached to an answer on this page, or None if it's gone."""
     return request.login.files.get(request.parameter("file"))
+
+
+def link_files(login: Login, files: Sequence[File]) -> list[FileLink]:
+    """Store the files of an answer, and return links to them."""
+    return [
+        FileLink(f"/chat/files/{keep_file(login, file)}", file.name, is_picture(file.mime))
+        for file in files
+    ]
+
+
+def format_event(event: ChatEvent, login: Login) -> bytes:
+    """Return an update of the chat as a JSON line. A complete answer is rendered as HTML."""
+    is_rendered = event.kind in ("answer", "refused")
+    line = {
+        "kind": event.kind,
+        "reply": event.reply,
+        "text": "" if is_rendered else event.text,
+        "html": str(render_markdown(event.text)) if is_rendered else "",
+        "buttons": event.buttons,
+        "files": [asdict(link) for link in link_files(login, event.files)],
+    }
+    return json.dumps(line).encode() + b"\n"
+
+
+async def wait_for_answer(events: AsyncIterator[ChatEvent]) -> Answer | None:
+    """Wait until a message is answered. Return the answer only if it has files.
+
+    Other answers are shown as part of the conversation.
+    """
+    answer = None
+    async for event in events:
+        if event.files:
+            answer = Answer(text=event.text, files=event.files)
+    return answer
 
 
 PAGE = Page(

@@ -12,7 +12,7 @@ from core.store.media.files import AttachedFile
 from core.store.query import Hit, ResultLimits, SearchQuery
 from core.types import Answer, File, Message, Session
 from gateway.commands.sessions import set_title
-from gateway.web.rendering import shorten_attachments
+from gateway.web.rendering import measure_html, render_markdown, render_said, shorten_attachments
 from gateway.web.views import (
     Action,
     Page,
@@ -32,8 +32,16 @@ MESSAGES_BEFORE = 10
 # A longer message is cut, and shown whole on its own page.
 MAX_MESSAGE_CHARS = 3_000
 MAX_CALL_CHARS = 2_000
-MAX_WHOLE_CHARS = 100_000
+# All calls of a message together. Each is shown to its share of that.
+MAX_CALLS_CHARS = 8_000
+# A page ends before its messages have more bytes of HTML.
+MAX_LINES_BYTES = 100_000
+# What a message, a call and a file have besides their texts.
+FRAME_BYTES = 500
+# A complete message is shown in parts of so many characters.
+WHOLE_CHARS = 25_000
 MAX_HITS = 20
+MAX_QUOTE_CHARS = 300
 VIEW_TYPE = "image/jpeg"
 SAVED_TYPE = "application/octet-stream"
 _LAST_ID = 2**62
@@ -67,11 +75,20 @@ class Line:
     """A message of a transcript: its text, which may be shortened, and its tool calls."""
 
     message: Message
-    text: str
+    # Its text as HTML.
+    html: str
     is_cut: bool
     calls: Sequence[ToolCall]
     files: Sequence[FileLink] = ()
     is_anchor: bool = False
+
+    @property
+    def size_bytes(self) -> int:
+        """Return about how many bytes of HTML it has."""
+        quote = self.message.quote.text if self.message.quote else ""
+        texts = [quote[:MAX_QUOTE_CHARS], *(call.text for call in self.calls)]
+        frames = FRAME_BYTES * (1 + len(self.calls) + len(self.files))
+        return frames + len(self.html.encode()) + sum(map(measure_html, texts))
 
 
 @dataclass(slots=True)
@@ -141,14 +158,16 @@ async def load_conversation(request: PageRequest) -> Values | None:
         return None
     messages, has_earlier, has_later = await _load_messages(request, session)
     anchor = request.number("at")
+    lines = await make_lines(request, messages, anchor)
+    first, last = _fit_lines(lines, _find_first_line(request, lines))
     relatives = await request.services.conversations.list_relatives(session, request.scopes)
     root = session.root_id or session.id
     words = request.parameter("q").strip()[:200]
     return {
         "session": session,
-        "lines": await make_lines(request, messages, anchor),
-        "has_earlier": has_earlier,
-        "has_later": has_later,
+        "lines": lines[first:last],
+        "has_earlier": has_earlier or first > 0,
+        "has_later": has_later or last < len(lines),
         "parts": [other for other in relatives if (other.root_id or other.id) == root],
         "others": [other for other in relatives if (other.root_id or other.id) != root],
         "query": words,
@@ -190,6 +209,31 @@ async def _load_messages(
     return earlier[-limit:], len(earlier) > limit, has_later
 
 
+def _find_first_line(request: PageRequest, lines: Sequence[Line]) -> int:
+    """Return the index of the line that is on the page in any case."""
+    if request.number("at"):
+        return next((place for place, line in enumerate(lines) if line.is_anchor), 0)
+    return 0 if request.number("from") else len(lines) - 1
+
+
+def _fit_lines(lines: Sequence[Line], place: int) -> tuple[int, int]:
+    """Return the bounds of the lines around a line that are small enough for one page."""
+    first, last = place, place + 1
+    total = sum(line.size_bytes for line in lines[first:last])
+    has_room = True
+    while has_room:
+        has_room = False
+        for candidate in (last, first - 1):
+            if not 0 <= candidate < len(lines):
+                continue
+            size = lines[candidate].size_bytes
+            if total + size <= MAX_LINES_BYTES:
+                total += size
+                first, last = min(first, candidate), max(last, candidate + 1)
+                has_room = True
+    return max(first, 0), last
+
+
 async def make_lines(
     request: PageRequest, messages: Sequence[Message], anchor: int = 0
 ) -> list[Line]:
@@ -199,7 +243,12 @@ async def make_lines(
     for file in await request.services.files.load_by_message_ids(ids, request.scopes):
         if file.content is not None:
             links.setdefault(file.message_id, []).append(_link_file(request, file))
-    return [_make_line(message, links.get(message.id, ()), anchor) for message in messages]
+    lines = []
+    for message in messages:
+        lines.append(_make_line(message, links.get(message.id, ()), anchor))
+        # Rendering long messages doesn't delay the answers of chats.
+        await asyncio.sleep(0)
+    return lines
 
 
 def _link_file(request: PageRequest, file: AttachedFile) -> FileLink:
@@ -215,9 +264,14 @@ def _make_line(message: Message, files: Sequence[FileLink], anchor: int) -> Line
     calls = _list_calls(message)
     is_result = message.role == "tool" and message.blocks is not None
     text = "" if is_result else _drop_links(message.text, files)
+    html = ""
+    if text and message.role == "assistant":
+        html = render_markdown(text[:MAX_MESSAGE_CHARS])
+    elif text:
+        html = render_said(text[:MAX_MESSAGE_CHARS])
     return Line(
         message,
-        text[:MAX_MESSAGE_CHARS],
+        html,
         len(text) > MAX_MESSAGE_CHARS,
         calls,
         files,
@@ -235,10 +289,11 @@ def _drop_links(text: str, files: Sequence[FileLink]) -> str:
 def _list_calls(message: Message) -> list[ToolCall]:
     """Return the tool calls and tool results in a message."""
     calls = []
-    for block in message.blocks or ():
-        if block.get("type") == "tool_use":
-            arguments = json.dumps(block.get("input"), ensure_ascii=False, indent=1)
-            calls.append(ToolCall(str(block.get("name")), arguments[:MAX_CALL_CHARS], False))
+    blocks = [block for block in message.blocks or () if block.get("type") == "tool_use"]
+    limit = min(MAX_CALL_CHARS, MAX_CALLS_CHARS // max(1, len(blocks)))
+    for block in blocks:
+        arguments = json.dumps(block.get("input"), ensure_ascii=False, indent=1)
+        calls.append(ToolCall(str(block.get("name")), arguments[:limit], False))
     if message.role == "tool" and message.blocks is not None:
         calls.append(ToolCall(message.tool_name or "", message.text[:MAX_CALL_CHARS], True))
     return calls
@@ -272,7 +327,11 @@ async def load_message(request: PageRequest) -> Values | None:
     session, message = await find_message(request, request.number("message"))
     if message is None:
         return None
-    return {"session": session, "message": message, "text": message.text[:MAX_WHOLE_CHARS]}
+    parts = max(1, -(-len(message.text) // WHOLE_CHARS))
+    part = min(max(1, request.number("part", 1)), parts)
+    start = (part - 1) * WHOLE_CHARS
+    text = message.text[start : start + WHOLE_CHARS]
+    return {"session": session, "message": message, "text": text, "part": part, "parts": parts}
 
 
 async def find_message(

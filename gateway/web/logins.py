@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import re
 import secrets
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
@@ -42,6 +43,11 @@ MAX_ANSWERS = 20
 _BROWSER_CHARS = 120
 # The time of the last use is written at most once in this interval.
 SAVE_INTERVAL = timedelta(hours=1)
+# The parameter of an address that names the answer to show.
+ANSWER = "answer"
+ANSWER_ID_CHARS = 20
+_TYPED_FIELD = re.compile(r"text\d*|line|title|value|when|words")
+_ANSWER_PARAMETER = re.compile(rf"[?&]{ANSWER}=[^&#]*\Z")
 LOGINS_FILE = "page_logins.json"
 _log = structlog.get_logger("page")
 
@@ -57,34 +63,47 @@ class Visitor:
     language: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Draft:
     """The fields of a form whose action was refused, or asks before it does anything."""
 
     action: str
     fields: Mapping[str, str]
+    # Whether the page that is rendered has this form.
+    is_shown: bool = False
 
     def is_of(self, action: str, **hidden: object) -> bool:
         """Return whether this is a form of an action, with these hidden fields."""
-        return action == self.action and all(
+        is_same = action == self.action and all(
             _join_lines(self.fields.get(name, "")) == _join_lines(str(value))
             for name, value in hidden.items()
         )
+        self.is_shown = self.is_shown or is_same
+        return is_same
 
     def fill(self, action: str, name: str, value: str = "", **hidden: object) -> str:
         """Return the value of a field: as the person typed it, if this is its form."""
         return self.fields.get(name, value) if self.is_of(action, **hidden) else value
 
+    @property
+    def texts(self) -> list[str]:
+        """Return what the person typed."""
+        return list_typed(self.fields)
 
-NO_DRAFT = Draft("", {})
+    @property
+    def is_lost(self) -> bool:
+        """Return whether the person typed something, and the page doesn't have this form."""
+        return bool(self.texts) and not self.is_shown
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The answer to an action, and whether the action was done: neither refused nor asked about."""
+    """The answer to an action, and its form if the action was refused or asks first."""
 
     answer: Answer | None
-    is_done: bool
+    draft: Draft | None = None
+    # The ids of its buttons that were shown, by their labels.
+    questions: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -102,17 +121,11 @@ class Login:
     # The network addresses of the browser at the login and at the last use; empty if unknown.
     begun_from: str = ""
     seen_from: str = ""
-    # The answer to the last action, which the next page shows.
-    notice: Answer | None = None
-    # The form of that action, if it wasn't accepted. Its page shows its fields again.
-    draft: Draft | None = None
-    # The page that shows a notice which waits for a click or has a draft. It survives a reload.
-    notice_path: str = ""
     # Commands that wait for a click, by the ids of their buttons, with the time when they expire.
     questions: dict[str, tuple[Command, datetime]] = field(default_factory=dict)
     # Files of answers, by the ids of their links.
     files: dict[str, File] = field(default_factory=dict)
-    # The outcomes of the latest forms, by the digests of their address and fields.
+    # The outcomes of the latest forms, by ids that depend on their address and fields.
     answers: dict[str, asyncio.Future[Outcome]] = field(default_factory=dict)
 
 
@@ -258,6 +271,23 @@ class Logins:
         login.questions[question_id] = (command, self._clock.now() + QUESTION_LIFETIME)
         return question_id
 
+    def ask_once(self, login: Login, outcome: Outcome, label: str, command: Command) -> str:
+        """Return the id of a button of an answer, or "" if it was used or has expired."""
+        if label not in outcome.questions:
+            outcome.questions[label] = self.ask(login, command)
+        question_id = outcome.questions[label]
+        _, expires_at = login.questions.get(question_id, (None, self._clock.now()))
+        return question_id if expires_at > self._clock.now() else ""
+
+    def has_form_token(self, login: Login, token: str) -> bool:
+        """Return whether a form is of this login, or of another one of the same account.
+
+        A page stays open in the browser when its person logs in again.
+        """
+        typed = token.encode("utf-8", "replace")
+        tokens = [each.form_token for each in self.list_logins(login.visitor.account)]
+        return any(secrets.compare_digest(typed, known.encode()) for known in tokens if known)
+
     def take(self, login: Login, question_id: str) -> Command | None:
         """Remove and return the command of a button. Return None if it has expired or was used."""
         command, expires_at = login.questions.pop(question_id, (None, self._clock.now()))
@@ -275,22 +305,56 @@ def keep_file(login: Login, file: File) -> str:
     return file_id
 
 
+def list_typed(form: Mapping[str, str]) -> list[str]:
+    """Return the texts that a person typed into a form."""
+    return [text for name, text in form.items() if text and _TYPED_FIELD.fullmatch(name)]
+
+
 def answer_once(
     login: Login, path: str, form: Mapping[str, str], run: Callable[[], Awaitable[Outcome]]
-) -> asyncio.Future[Outcome]:
-    """Run the action of a form, or return its outcome if the same form was sent before.
+) -> tuple[str, asyncio.Future[Outcome]]:
+    """Run the action of a form, or find its outcome if the same form was sent before.
 
     So a double click acts once. Each rendered form has an id of its own in the field ``form``. An
-    action that failed is run again.
+    action that failed is run again. Return the id of the outcome, and the outcome.
     """
     fields = json.dumps([path, sorted(form.items())]).encode()
-    key = hashlib.sha256(fields).hexdigest()
+    key = hashlib.sha256(fields).hexdigest()[:ANSWER_ID_CHARS]
     earlier = login.answers.get(key) if form.get("form") else None
     if earlier is not None and (not earlier.done() or earlier.exception() is None):
-        return earlier
+        return key, earlier
+    login.answers.pop(key, None)
     _drop_oldest(login.answers, MAX_ANSWERS - 1)
     login.answers[key] = asyncio.ensure_future(run())
-    return login.answers[key]
+    return key, login.answers[key]
+
+
+def find_outcome(login: Login, answer_id: str) -> Outcome | None:
+    """Return the outcome with this id, or None if there is none, or none any more."""
+    outcome = login.answers.get(answer_id)
+    if outcome is None or not outcome.done() or outcome.cancelled() or outcome.exception():
+        return None
+    return outcome.result()
+
+
+def list_commands(answer: Answer) -> list[tuple[str, Command]]:
+    """Return the labels and commands of an answer's buttons. The label of "Yes" is empty."""
+    commands = [] if answer.confirm_command is None else [("", answer.confirm_command)]
+    # The page has its own forms for buttons that open one.
+    return commands + [
+        (button.label, button.command) for button in answer.buttons if button.form is None
+    ]
+
+
+def add_answer(path: str, answer_id: str) -> str:
+    """Return the address of a page that shows an answer."""
+    path = drop_answer(path)
+    return f"{path}{'&' if '?' in path else '?'}{ANSWER}={answer_id}"
+
+
+def drop_answer(path: str) -> str:
+    """Return the address of a page without the id of an answer."""
+    return _ANSWER_PARAMETER.sub("", path)
 
 
 def _join_lines(text: str) -> str:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from difflib import SequenceMatcher
 
 from core.errors import Refused
 from core.markup.markdown import escape
@@ -24,7 +23,10 @@ from core.store.notes import INSTRUCTIONS, NoteChange, NoteVersion, Operation
 from core.types import Answer, Command, Message, Session
 from gateway.commands.facts import FactCommands, group_facts, is_own_account
 from gateway.commands.memory import MemoryCommands, NoteEdit
+from gateway.commands.registry import make_button
+from gateway.commands.skills import describe_change
 from gateway.web.conversations import find_message
+from gateway.web.rendering import ChangedWords, diff_words
 from gateway.web.views import (
     MAX_FIELD_CHARS,
     Action,
@@ -32,6 +34,8 @@ from gateway.web.views import (
     PageRequest,
     Values,
     View,
+    check_unchanged,
+    fingerprint,
     read_field,
     run_command,
 )
@@ -47,7 +51,6 @@ WORDED = frozenset({"correct", "merge"})
 MAX_PROMPTS = 10
 # The notes that each file contains now.
 CurrentNotes = Mapping[str, frozenset[str]]
-MAX_DIFF_CHARS = 20_000
 MAX_WORDS_CHARS = 1_000
 # The actions of /memory on a fact that need nothing but its number.
 FACT_ACTIONS = ("right", "wrong", "pin", "unpin", "restore", "forget")
@@ -55,7 +58,6 @@ _HEADING = re.compile(r"(?m)^(?=#{1,3} )")
 # The head of a skill's text, and the names of the values that it begins with.
 _FRONT_MATTER = re.compile(r"---\n(.*?)\n---\n+", re.DOTALL)
 _FRONT_MATTER_NAME = re.compile(r"(name|description):\s*")
-_WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -452,6 +454,7 @@ async def load_skill(request: PageRequest) -> Values | None:
     return {
         "skill": skill,
         "text": text,
+        "shown": fingerprint(text),
         "can_edit": skill.is_own and len(text) <= MAX_FIELD_CHARS,
         "verdict": await request.services.skills.find_verdict(skill),
         "entries": [_describe_change(request, change, {}, {}) for change in changes],
@@ -464,11 +467,61 @@ async def edit_skill(request: PageRequest, form: Mapping[str, str]) -> Answer:
     if context.is_member:
         raise Refused(request.texts.OWNER_OF_SKILLS)
     name = read_field(request, form, "skill")
+    skills = request.services.skills
     operation = Operation(action="edit", path=name, content=read_field(request, form, "text"))
-    report = await request.services.skills.apply(
-        context.scope, context.scopes, operation, context.author
-    )
-    return Answer(text=escape(request.texts.word_report(report)))
+    skill = await skills.find(name, context.scopes)
+    check_unchanged(request, form, await skills.read_text(skill))
+    report = await skills.apply(context.scope, context.scopes, operation, context.author)
+    return describe_change(request.texts, report)
+
+
+async def remove_skill(request: PageRequest, form: Mapping[str, str]) -> Answer:
+    """Ask whether to remove a skill. Raises Refused if there is none, or if it can't be removed."""
+    name = read_field(request, form, "skill")
+    command = Command(name="skills", arguments=f"remove {name}")
+    answer = await request.commands.run(command, request.context)
+    # The page has its own button for switching a skill off.
+    return replace(answer, text=request.words["SKILL_ASK"].format(name=f"**{escape(name)}**"))
+
+
+async def set_instructions(request: PageRequest, form: Mapping[str, str]) -> Answer:
+    """Set the instructions, like `/instructions set`.
+
+    Raises Refused if they were changed elsewhere after the page was shown.
+    """
+    text = read_field(request, form, "text")
+    own_scope = frozenset({request.context.scope})
+    current = "\n\n".join(await request.services.notebook.entries(own_scope, INSTRUCTIONS))
+    check_unchanged(request, form, current)
+    command = Command(name="instructions", arguments=f"set {text}")
+    answer = await request.commands.run(command, request.context)
+    # A question has buttons.
+    return answer if answer.buttons else Answer(text=request.words["INSTRUCTIONS_SAVED"])
+
+
+async def clear_instructions(request: PageRequest, form: Mapping[str, str]) -> Answer:
+    """Remove the instructions, like `/instructions clear`. The answer has a button to undo that."""
+    command = Command(name="instructions", arguments="clear")
+    await request.commands.run(command, request.context)
+    own_scope = frozenset({request.context.scope})
+    changes = await request.services.notebook.history(own_scope, 1)
+    label = request.texts.BUTTON_UNDO
+    buttons = [make_button(label, "memory", f"undo {change.id}") for change in changes]
+    return Answer(text=request.words["INSTRUCTIONS_GONE"], buttons=tuple(buttons))
+
+
+async def correct_fact(request: PageRequest, form: Mapping[str, str]) -> Answer:
+    """Correct a fact, like `/memory correct`.
+
+    Raises Refused if it was changed elsewhere after the page was shown.
+    """
+    number = read_field(request, form, "fact")
+    text = read_field(request, form, "text")
+    fact = await request.services.facts.find(int(number), request.scopes)
+    if fact is not None:
+        check_unchanged(request, form, fact.content)
+    command = Command(name="memory", arguments=f"correct f{number} {text}")
+    return await request.commands.run(command, request.context)
 
 
 async def undo_fact(request: PageRequest, form: Mapping[str, str]) -> Answer:
@@ -539,6 +592,11 @@ async def replace_note(request: PageRequest, form: Mapping[str, str]) -> Answer:
     """Replace a note, like `/memory replace`."""
     old_text = read_field(request, form, "note")
     new_text = read_field(request, form, "text")
+    target = form.get("target", "")
+    if target in FILES:
+        entries = await request.services.notebook.entries(request.scopes, target)
+        if old_text not in entries:
+            raise Refused(request.words["NOTE_GONE"])
     operation = Operation(action="replace", old_text=old_text, content=new_text)
     return await _change_note(request, form, operation)
 
@@ -562,14 +620,6 @@ async def _change_note(
     return await MemoryCommands(request.services).change(edit, context)
 
 
-@dataclass(frozen=True, slots=True)
-class ChangedWords:
-    """A sequence of words in a diff. `kind` is "same", "del" or "ins"."""
-
-    kind: str
-    text: str
-
-
 def diff_change(change: NoteChange) -> Sequence[ChangedWords]:
     """Return the word diff of a change. It's empty for a verdict on a skill, which may be long."""
     if change.skill is not None and change.before == change.after:
@@ -587,26 +637,6 @@ def _describe_skill_text(text: str) -> str:
         return text
     lines = [_FRONT_MATTER_NAME.sub("", line) for line in match[1].splitlines()]
     return "\n".join([*lines, text[match.end() :]])
-
-
-def diff_words(before: str, after: str) -> list[ChangedWords]:
-    """Return a word diff of two texts. If they are long, the whole text counts as changed."""
-    if len(before) + len(after) > MAX_DIFF_CHARS:
-        return [ChangedWords("del", before), ChangedWords("ins", after)]
-    old_words = _WORDS.findall(before)
-    new_words = _WORDS.findall(after)
-    runs = []
-    for _, start, end, new_start, new_end in SequenceMatcher(
-        None, old_words, new_words, False
-    ).get_opcodes():
-        old_text = "".join(old_words[start:end])
-        new_text = "".join(new_words[new_start:new_end])
-        if old_text == new_text:
-            runs.append(ChangedWords("same", old_text))
-            continue
-        runs.append(ChangedWords("del", old_text))
-        runs.append(ChangedWords("ins", new_text))
-    return [run for run in runs if run.text]
 
 
 def _facts(name: str, arguments: str) -> Action:
@@ -629,7 +659,7 @@ PAGE = Page(
     actions=(
         Action("remember", run_command("remember", "{text}")),
         *(_facts(name, f"{name} f{{fact}}") for name in FACT_ACTIONS),
-        _facts("correct", "correct f{fact} {text}"),
+        Action("fact-correct", correct_fact),
         Action("fact-undo", undo_fact),
         Action("note-add", add_note),
         Action("note-replace", replace_note),
@@ -639,14 +669,14 @@ PAGE = Page(
         Action("note-pin", run_command("memory", "pin {number}")),
         Action("note-unpin", run_command("memory", "unpin {number}")),
         Action("change-undo", run_command("memory", "undo {number}")),
-        Action("instructions-set", run_command("instructions", "set {text}")),
-        Action("instructions-clear", run_command("instructions", "clear")),
+        Action("instructions-set", set_instructions),
+        Action("instructions-clear", clear_instructions),
         Action("skill-enable", run_command("skills", "enable {skill}")),
         Action("skill-disable", run_command("skills", "disable {skill}")),
         Action("skill-right", run_command("skills", "right {skill}")),
         Action("skill-wrong", run_command("skills", "wrong {skill}")),
         Action("skill-edit", edit_skill),
-        Action("skill-remove", run_command("skills", "remove {skill}")),
+        Action("skill-remove", remove_skill),
         Action("forget-words", run_command("forget", "{words}")),
     ),
 )

@@ -29,10 +29,12 @@ from config.settings import (
 )
 from core.errors import MnemeError, Refused
 from core.store.model_limits import ModelOutages
-from core.store.ownership.people import KnownAccount
+from core.store.ownership.admission import admit
+from core.store.ownership.people import TERMINAL, KnownAccount
 from core.store.usage_limits import Spending
 from core.transfer.backup import verify_backup
-from core.types import Answer, Scope
+from core.types import LOCAL_SCOPE, Account, Answer, BillingScope, Scope
+from gateway.commands.approvals_and_links import ACCOUNT_KEY
 from gateway.local.control import ask_gateway
 from gateway.services import is_running, load_providers
 from gateway.texts.catalog import Texts
@@ -52,7 +54,9 @@ from gateway.web.views import (
 
 _SECTION = re.compile(r"\[([\w.-]+)\]\s*\Z")
 _OPTION = re.compile(r"(\w+) = ")
-_LIMIT = re.compile(r"\d{1,15}(?:\.\d{1,6})?", re.ASCII)
+# A number with a decimal point, or with a decimal comma and at most two digits after it: in
+# "1,000", the comma may separate thousands.
+_LIMIT = re.compile(r"\d{1,15}(?:\.\d{1,6}|,\d{1,2})?", re.ASCII)
 # Where the first sentence of a reason may end. A colon introduces the values of an option.
 _NAME_END = re.compile(r"(?<=\.)\s+|(?<=。)|(?<=\S)\s?[:：]\s+|：")
 # Shorter names are values, such as "auto".
@@ -308,7 +312,9 @@ async def set_option(request: PageRequest, form: Mapping[str, str]) -> Answer:
     if path not in {option.path for option in list_described_options()}:
         raise Refused(request.words["WRONG_FIELD"])
     if len(typed) > MAX_VALUE_CHARS:
-        raise Refused(request.words["WRONG_FIELD"])
+        words = request.words
+        limit = request.texts.format_number(MAX_VALUE_CHARS)
+        raise Refused(words["FIELD_LONG"].format(field=words["FIELD_VALUE"], limit=limit))
     limits = _read_limits(request, form, path) if path in DAY_LIMITS else {}
 
     def write() -> None:
@@ -334,7 +340,10 @@ def _read_limits(request: PageRequest, form: Mapping[str, str], path: str) -> di
     for name in _find_table(load_default_options(), path):
         typed = form.get(f"limit-{name}", "").strip() or "0"
         if not _LIMIT.fullmatch(typed):
-            raise Refused(request.words["WRONG_FIELD"])
+            currency = request.services.settings.usage.currency
+            label = request.words[f"LIMIT_{name.upper()}"].format(currency=currency)
+            raise Refused(request.words["FIELD_NUMBER"].format(field=label))
+        typed = typed.replace(",", ".")
         limits[name] = float(typed) if "." in typed else int(typed)
     return limits
 
@@ -466,6 +475,8 @@ class Person:
     seen_at: datetime | None
     # Since the beginning of the month.
     spending: Spending
+    # What they have used today of each of their limits, in words.
+    limits: Sequence[str]
 
     @property
     def is_owner(self) -> bool:
@@ -505,13 +516,39 @@ async def _load_person(
     )
     spending, _ = await request.services.usage_log.load_month(scopes, now)
     seen_times = [member.seen_at for member in members if member.seen_at is not None]
-    return Person(members, max(seen_times, default=None), spending)
+    limits = await _describe_limits(request, members[0].account, now)
+    return Person(members, max(seen_times, default=None), spending, limits)
+
+
+async def _describe_limits(request: PageRequest, account: Account, now: datetime) -> list[str]:
+    """Return what a person has used today of each limit, such as "3 of 300 answers"."""
+    scope = LOCAL_SCOPE if account == TERMINAL else Scope.account(account.platform, account.user_id)
+    payer = BillingScope(scope=scope, user_id=account.user_id)
+    budgets = await request.services.usage_log.load_budgets(payer, now)
+    return [
+        request.texts.format_used(budget.usage_of(name))
+        for budget in budgets
+        for name in budget.limited_names
+    ]
+
+
+async def add_person(request: PageRequest, form: Mapping[str, str]) -> Answer:
+    """Let a person in by their account, such as "telegram:42". Raise Refused if it isn't one."""
+    match = ACCOUNT_KEY.fullmatch(read_field(request, form, "text").lower())
+    if match is None:
+        raise Refused(request.words["NO_ACCOUNT"])
+    services = request.services
+    account = Account(platform=match[1], user_id=match[2])
+    await admit(services.database, account, services.clock.now(), "page")
+    services.on_change()
+    return Answer(text=request.words["PERSON_ADDED"].format(account=account.key))
 
 
 PEOPLE = Page(
     "people",
     views=(View("/people", "people.html", load_people),),
     actions=(
+        Action("add-person", add_person),
         Action("approve-person", run_command("approve", "{code}")),
         Action("remove-person", run_command("people", "remove {account}")),
         Action("block-person", run_command("people", "block {account}")),

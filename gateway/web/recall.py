@@ -168,6 +168,6 @@ PAGE = Page(
     "recall",
     views=(
         View("/recall", "recall.html", load_recall, is_streamed=True),
-        View("/recall/reading", "recall_reading.html", load_reading, is_part=True),
+        View("/recall/reading", "recall_reading.html", load_reading),
     ),
 )

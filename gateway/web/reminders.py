@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 from core.dates.schedule import load_zone, resolve_wall_time
 from core.errors import Refused
+from core.markup.markdown import escape
+from core.scheduling.changes import JobChanges
+from core.scheduling.due import next_due
 from core.store.jobs import Job
 from core.types import Answer, Command
+from gateway.commands.registry import make_button
+from gateway.commands.reminder_talk import make_requester
 from gateway.web.views import (
     Action,
     Page,
@@ -109,7 +114,9 @@ async def load_reminder(request: PageRequest) -> Values | None:
         return None
     return {
         "listed": _describe(request, job),
-        "moments": services.appointments.list_next_moments(job),
+        "moments": [] if job.ended_at else services.appointments.list_next_moments(job),
+        "can_restore": job.ended_at is not None
+        and next_due(job.schedule, services.clock.now()) is not None,
         "deliveries": await services.jobs.list_deliveries(job, request.scopes, DELIVERIES),
     }
 
@@ -122,6 +129,47 @@ async def add_reminder(request: PageRequest, form: Mapping[str, str]) -> Answer:
     else:
         command = Command(name="remind", arguments=line)
     return await request.commands.run(command, request.context)
+
+
+async def edit_reminder(request: PageRequest, form: Mapping[str, str]) -> Answer:
+    """Change the time and the text of a job. Raises Refused if the time can't be read."""
+    number = int(read_field(request, form, "number"))
+    time_words = read_field(request, form, "when")
+    text = read_field(request, form, "text")
+    appointments, requester = request.services.appointments, make_requester(request.context)
+    job = await appointments.find_changeable(number, requester)
+    schedule = None
+    if time_words != form.get("shown_time", "").strip():
+        reading = await appointments.interpret(
+            time_words,
+            text,
+            is_prompt=job.is_prompt,
+            account=request.context.account,
+            languages=(request.texts.request_language,),
+        )
+        schedule = reading.schedule
+    job = await JobChanges(appointments).edit(number, requester, schedule, text)
+    return Answer(text=escape(request.texts.describe_set_job(appointments, job)))
+
+
+async def snooze_reminder(request: PageRequest, form: Mapping[str, str]) -> Answer:
+    """Deliver a job again later, like /snooze. Raises Refused if the time can't be read."""
+    number = read_field(request, form, "number")
+    words = read_field(request, form, "words")
+    changes = JobChanges(request.services.appointments)
+    if await changes.read_snooze(words, request.context.account) is None:
+        raise Refused(request.words["SNOOZE_UNREAD"])
+    command = Command(name="snooze", arguments=f"{number} {words}")
+    return await request.commands.run(command, request.context)
+
+
+async def remove_reminder(request: PageRequest, form: Mapping[str, str]) -> Answer:
+    """Remove a job, like `/cron remove`. The answer has a button that brings it back."""
+    number = read_field(request, form, "number")
+    command = Command(name="cron", arguments=f"remove {number}")
+    answer = await request.commands.run(command, request.context)
+    restore = make_button(request.texts.BUTTON_UNDO, "cron", f"restore {number}")
+    return replace(answer, buttons=(restore,))
 
 
 def _describe(request: PageRequest, job: Job) -> ListedJob:
@@ -156,19 +204,20 @@ PAGE = Page(
     views=(
         View("/reminders", "reminders.html", load_reminders, is_streamed=True),
         View("/reminders/week", "week.html", load_week),
-        View("/reminders/reading", "reading.html", load_reading, is_part=True),
+        View("/reminders/reading", "reading.html", load_reading),
         View("/reminders/{number:\\d+}", "reminder.html", load_reminder),
     ),
     actions=(
         Action("add-reminder", add_reminder),
-        Action("edit-reminder", run_command("cron", "edit {number} {words}")),
+        Action("edit-reminder", edit_reminder),
         Action("end-reminder", run_command("cron", "end {number} {words}")),
-        Action("snooze-reminder", run_command("snooze", "{number} {words}")),
+        Action("snooze-reminder", snooze_reminder),
         Action("pause-reminder", run_command("cron", "pause {number}")),
         Action("resume-reminder", run_command("cron", "resume {number}")),
         Action("skip-reminder", run_command("cron", "skip {number}")),
         Action("run-reminder", run_command("cron", "run {number}")),
         Action("urgent-reminder", run_command("cron", "urgent {number}")),
-        Action("remove-reminder", run_command("cron", "remove {number}")),
+        Action("remove-reminder", remove_reminder),
+        Action("restore-reminder", run_command("cron", "restore {number}")),
     ),
 )

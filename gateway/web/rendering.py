@@ -1,4 +1,4 @@
-"""Renders templates and Markdown as HTML.
+"""Renders templates, Markdown and differences between texts as HTML.
 
 All text is escaped, because the pages show text that strangers wrote.
 """
@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
+from difflib import SequenceMatcher
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -45,6 +47,8 @@ _SHELL_COMMAND = re.compile(
     r"|(?:chmod|chown) \S+ \S*[^\s.]))`?",
     re.ASCII,
 )
+_WORDS = re.compile(r"\w+|\s+|[^\w\s]")
+MAX_DIFF_CHARS = 20_000
 _LINK_SCHEMES = ("http://", "https://", "mailto:")
 
 
@@ -150,6 +154,18 @@ def _wrap(entity: TextEntity, inner: Markup) -> Markup:
     return Markup("<{0}>{1}</{0}>").format(element, inner)
 
 
+def measure_html(text: str) -> int:
+    """Return how many bytes a text has when it's escaped."""
+    return len(escape(text).encode("utf-8", "replace"))
+
+
+def render_said(text: str) -> Markup:
+    """Render a person's text, with its own direction and its line breaks."""
+    return Markup('<div class="said" dir="auto">{}</div>').format(
+        strip_controls(shorten_attachments(text))
+    )
+
+
 def shorten_attachments(text: str) -> str:
     """Return a text whose files are named as in ``📄 lease.pdf``."""
     return _ATTACHMENT.sub(r"📄 \1", text)
@@ -181,6 +197,34 @@ def render_commands(sentence: str) -> Markup:
         position = match.end()
     pieces.append(escape(text[position:]))
     return Markup("").join(pieces)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedWords:
+    """A sequence of words in a diff. `kind` is "same", "del" or "ins"."""
+
+    kind: str
+    text: str
+
+
+def diff_words(before: str, after: str) -> list[ChangedWords]:
+    """Return a word diff of two texts. If they are long, the whole text counts as changed."""
+    if len(before) + len(after) > MAX_DIFF_CHARS:
+        return [ChangedWords("del", before), ChangedWords("ins", after)]
+    old_words = _WORDS.findall(before)
+    new_words = _WORDS.findall(after)
+    runs = []
+    for _, start, end, new_start, new_end in SequenceMatcher(
+        None, old_words, new_words, False
+    ).get_opcodes():
+        old_text = "".join(old_words[start:end])
+        new_text = "".join(new_words[new_start:new_end])
+        if old_text == new_text:
+            runs.append(ChangedWords("same", old_text))
+            continue
+        runs.append(ChangedWords("del", old_text))
+        runs.append(ChangedWords("ins", new_text))
+    return [run for run in runs if run.text]
 
 
 def _fingerprint(path: Path) -> str:

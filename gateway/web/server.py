@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import re
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -25,7 +23,7 @@ from aiohttp import web
 
 from config.settings import SettingsError
 from config.upkeep_options import PageOptions
-from core.errors import ConfigError, MnemeError, Refused, StoreError
+from core.errors import ConfigError, MnemeError, StoreError
 from core.markup.markdown import escape
 from core.store.ownership.people import TERMINAL, EpochGuard
 from core.store.reviews import count_pending
@@ -39,25 +37,37 @@ from gateway.texts.settings_problems import word_settings_error
 from gateway.texts.text_files import match_language
 from gateway.upkeep.spending import SpendingHistory
 from gateway.web.chat import PAGE as CHAT
-from gateway.web.chat import ChatEvent, send_message
-from gateway.web.conversations import FileLink
+from gateway.web.chat import ChatEvent, format_event, link_files, send_message, wait_for_answer
 from gateway.web.logins import (
-    NO_DRAFT,
+    ANSWER,
     Draft,
     Login,
     Outcome,
     Visitor,
+    add_answer,
     answer_once,
-    keep_file,
+    drop_answer,
+    find_outcome,
+    list_commands,
+    list_typed,
 )
 from gateway.web.pages import ACTIONS, PAGES, find_link
-from gateway.web.rendering import STATIC_FOLDER, Moments, create_environment, render_markdown
-from gateway.web.views import Page, PageRequest, Values, View, is_picture, load_words
+from gateway.web.rendering import STATIC_FOLDER, Moments, create_environment
+from gateway.web.views import (
+    Page,
+    PageRequest,
+    Values,
+    View,
+    fingerprint,
+    is_picture,
+    load_words,
+)
 
 LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
 MAX_ADDRESS_CHARS = 60
 # Longer results of an approved look-up are cut.
 MAX_RESULT_CHARS = 4_000
+# The port follows, because browsers send a cookie to all ports of a machine.
 COOKIE = "mneme_login"
 # Browsers keep a cookie for at most 400 days. The server ends the login before that.
 COOKIE_MAX_AGE_S = 400 * 86_400
@@ -73,6 +83,8 @@ RENDER_STEP_S = 0.002
 # The top of a page that is sent first, and where it ends.
 OPENING = "opening.html"
 MAIN = '<main id="content"'
+# A request that is refused for one of these reasons isn't looked into.
+UNREAD = frozenset({"WRONG_HOST", "NO_PROXY", "WRONG_ORIGIN", "TOO_LARGE"})
 _HEADERS: Mapping[str, str] = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": (
@@ -113,6 +125,7 @@ class PageServer:
         self._spending = SpendingHistory(services.usage_log, services.clock)
         self._options = services.settings.page
         self._hosts = _list_hosts(self._options)
+        self.cookie = f"{COOKIE}_{self._options.port}"
         caches = [services.conversations.invalidate]
         self._epochs = EpochGuard(services.database, caches)
         self._environment = create_environment()
@@ -207,6 +220,12 @@ class PageServer:
             # Somebody has edited mneme.toml.
             sentence = word_settings_error(self._load_texts(request), error)
             response = await self._render_error(request, 422, "", sentence)
+        except ConnectionError:
+            # The browser has gone.
+            raise
+        except Exception:
+            _log.exception("a request to the page failed", path=request.path)
+            response = await self._render_error(request, 500, "UNEXPECTED")
         for name, value in _HEADERS.items():
             response.headers.setdefault(name, value)
         return response
@@ -291,7 +310,7 @@ class PageServer:
         response.headers["Referrer-Policy"] = "no-referrer"
         is_encrypted = self._options.url.startswith("https:")
         response.set_cookie(
-            COOKIE,
+            self.cookie,
             cookie,
             httponly=True,
             samesite="Strict",
@@ -310,10 +329,10 @@ class PageServer:
                 return await self._stream_view(request, view, page_request)
             values = await view.load(page_request)
             top = page.views[0].path
-            has_notice = page_request.login.notice is not None
-            if values is None and has_notice and request.path != top:
+            answer_id = request.query.get(ANSWER, "")
+            if values is None and answer_id and request.path != top:
                 # An action has just erased what was shown here. Its answer is on the page above.
-                return web.Response(status=303, headers={"Location": top})
+                return web.Response(status=303, headers={"Location": add_answer(top, answer_id)})
             if values is None:
                 raise _Denied(404, "NOT_FOUND")
             if isinstance(values, File):
@@ -355,16 +374,19 @@ class PageServer:
         page_request, form = await self._read_form(request, CHAT)
         events = send_message(page_request, form)
         if "application/x-ndjson" not in request.headers.get("Accept", ""):
-            run = partial(_wait_for_answer, events)
+            run = partial(wait_for_answer, events)
             return await self._show_answer(page_request, form, run, Draft("send", form))
         response = web.StreamResponse(headers={**_HEADERS, "Content-Type": "application/x-ndjson"})
         await response.prepare(request)
         try:
             async for event in events:
-                await response.write(_format_event(event, page_request.login))
-        except Refused as refusal:
-            sentence = ChatEvent("refused", page_request.texts.word(refusal))
-            await response.write(_format_event(sentence, page_request.login))
+                await response.write(format_event(event, page_request.login))
+        except ConnectionError:
+            # The browser has gone.
+            raise
+        except Exception as error:
+            sentence = ChatEvent("refused", self._word_failure(page_request, error))
+            await response.write(format_event(sentence, page_request.login))
         await response.write_eof()
         return response
 
@@ -375,31 +397,31 @@ class PageServer:
         run: RunAction,
         draft: Draft | None = None,
     ) -> web.Response:
-        """Store the answer of an action for the page that the browser loads next.
+        """Run an action, and send the browser to the page that shows its answer.
 
-        A form that is sent twice, such as by a double click, acts once and gets the same answer. If
-        the action isn't done, the next page shows the `draft` in its form again.
+        The id of the answer is in the address, so each tab shows its own. A form that is sent
+        twice, such as by a double click, acts once and gets the same answer. If the action isn't
+        done, that page shows the `draft` in its form again.
         """
         login = page_request.login
-        run_worded = partial(_word_refusal, run, page_request.texts)
-        outcome = await asyncio.shield(answer_once(login, page_request.path, form, run_worded))
-        login.notice, login.notice_path = outcome.answer, ""
-        login.draft = None if outcome.is_done else draft
+        run_worded = partial(_word_refusal, run, page_request.texts, draft)
+        answer_id, outcome = answer_once(login, page_request.path, form, run_worded)
+        await asyncio.shield(outcome)
         back = form.get("back", "/")
         is_local = (
             back.startswith("/") and not back.startswith(("//", "/\\")) and back.isprintable()
         )
-        return web.Response(status=303, headers={"Location": back if is_local else "/"})
+        location = add_answer(back if is_local else "/", answer_id)
+        return web.Response(status=303, headers={"Location": location})
 
     async def _read_form(
         self, request: web.Request, page: Page
     ) -> tuple[PageRequest, Mapping[str, str]]:
         """Return the request and its form fields. Raise _Denied if the form token is wrong."""
-        page_request = await self._prepare(request, page)
         fields = await request.post()
         form = {name: value for name, value in fields.items() if isinstance(value, str)}
-        token = form.get("token", "").encode("utf-8", "replace")
-        if not secrets.compare_digest(token, page_request.login.form_token.encode()):
+        page_request = await self._prepare(request, page)
+        if not self._logins.has_form_token(page_request.login, form.get("token", "")):
             raise _Denied(403, "WRONG_TOKEN")
         return page_request, form
 
@@ -408,7 +430,7 @@ class PageServer:
 
         Raises _Denied if the browser isn't logged in, or if the person has lost access.
         """
-        cookie = request.cookies.get(COOKIE, "")
+        cookie = request.cookies.get(self.cookie, "")
         login = self._logins.find(cookie, self._find_address(request))
         if login is None:
             raise _Denied(401, "NO_LOGIN_YET")
@@ -428,7 +450,8 @@ class PageServer:
             spending=self._spending,
             context=context,
             page=page.name,
-            path=request.path_qs,
+            path=drop_answer(request.path_qs),
+            answer_id=request.query.get(ANSWER, ""),
             parameters={**request.query, **request.match_info},
         )
 
@@ -478,43 +501,54 @@ class PageServer:
             content = await self._render(
                 view.template, page_request.texts, page_values, page_request.page
             )
-        except MnemeError as error:
-            page_values = {"sentence": page_request.texts.word(error), "is_top_sent": True}
+        except ConnectionError:
+            # The browser has gone.
+            raise
+        except Exception as error:
+            sentence = self._word_failure(page_request, error)
+            page_values = {"sentence": sentence, "typed": (), "is_top_sent": True}
             content = await self._render("error.html", page_request.texts, page_values)
         await response.write(content.encode())
         await response.write_eof()
         return response
 
+    def _word_failure(self, page_request: PageRequest, error: Exception) -> str:
+        """Return a sentence about an error, and log it if it's unexpected."""
+        if isinstance(error, MnemeError):
+            return page_request.texts.word(error)
+        _log.error("a request to the page failed", path=page_request.path, exc_info=error)
+        return page_request.words["UNEXPECTED"]
+
     async def _render_view(
         self, view: View, page_request: PageRequest, values: Values
     ) -> web.Response:
         """Render a view, with the answer to the last action above it."""
-        layout = await self._describe_layout(page_request, takes_notice=not view.is_part)
+        layout = await self._describe_layout(page_request)
         texts = page_request.texts
         page_values = {**layout, **values}
         return await self._render_template(view.template, texts, page_values, page_request.page)
 
-    async def _describe_layout(
-        self, page_request: PageRequest, *, takes_notice: bool = True
-    ) -> dict[str, object]:
-        """Return the template values that all pages share.
-
-        With `takes_notice`, the page shows the answer to the last action.
-        """
+    async def _describe_layout(self, page_request: PageRequest) -> dict[str, object]:
+        """Return the template values that all pages share, with the answer to the last action."""
         login = page_request.login
-        notice, draft = None, None
-        if takes_notice:
-            notice, draft = _take_notice(login, page_request.path)
+        outcome = find_outcome(login, page_request.answer_id)
+        notice = outcome.answer if outcome is not None else None
+        buttons = self._list_buttons(login, outcome)
+        waits = notice is not None and notice.confirm_command is not None
+        if waits and not any(button["label"] == "" for button in buttons):
+            # Its question has been answered.
+            notice, buttons = None, []
         return {
             "active": page_request.page,
+            "fingerprint": fingerprint,
             "create_form_id": partial(secrets.token_urlsafe, FORM_ID_BYTES),
             "is_own": partial(is_own_account, page_request.context),
             "is_owner": page_request.context.is_owner,
             "login": login,
-            "draft": draft or NO_DRAFT,
+            "draft": _copy_draft(outcome),
             "notice": notice,
-            "notice_buttons": [] if notice is None else self._list_buttons(login, notice),
-            "notice_files": [] if notice is None else _link_files(login, notice.files),
+            "notice_buttons": buttons,
+            "notice_files": [] if notice is None else link_files(login, notice.files),
             # The chat is the one in a terminal of this machine, which is the owner's.
             "pages": [
                 page
@@ -527,33 +561,36 @@ class PageServer:
             "when": Moments(page_request.texts, page_request.zone),
         }
 
-    def _list_buttons(self, login: Login, answer: Answer) -> list[dict[str, str]]:
-        """Return the buttons of an answer: links if a page shows the same, otherwise forms."""
+    def _list_buttons(self, login: Login, outcome: Outcome | None) -> list[dict[str, str]]:
+        """Return the buttons of an answer: links if a page shows the same, otherwise forms.
+
+        A button that was used or has expired is left out.
+        """
+        if outcome is None or outcome.answer is None:
+            return []
         buttons = []
-        if answer.confirm_command is not None:
-            question = self._logins.ask(login, answer.confirm_command)
-            buttons.append({"label": "", "question": question, "link": ""})
-        for button in answer.buttons:
-            if button.form is not None:
-                # The page has its own form for that.
-                continue
-            link = find_link(button.command) or ""
-            question = "" if link else self._logins.ask(login, button.command)
-            buttons.append({"label": button.label, "question": question, "link": link})
+        for label, command in list_commands(outcome.answer):
+            link = (find_link(command) or "") if label else ""
+            question = "" if link else self._logins.ask_once(login, outcome, label, command)
+            if link or question:
+                buttons.append({"label": label, "question": question, "link": link})
         return buttons
 
     async def _render_error(
         self, request: web.Request, status: int, reason: str, sentence: str = ""
     ) -> web.Response:
         texts = self._load_texts(request)
-        values = {"sentence": sentence or load_words(texts)[reason]}
+        values = {
+            "sentence": sentence or load_words(texts)[reason],
+            "typed": [] if reason in UNREAD else await _read_typed(request),
+        }
         response = await self._render_template("error.html", texts, values)
         response.set_status(status)
         return response
 
     def _load_texts(self, request: web.Request) -> Texts:
         """Return the texts of the person who is logged in, or those of the browser's language."""
-        login = self._logins.find(request.cookies.get(COOKIE, ""), self._find_address(request))
+        login = self._logins.find(request.cookies.get(self.cookie, ""), self._find_address(request))
         language = None
         if login is not None:
             language = self._services.languages.codes.get(login.visitor.account.key)
@@ -580,74 +617,41 @@ class PageServer:
         return "".join(pieces)
 
 
-async def _word_refusal(run: RunAction, texts: Texts) -> Outcome:
+async def _word_refusal(run: RunAction, texts: Texts, draft: Draft | None) -> Outcome:
     """Run an action. If it is refused, the answer is the reason."""
     try:
         answer = await run()
     except StoreError:
         raise
     except MnemeError as error:
-        return Outcome(Answer(text=texts.word(error)), is_done=False)
+        return Outcome(Answer(text=texts.word(error)), draft)
     if answer is not None and answer.asks_again is not None:
         # In a chat, the model answers the result of an approved look-up. Here it is shown.
         answer = Answer(text=escape(answer.asks_again.text[:MAX_RESULT_CHARS]))
-    return Outcome(answer, is_done=answer is None or not _is_question(texts, answer))
+    return Outcome(answer, draft if answer is not None and _is_question(texts, answer) else None)
+
+
+async def _read_typed(request: web.Request) -> list[str]:
+    """Return the texts in the form of a request that failed, so that its page can show them."""
+    if request.method != "POST":
+        return []
+    try:
+        fields = await request.post()
+    except (web.HTTPException, ValueError):
+        return []
+    return list_typed({name: value for name, value in fields.items() if isinstance(value, str)})
+
+
+def _copy_draft(outcome: Outcome | None) -> Draft:
+    """Return the form that an action didn't accept, for one rendering of its page."""
+    draft = outcome.draft if outcome is not None else None
+    return Draft("", {}) if draft is None else Draft(draft.action, draft.fields)
 
 
 def _is_question(texts: Texts, answer: Answer) -> bool:
     """Return whether an answer asks before anything is done."""
     labels = [button.label for button in answer.buttons]
     return answer.confirm_command is not None or texts.BUTTON_KEEP_ANYWAY in labels
-
-
-def _take_notice(login: Login, path: str) -> tuple[Answer | None, Draft | None]:
-    """Return the answer to the last action, and the form that wasn't accepted.
-
-    Both are shown once. If the answer waits for a click, or there is such a form, the same page
-    shows them again when it's reloaded.
-    """
-    notice, draft = login.notice, login.draft
-    is_elsewhere = login.notice_path not in ("", path)
-    waits = draft is not None or (notice is not None and notice.confirm_command is not None)
-    if is_elsewhere or not waits:
-        login.notice, login.draft, login.notice_path = None, None, ""
-    else:
-        login.notice_path = path
-    return (None, None) if is_elsewhere else (notice, draft)
-
-
-def _link_files(login: Login, files: Sequence[File]) -> list[FileLink]:
-    """Store the files of an answer, and return links to them."""
-    return [
-        FileLink(f"/chat/files/{keep_file(login, file)}", file.name, is_picture(file.mime))
-        for file in files
-    ]
-
-
-def _format_event(event: ChatEvent, login: Login) -> bytes:
-    """Return an update of the chat as a JSON line. A complete answer is rendered as HTML."""
-    is_rendered = event.kind in ("answer", "refused")
-    line = {
-        "kind": event.kind,
-        "reply": event.reply,
-        "text": "" if is_rendered else event.text,
-        "html": str(render_markdown(event.text)) if is_rendered else "",
-        "buttons": event.buttons,
-        "files": [asdict(link) for link in _link_files(login, event.files)],
-    }
-    return json.dumps(line).encode() + b"\n"
-
-
-async def _wait_for_answer(events: AsyncIterator[ChatEvent]) -> Answer | None:
-    """Wait until a message is answered. Return the answer only if it has files.
-
-    Other answers are shown as part of the conversation.
-    """
-    answer = None
-    async for event in events:
-        if event.files:
-            answer = Answer(text=event.text, files=event.files)
-    return answer
 
 
 def _send_file(file: File) -> web.Response:

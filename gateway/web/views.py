@@ -9,10 +9,12 @@ import string
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from core.errors import Refused
+from core.markup.markdown import escape
 from core.types import Answer, Command, File, Scope
 from gateway.commands.registry import CommandContext, CommandRegistry
 from gateway.services import Services
@@ -24,6 +26,7 @@ Values = Mapping[str, object]
 # Longer values of a field are refused. A message or a note is far shorter.
 MAX_FIELD_CHARS = 20_000
 MAX_NUMBER_DIGITS = 12
+FINGERPRINT_CHARS = 16
 # The fields of actions that must be numbers.
 NUMBER_FIELDS = frozenset({"number", "fact", "changes", "session", "message"})
 # The types of files that a browser shows. Nothing in them can run.
@@ -43,7 +46,10 @@ class PageRequest:
     context: CommandContext
     # The name of the page that is shown, or whose form was sent.
     page: str
+    # The address, without the id of the answer.
     path: str
+    # Names the answer to the action that led here, if there was one.
+    answer_id: str
     # The parts of the address that the path of the view names, and the query.
     parameters: Mapping[str, str]
 
@@ -97,8 +103,6 @@ class View:
     # Whether the top of the page is sent before `load` runs. Then `load` returns neither None nor a
     # file, and the heading is the name in the navigation.
     is_streamed: bool = False
-    # Whether a script loads it as a part of a page. It doesn't show the answer to the last action.
-    is_part: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,12 +145,35 @@ def read_field(request: PageRequest, form: Mapping[str, str], name: str) -> str:
     Raises Refused if the field is empty or too long, or if it must be a number and isn't.
     """
     value = form.get(name, "").replace("\r\n", "\n").strip()
-    is_wanted = 0 < len(value) <= MAX_FIELD_CHARS
-    if name in NUMBER_FIELDS:
-        is_wanted = is_number(value)
-    if not is_wanted:
-        raise Refused(request.words["WRONG_FIELD"])
+    words = request.words
+    label = words.get(f"FIELD_{name.upper().rstrip('0123456789')}")
+    if label is not None and not value:
+        raise Refused(words["FIELD_EMPTY"].format(field=label))
+    if label is not None and len(value) > MAX_FIELD_CHARS:
+        limit = request.texts.format_number(MAX_FIELD_CHARS)
+        raise Refused(words["FIELD_LONG"].format(field=label, limit=limit))
+    is_valid = is_number(value) if name in NUMBER_FIELDS else 0 < len(value) <= MAX_FIELD_CHARS
+    if not is_valid:
+        raise Refused(words["WRONG_FIELD"])
     return value
+
+
+def fingerprint(text: str) -> str:
+    """Return a short digest of a text, by which a form knows the text that it was shown with."""
+    joined = text.replace("\r\n", "\n").strip()
+    return sha256(joined.encode("utf-8", "replace")).hexdigest()[:FINGERPRINT_CHARS]
+
+
+def check_unchanged(request: PageRequest, form: Mapping[str, str], current: str) -> None:
+    """Raise Refused if a text was changed elsewhere after its form was shown.
+
+    The typed text stays in the form, and the refusal quotes the current one. A form that is sent
+    again replaces it.
+    """
+    is_same = form.get("shown", "") in ("", fingerprint(current))
+    if not is_same and fingerprint(form.get("text", "")) != fingerprint(current):
+        quote = "\n".join(f"> {escape(line)}" for line in (current or "–").split("\n"))
+        raise Refused(f"{request.words['CHANGED_TEXT']}\n\n{quote}")
 
 
 @cache

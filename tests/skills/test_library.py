@@ -170,7 +170,7 @@ async def test_skill_change_is_versioned_and_undone_unless_changed_since(
 
     assert (
         await do("create", skill_text("sort"))
-        == "The skill sort is kept; `/memory undo 1` takes that back."
+        == "The skill sort is kept. `/memory undo 1` takes that back."
     )
     with pytest.raises(Refused, match="There is a skill sort already"):
         await do("create", skill_text("sort"))
@@ -203,7 +203,7 @@ async def test_skill_change_is_versioned_and_undone_unless_changed_since(
     assert stat.S_IMODE((folder / "references").stat().st_mode) == 0o700
     await do("remove_file", "", "sort/references/steps.md")
     assert not (folder / "references").exists()
-    assert await do("delete") == "The skill sort is removed; `/memory undo 5` takes that back."
+    assert await do("delete") == "The skill sort is removed. `/memory undo 5` takes that back."
     assert not folder.exists()
     history = await notes.list_changes(only(LOCAL_SCOPE))
     assert [change.action for change in history] == [
@@ -247,7 +247,7 @@ async def test_skill_that_nobody_typed_waits_and_is_kept_after_approval(skills: 
     (waiting,) = await skills.review.list_pending(only(ANA))
     assert (
         str(await skills.approve(waiting, only(ANA)))
-        == "The skill sort is kept; `/memory undo 1` takes that back."
+        == "The skill sort is kept. `/memory undo 1` takes that back."
     )
     assert await names(skills, only(ANA)) == ["sort"]
     with pytest.raises(

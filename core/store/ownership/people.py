@@ -146,7 +146,7 @@ UPDATE accounts SET person_id = :person,
         ELSE :owner_source END
 {_WHERE_ACCOUNT}
 """
-_APPROVE_ACCOUNT = f"""
+APPROVE_ACCOUNT = f"""
 UPDATE accounts SET admitted_at = :now, admitted_by = :by, removed_at = NULL, is_blocked = FALSE
 {_WHERE_ACCOUNT}
 """
@@ -474,7 +474,7 @@ class People:
             pairing = _read_pairing(used_rows[0])
             ensure_account(connection, pairing.account, pairing.name)
             approval = {**rows.field_values(pairing.account), "now": now, "by": by}
-            connection.execute(_APPROVE_ACCOUNT, approval)
+            connection.execute(APPROVE_ACCOUNT, approval)
             if is_owner:
                 move_account(connection, pairing.account, _ensure_owner(connection), "cli")
             return pairing

@@ -1,6 +1,13 @@
 "use strict";
 // What the page does with a script. Everything that can be read works without it.
 
+// The answer to an action that is done is shown once: a reload doesn't repeat it.
+if (document.querySelector(".answer[data-once]")) {
+  const address = new URL(location.href);
+  address.searchParams.delete("answer");
+  history.replaceState(null, "", address);
+}
+
 // "/" goes to the search field. In a list of results, arrows move between the titles.
 document.addEventListener("keydown", (event) => {
   const isTyping = event.target.matches("input, textarea, select");

@@ -74,20 +74,6 @@ async def test_reading_shows_how_a_line_is_understood_while_it_is_typed(home: Pa
         assert (await page.browser.open("/reminders/reading?line=")).body.strip() == ""
 
 
-async def test_reading_while_typing_leaves_the_answer_to_the_next_page(home: Path) -> None:
-    async with open_page(home) as page:
-        form = (await page.browser.open("/reminders")).form("/do/add-reminder")
-        url = page.server.address + form.action
-        fields = {**form.fields, "line": "in 2 hours call Ana", "kind": "reminder"}
-        origin = {"Origin": page.server.address}
-        async with page.browser.session.post(
-            url, data=fields, headers=origin, allow_redirects=False
-        ) as response:
-            assert response.status == 303
-        await page.browser.open("/reminders/reading?line=tomorrow")
-        assert 'class="answer"' in (await page.browser.open("/reminders")).body
-
-
 async def test_week_shows_each_time_on_its_day_and_leads_to_other_weeks(home: Path) -> None:
     async with open_page(home) as page:
         await page.harness.say("/remind every day at 8 take the pill")
@@ -107,9 +93,19 @@ async def test_reminder_is_changed_paused_and_removed_by_its_forms(home: Path) -
         await page.harness.say("/remind every day at 8 take the pill")
         details = await page.browser.open("/reminders/1")
         changed = await page.browser.send(
-            details.form("/do/edit-reminder"), words="every day at 9:30"
+            details.form("/do/edit-reminder"), when="every day at 9:30", text="take the pill"
         )
         assert "every day at 09:30" in changed.text
+        reworded = await page.browser.send(
+            changed.form("/do/edit-reminder"), text="take both pills at 7"
+        )
+        assert "every day at 09:30" in reworded.text
+        (job,) = await page.harness.services.jobs.list_visible(OWNER)
+        assert job.text == "take both pills at 7"
+        unread = await page.browser.send(reworded.form("/do/edit-reminder"), when="blah", text="x")
+        assert unread.form("/do/edit-reminder").fields["when"] == "blah"
+        unread = await page.browser.send(unread.form("/do/snooze-reminder"), words="blah")
+        assert WORDS["SNOOZE_UNREAD"] in unread.text
         snoozed = await page.browser.send(
             changed.form("/do/snooze-reminder"), words="next friday at 10"
         )
@@ -127,6 +123,12 @@ async def test_reminder_is_changed_paused_and_removed_by_its_forms(home: Path) -
         removed = await page.browser.send(resumed.form("/do/remove-reminder"))
         assert WORDS["ENDED"] in removed.text
         assert WORDS["NONE"] in (await page.browser.open("/reminders")).text
+        restored = await page.browser.send(removed.form("/press/", load_texts("en").BUTTON_UNDO))
+        assert WORDS["ENDED"] not in restored.text
+        await page.browser.send(restored.form("/do/remove-reminder"))
+        opened = await page.browser.open("/reminders/1")
+        await page.browser.send(opened.form("/do/restore-reminder"))
+        assert WORDS["NONE"] not in (await page.browser.open("/reminders")).text
 
 
 async def test_web_page_of_a_reminder_lists_its_deliveries_with_links_to_the_conversation(

@@ -21,7 +21,6 @@ from gateway.texts.catalog import load_texts
 from gateway.web import server as web_server
 from gateway.web.access import name_browser
 from gateway.web.logins import LOGINS_FILE, MAX_WRONG_KEYS, Visitor
-from gateway.web.server import COOKIE
 from tests.fixtures.gateway_harness import open_gateway
 from tests.fixtures.page_browser import Form, find_free_port, open_browser, open_page
 
@@ -55,16 +54,17 @@ async def test_web_login_survives_a_restart_and_a_revoked_login_stays_revoked(ho
         mine = (await page.browser.open("/logins")).forms
         await other.send((await other.open("/logins")).forms[0])
         kept = (home / LOGINS_FILE).read_text()
-        assert cookies[COOKIE] not in kept
+        cookie = page.server.cookie
+        assert cookies[cookie] not in kept
         assert mine[0].fields["token"] not in kept
         assert stat.S_IMODE((home / LOGINS_FILE).stat().st_mode) == 0o600
     async with open_page(home, is_logged_in=False) as page:
-        headers = {"Cookie": f"{COOKIE}={cookies[COOKIE]}"}
+        headers = {"Cookie": f"{page.server.cookie}={cookies[cookie]}"}
         again = await page.browser.open("/logins", **headers)
         assert again.status == 200
         # A form that was open before the restart still works.
         assert again.forms[0].fields["token"] == mine[0].fields["token"]
-        gone = await page.browser.open("/logins", Cookie=f"{COOKIE}={ended[COOKIE]}")
+        gone = await page.browser.open("/logins", Cookie=f"{page.server.cookie}={ended[cookie]}")
         assert gone.status == 401
 
 
@@ -110,11 +110,17 @@ async def test_web_form_without_its_origin_or_token_is_refused(home: Path) -> No
             fields = {**form.fields, "token": token.encode("utf-8", "replace").decode()}
             answer = await page.browser.post(form.action, fields)
             assert (answer.status, WORDS["WRONG_TOKEN"] in answer.text) == (403, True), token
-        # The token of another login isn't enough either.
+        # The token of another person's login isn't enough either.
+        logins = page.harness.services.page_logins
+        stranger = Account(platform="telegram", user_id="7")
+        address = Address(platform="telegram", chat_id="7")
+        scope = Scope.account("telegram", "7")
+        key = logins.create_key(Visitor(account=stranger, address=address, scope=scope, name="Ana"))
         async with open_browser(page.server) as other:
-            await other.log_in()
-            foreign = (await other.open("/logins")).form("/do/end-login").fields["token"]
-        answer = await page.browser.post(form.action, {**form.fields, "token": foreign})
+            await other.open(f"/login?key={key}")
+        (login,) = logins.list_logins(stranger)
+        fields = {**form.fields, "token": login.form_token}
+        answer = await page.browser.post(form.action, fields)
         assert answer.status == 403
         assert (await page.browser.open("/logins")).status == 200
 

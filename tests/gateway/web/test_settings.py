@@ -17,6 +17,7 @@ pytestmark = pytest.mark.slow
 
 WORDS = load_texts("en").table("page_settings")
 PEOPLE = load_texts("en").table("page_people")
+SETTINGS = load_texts("en").table("page_settings")
 SHARED = load_texts("en").table("page")
 
 
@@ -126,13 +127,15 @@ async def test_limit_of_a_day_has_a_box_for_each_resource(page_home: Path, own: 
         form = forms["limits.owner_day"]
         assert form.fields["limit-money"] == ("5" if own else "20")
         assert "limit-answers" in forms["limits.room_day"].fields
-        changed = await page.browser.send(form, **{"limit-money": "7.5", "limit-tokens": ""})
+        changed = await page.browser.send(form, **{"limit-money": "7,5", "limit-tokens": ""})
         assert "limits.owner_day is saved" in changed.text
         limits = Settings.load(own_text=file.read_text(), own_secrets={}).limits
         assert limits.owner_day == {"money": 7.5, "tokens": 0}
         before = file.read_text()
-        refused = await page.browser.send(form, **{"limit-money": "seven"})
-        assert SHARED["WRONG_FIELD"] in refused.text
+        for typed in ("seven", "1,000"):
+            refused = await page.browser.send(form, **{"limit-money": typed})
+            money = SETTINGS["LIMIT_MONEY"].format(currency="$")
+            assert SHARED["FIELD_NUMBER"].format(field=money) in refused.text
         assert file.read_text() == before
 
 
@@ -225,6 +228,27 @@ async def test_people_are_listed_with_the_reason_and_lose_their_access(page_home
         assert "Person 7" in removed.text
         access = await services.people.load_access(ana, Scope.account("telegram", "7"))
         assert not access.has_access(ana, ())
+
+
+async def test_person_is_let_in_by_their_number_with_their_limits_and_a_stranger_isnt_removed(
+    page_home: Path,
+) -> None:
+    async with open_page(page_home) as page:
+        people = await page.browser.open("/people")
+        wrong = await page.browser.send(people.form("/do/add-person"), text="Ana")
+        assert PEOPLE["NO_ACCOUNT"] in wrong.text
+        unknown = {**people.form("/do/add-person").fields, "account": "telegram:999"}
+        answer = await page.browser.post("/do/remove-person", unknown)
+        assert load_texts("en").PEOPLE_UNKNOWN.format(account="telegram:999") in answer.text
+        added = await page.browser.send(people.form("/do/add-person"), text="telegram:8")
+        assert PEOPLE["PERSON_ADDED"].format(account="telegram:8") in added.text
+        assert "let in by you on the page" in added.text
+        assert "0 of 300 answers" in added.text
+        await page.harness.say("hello", who="8")
+        removed = await page.browser.send(added.form("/do/remove-person"))
+        assert "removed on" in removed.text
+        again = await page.browser.send(removed.form("/do/add-person"), text="telegram:8")
+        assert "removed on" not in again.text
 
 
 async def test_access_request_is_approved_on_the_web_page(page_home: Path) -> None:
