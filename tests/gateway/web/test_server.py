@@ -113,9 +113,9 @@ async def test_web_form_without_its_origin_or_token_is_refused(home: Path) -> No
         # The token of another person's login isn't enough either.
         logins = page.harness.services.page_logins
         stranger = Account(platform="telegram", user_id="7")
-        address = Address(platform="telegram", chat_id="7")
+        place = Address(platform="telegram", chat_id="7")
         scope = Scope.account("telegram", "7")
-        key = logins.create_key(Visitor(account=stranger, address=address, scope=scope, name="Ana"))
+        key = logins.create_key(Visitor(account=stranger, address=place, scope=scope, name="Ana"))
         async with open_browser(page.server) as other:
             await other.open(f"/login?key={key}")
         (login,) = logins.list_logins(stranger)
