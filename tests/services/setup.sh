@@ -77,7 +77,7 @@ find_uv
 export PATH
 # Several are made two at a time, what takes longest first.
 if [ $# -ne 1 ]; then
-    [ $# -gt 0 ] || set -- openviking hindsight byterover mem0 letta-server libraries honcho supermemory supermemory-v4 zep letta llama
+    [ $# -gt 0 ] || set -- byterover letta-server openviking hindsight mem0 libraries honcho supermemory supermemory-v4 zep letta llama
     printf '%s\n' "$@" | xargs -n 1 -P 2 sh tests/services/setup.sh
     exit
 fi

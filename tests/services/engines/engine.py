@@ -41,7 +41,7 @@ DIMENSIONS = 1536
 """Of the embeddings, for each engine the same: in fewer, words fall together, and what is found
 says nothing."""
 BRV = "node_modules/.bin/brv"
-START_S = 300.0
+START_S = 600.0
 END_S = 20.0
 
 
