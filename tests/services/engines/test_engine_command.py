@@ -16,7 +16,7 @@ from core.memory.plugins import Plugins
 from tests.fixtures.command_line import process
 from tests.fixtures.provider_contract import ASKED, SAID
 from tests.fixtures.provider_harness import harness
-from tests.services.engines.engine import ENGINES, ROOT, free_port, models
+from tests.services.engines.engine import ENGINES, ROOT, START_S, free_port, models
 
 KEY = "engine-key-1234567890"
 
@@ -27,7 +27,8 @@ async def test_local_hindsight_engine_runs_until_stopped_and_keeps_its_memories_
 ) -> None:
     def engine(action: str, *given: str) -> subprocess.CompletedProcess[str]:
         command = ("memory", "engine", "hindsight", action, *given)
-        return process(home.parent, command, "", {"MNEME_HOME": str(home), "ENGINE_KEY": KEY})
+        variables = {"MNEME_HOME": str(home), "ENGINE_KEY": KEY}
+        return process(home.parent, command, "", variables, START_S)
 
     port = free_port()
     with models() as url, TemporaryDirectory(prefix="mneme-engine-") as data:
