@@ -177,6 +177,7 @@ async def test_retry_killed_at_any_write_runs_its_tools_once(home: Path, step: i
         assert many > 3
 
 
+@pytest.mark.sweep
 async def test_branch_killed_at_any_write_opens_one_session(home: Path) -> None:
     async with running(home) as live:
         async for many in kills(live, "/branch", "first {}"):

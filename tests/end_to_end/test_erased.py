@@ -26,6 +26,7 @@ from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gatew
 from tests.fixtures.scripted_model import ScriptedModel, says
 from tests.fixtures.stored_history import ANA
 from tests.fixtures.stores import list_tables_with
+from tests.fixtures.sweeps import keep_first
 from tests.gateway.cli.test_main import imported
 
 pytestmark = pytest.mark.slow
@@ -72,7 +73,7 @@ def exported(reply: KeptReply) -> str:
     return "".join(file.content.decode() for file in reply.answer.files)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", keep_first(4, WAYS))
 async def test_encoded_word_is_found_and_erased_by_forget(home: Path, way: str) -> None:
     async with open_gateway(home, ScriptedModel(says("Fine."), says("Good."))) as harness:
         await harness.say(f"Look: {WAYS[way]}")

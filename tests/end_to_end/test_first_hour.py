@@ -229,6 +229,7 @@ def check_unit(unit: str, folder: Path) -> None:
         assert "mneme.service:" not in done.stderr, done.stderr
 
 
+@pytest.mark.sweep
 @pytest.mark.timeout(600)
 async def test_first_hour_from_nothing_to_a_restored_backup(home: Path) -> None:
     model = MessagesApi(answer, key=KEY)

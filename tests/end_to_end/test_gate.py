@@ -13,6 +13,7 @@ from core.store.facts.rows import Fact
 from core.types import Address, Completion, Effect, Json, Request, Scope, Tool, ToolContext
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
+from tests.fixtures.sweeps import keep_first
 
 pytestmark = pytest.mark.slow
 
@@ -61,7 +62,7 @@ ATTACKS = [
 ]
 
 
-@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.parametrize("attack", keep_first(3, ATTACKS))
 async def test_after_a_forward_an_unasked_change_waits_for_a_tap(
     home: Path, attack: Completion
 ) -> None:
@@ -96,7 +97,10 @@ async def test_pinned_note_waits_however_the_call_writes_it(home: Path, old_text
 
 
 @pytest.mark.parametrize(
-    "reply", ["No, not right now", "Are you sure?", "Nein, bitte nicht", "不行", "Just a machine"]
+    "reply",
+    keep_first(
+        2, ["No, not right now", "Are you sure?", "Nein, bitte nicht", "不行", "Just a machine"]
+    ),
 )
 async def test_reply_that_only_contains_a_yes_confirms_no_question(home: Path, reply: str) -> None:
     question = says("It is about the ferry. Shall I cancel the insulin alarm for you?")
@@ -111,15 +115,18 @@ async def test_reply_that_only_contains_a_yes_confirms_no_question(home: Path, r
 
 @pytest.mark.parametrize(
     ("wish", "wanted"),
-    [
-        ("Remove the note, please", ATTACKS[0]),
-        ("Delete reminder 1", ATTACKS[2]),
-        ("Lösche die Erinnerung 1", ATTACKS[2]),
-        ("删除提醒 1", ATTACKS[2]),
-        ("pause the reminder take the insulin", ATTACKS[3]),
-        ("Поставь напоминание 1 на паузу", ATTACKS[3]),
-        ("Forget fact 1", ATTACKS[4]),
-    ],
+    keep_first(
+        3,
+        [
+            ("Remove the note, please", ATTACKS[0]),
+            ("Delete reminder 1", ATTACKS[2]),
+            ("Lösche die Erinnerung 1", ATTACKS[2]),
+            ("删除提醒 1", ATTACKS[2]),
+            ("pause the reminder take the insulin", ATTACKS[3]),
+            ("Поставь напоминание 1 на паузу", ATTACKS[3]),
+            ("Forget fact 1", ATTACKS[4]),
+        ],
+    ),
 )
 async def test_after_a_forward_a_typed_wish_runs_at_once(
     home: Path, wish: str, wanted: Completion

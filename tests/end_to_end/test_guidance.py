@@ -40,6 +40,7 @@ from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.note_edits import add_note
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 from tests.fixtures.skill_folders import keep
+from tests.fixtures.sweeps import keep_first
 
 pytestmark = pytest.mark.slow
 
@@ -233,7 +234,7 @@ async def delivered(harness: GatewayHarness, address: Address, scope: Scope) -> 
     await conversations.append([replace(said, external_id=f"job:1@{now.isoformat()}")])
 
 
-@pytest.mark.parametrize("platform", PLACES)
+@pytest.mark.parametrize("platform", keep_first(2, PLACES))
 async def test_prompt_describes_the_window_of_each_platform_correctly(
     home: Path, platform: str
 ) -> None:

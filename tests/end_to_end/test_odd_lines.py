@@ -30,5 +30,6 @@ async def babble(home: Path, lines: int, seed: int) -> None:
         assert await harness.services.recall.verify() == []
 
 
+@pytest.mark.sweep
 async def test_random_odd_input_lines_do_not_break_the_gateway(home: Path) -> None:
     await babble(home, LINES, seed=1)
