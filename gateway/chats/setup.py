@@ -140,7 +140,7 @@ class SetupCommands:
             lines.append(f"- {texts.SETUP_ROLES.format(roles=roles)}")
         if days:
             lines.append(f"- {texts.SETUP_RETENTION.format(days=texts.format_number(days))}")
-        lines.append(f"- {texts.LANGUAGE_SHORT.format(language=load_names()[texts.language])}")
+        lines.append(f"- {texts.LANGUAGE_SHORT.format(language=texts.language_name)}")
         if len(keys) > 1:
             is_own = self._rules.get(keys[0]).has_rules
             lines.append(f"- {texts.SETUP_OWN if is_own else texts.SETUP_SHARED}")

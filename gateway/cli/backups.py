@@ -343,9 +343,8 @@ def _describe(result: BackupResult) -> str:
     """Return sentences about the new backup, its contents and the changes to older backups."""
     manifest = result.manifest
     files = texts.format_count(len(manifest.files), "file")
-    sentences = [
-        texts.BACKUP_MADE.format(path=result.record.path, size=result.bytes / 1e6, files=files)
-    ]
+    size = texts.format_number(round(result.bytes / 1e6, 1))
+    sentences = [texts.BACKUP_MADE.format(path=result.record.path, size=size, files=files)]
     sentences.append(texts.BACKUP_SECRETS if manifest.has_secrets else texts.BACKUP_NO_SECRETS)
     if manifest.left_out:
         sentences.append(texts.BACKUP_LEFT_OUT.format(names=texts.join_list(manifest.left_out)))

@@ -26,7 +26,7 @@ from config.settings import Settings, SettingsError
 from core.errors import MnemeError, Refused
 from core.markup.markdown import to_plain
 from core.menus.command_specs import CommandSpec
-from core.text.normalize import isolate_right_to_left, strip_controls
+from core.text.normalize import isolate_right_to_left, strip_controls, without_marks
 from core.types import LOCAL_SCOPE, Address, Answer, Command, Inbound, Scope, Sender, Session
 from gateway import logs
 from gateway.commands.registry import (
@@ -37,6 +37,7 @@ from gateway.commands.registry import (
 )
 from gateway.services import STATE_FILE, Services
 from gateway.texts.catalog import SHELL as texts
+from gateway.texts.catalog import Texts
 from gateway.texts.settings_problems import word_settings_error
 
 TERMINAL_ADDRESS = Address(platform="terminal", chat_id="local")
@@ -250,23 +251,34 @@ def require_yes(markdown: str) -> None:
 def confirm(question: str, *, default: bool) -> bool:
     """Ask a question until the answer is yes or no in the shell's language, and return it.
 
-    "y" and "n" work in every language. An empty answer is the default. Raises typer.Abort if the
-    input ends.
+    An empty answer is the default. Raises typer.Abort if the input ends.
     """
     words = texts.tables("setup")["dialog"]
     choices = f"{words['yes'].upper()}/{words['no']}"
     if not default:
         choices = f"{words['yes']}/{words['no'].upper()}"
     while True:
-        text = typer.prompt(f"{question} [{choices}]", default="", show_default=False)
-        answer = text.strip().lower()
-        if answer in (words["yes"], texts.compose("yes"), "y", "yes"):
-            return True
-        if answer in (words["no"], texts.compose("no"), "n", "no"):
-            return False
-        if not answer:
+        answer = typer.prompt(f"{question} [{choices}]", default="", show_default=False)
+        if not answer.strip():
             return default
+        is_yes = read_yes_or_no(answer, texts)
+        if is_yes is not None:
+            return is_yes
         typer.echo(words["yes_or_no"])
+
+
+def read_yes_or_no(answer: str, texts: Texts) -> bool | None:
+    """Return whether an answer is a yes or a no, or None if it is neither.
+
+    English words work in every language, and so do words without their accents, such as "si".
+    """
+    word = without_marks(answer.strip().lower())
+    letters = texts.tables("setup")["dialog"]
+    if word in (letters["yes"], without_marks(texts.compose("yes")), "y", "yes"):
+        return True
+    if word in (letters["no"], without_marks(texts.compose("no")), "n", "no"):
+        return False
+    return None
 
 
 def print_markdown(markdown: str) -> None:

@@ -36,11 +36,11 @@ class LanguageCommands:
         await self._admins.require(context)
         await self._save(language, context)
         texts = load_texts(language)
-        return Answer(text=texts.LANGUAGE_SET.format(language=load_names()[language]))
+        return Answer(text=texts.LANGUAGE_SET.format(language=texts.language_name))
 
     async def _show(self, context: CommandContext) -> Answer:
         texts = context.texts
-        text = texts.LANGUAGE_SHOWN.format(language=load_names()[texts.language])
+        text = texts.LANGUAGE_SHOWN.format(language=texts.language_name)
         if not await self._admins.may_manage(context):
             return Answer(text=text)
         buttons = [

@@ -140,7 +140,8 @@ class StatusCommands:
         """Return the size of state.db, and a warning if it's damaged."""
         words = texts.table("STATUS")
         home = self._services.settings.home
-        text = words["store"].format(size=f"{_measure_store(home) / 1e6:.1f}", home=home)
+        megabytes = texts.format_number(round(_measure_store(home) / 1e6, 1))
+        text = words["store"].format(size=megabytes, home=home)
         if self._services.settings.store.url:
             return words["server"].format(name=escape(self._services.database.name), home=home)
         damage = self._services.database.damage

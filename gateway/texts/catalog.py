@@ -93,6 +93,11 @@ class Texts:
         return self.table("CLI")[key].format(**values)
 
     @property
+    def language_name(self) -> str:
+        """Return the language's name as it is written within a sentence, such as "français"."""
+        return self.table("LANGUAGE_NAMES").get(self.language, self.LANGUAGE_NAME)
+
+    @property
     def request_language(self) -> str:
         """Return the language's name among the lexicons of `core.dates.requests`: "pt"."""
         return self.language.partition("-")[0]

@@ -67,11 +67,14 @@ class SizeLog:
         For example: ``database 12.3 MB (+1.2 a month), files 0.4 MB (+0.0)``.
         """
         sizes, growth = await self.measure()
+        words = texts.table("DISK")
         parts = []
         for name in NAMES:
-            part = f"{texts.table('DISK')[name]} {sizes[name] / 1e6:.1f} MB"
+            megabytes = texts.format_number(round(sizes[name] / 1e6, 1))
+            part = words["size"].format(name=words[name], size=megabytes)
             if growth is not None:
-                part += f" ({growth[name] / 1e6:+.1f})"
+                sign = "" if growth[name] < 0 else "+"
+                part += f" ({sign}{texts.format_number(round(growth[name] / 1e6, 1))})"
             parts.append(part)
         text = ", ".join(parts)
         return text if growth is None else f"{text}; {texts.GROWTH_UNIT}"

@@ -202,6 +202,16 @@ def test_texts_keep_the_limits_of_the_platforms(language: str) -> None:
             assert len(text) <= MAX_LABEL_CHARS, name
 
 
+def test_french_signs_stay_on_the_line_of_the_word_before() -> None:
+    breaking = re.compile(r"(?<=\S) [:;?!»](?!\w)|« ")
+    assert not [
+        (key, text)
+        for key, text in list_texts(load_file("fr"))
+        # Examples in backticks are typed as they are.
+        if breaking.search(re.sub(r"`[^`]*`", "`", text))
+    ]
+
+
 def raise_of_discord(status: int, message: str) -> str:
     """Return the error of the adapter if Discord answers with this status."""
     response = SimpleNamespace(status=status, reason="", method="POST", headers={})

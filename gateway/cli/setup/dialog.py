@@ -11,7 +11,8 @@ from rich.prompt import Confirm, InvalidResponse, Prompt, PromptBase
 from rich.text import Text
 
 from core.text.normalize import strip_controls
-from gateway.texts.catalog import ENGLISH
+from gateway.cli.shell import read_yes_or_no
+from gateway.texts.catalog import ENGLISH, Texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +43,15 @@ class _RequiredPrompt(PromptBase[str]):
 
 
 class _Confirmation(Confirm):
-    """A yes-or-no question in the person's language. ``y`` and ``n`` work in every language."""
+    """A yes-or-no question in the person's language."""
+
+    texts = ENGLISH
 
     def process_response(self, value: str) -> bool:
-        letter = value.strip().lower()
-        if letter in ("y", "n") and letter not in self.choices:
-            return letter == "y"
-        return super().process_response(value)
+        is_yes = read_yes_or_no(value, self.texts)
+        if is_yes is None:
+            raise InvalidResponse(self.validate_error_message)
+        return is_yes
 
 
 @dataclass(kw_only=True)
@@ -60,10 +63,13 @@ class Dialog:
 
     is_interactive: bool
     console: Console = field(default_factory=lambda: Console(highlight=False, emoji=False))
-    # The texts of the questions themselves, such as "Write one of the numbers.", by their keys.
-    words: Mapping[str, str] = field(
-        default_factory=lambda: ENGLISH.tables("setup")["dialog"], repr=False
-    )
+    texts: Texts = field(default=ENGLISH, repr=False)
+
+    @property
+    def words(self) -> Mapping[str, str]:
+        """Return the texts of the questions themselves, such as "Write one of the numbers."."""
+        words: dict[str, str] = self.texts.tables("setup")["dialog"]
+        return words
 
     def tell(self, text: str) -> None:
         """Print a text without interpreting markup, because other people may have written it."""
@@ -96,6 +102,7 @@ class Dialog:
     def confirm(self, question: str, *, default: bool) -> bool:
         choices = [self.words["yes"], self.words["no"]]
         prompt = _Confirmation(Text(question), console=self.console, choices=choices)
+        prompt.texts = self.texts
         prompt.validate_error_message = f"[red]{self.words['yes_or_no']}"
         return bool(prompt(default=default))
 

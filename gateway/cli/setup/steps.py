@@ -51,7 +51,7 @@ class Setup:
     def speak(self, language: str) -> None:
         """Switch to another language."""
         self.texts = load_texts(language)
-        self.dialog.words = self.words["dialog"]
+        self.dialog.texts = self.texts
 
     def describe_failure(self, error: Exception) -> str:
         """Return one sentence about why a step failed."""

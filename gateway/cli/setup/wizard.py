@@ -234,7 +234,8 @@ def _set_language(setup: Setup) -> None:
         code = setup.dialog.choose(words["question"], choices, default=setup.texts.language)
     setup.set_option("general.language", code)
     setup.speak(code)
-    setup.dialog.tell(setup.words["language"]["result"].format(language=load_names()[code]))
+    result = setup.words["language"]["result"]
+    setup.dialog.tell(result.format(language=setup.texts.language_name))
 
 
 def _set_zone(setup: Setup) -> None:

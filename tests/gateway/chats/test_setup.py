@@ -361,7 +361,7 @@ async def test_language_is_that_of_the_group_or_the_server(home: Path) -> None:
         assert "Ich schreibe auf Deutsch." in answer
         await say(harness, "/setup for:all language fr", ADMIN, **CHANNEL)
         assert "J'écris" in await say(harness, "/setup", MEMBER, **CHANNEL)
-        assert "Español" in await say(harness, "/language es", ADMIN)
+        assert "en español" in await say(harness, "/language es", ADMIN)
 
 
 async def test_messages_expire_as_the_admins_say_but_not_later_than_the_owner_says(

@@ -129,7 +129,7 @@ def test_restore_on_another_machine_warns_that_later_erasures_are_unknown_there(
     (tmp_path / "new").mkdir()
     other = tmp_path / "new" / "home"
     printed = good(other, "restore", str(file), "--yes")
-    assert "I can't know what you have forgotten since that backup" in printed
+    assert "I can't know what you have asked me to forget since that backup" in printed
     assert "moved to" in good(other, "recall", "Zanzibar")
     # The record that arrives later is used.
     other.with_name("home.erasures").write_bytes(talked.with_name("home.erasures").read_bytes())

@@ -6,14 +6,17 @@ import errno
 import io
 import os
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
+from rich.console import Console
 
 from config.settings import Settings, SettingsError
 from core.errors import HistoryError, StoreError
 from core.transfer.formats import ImportOptions
 from core.transfer.source import Source
-from gateway.cli.shell import confirm, describe_error
+from gateway.cli.setup.dialog import Dialog
+from gateway.cli.shell import confirm, describe_error, read_yes_or_no
 from gateway.texts.catalog import SHELL, Texts
 from gateway.texts.settings_problems import word_problem
 from tests.fixtures.command_line import mneme
@@ -131,6 +134,30 @@ def test_question_is_asked_until_the_answer_is_yes_or_no_in_the_language_of_the_
     output = capsys.readouterr().out
     assert "Ja? [j/N]: Schreib j oder n.\n" in output
     assert "Ja? [J/n]: " in output
+
+
+@pytest.mark.parametrize(
+    ("language", "answer", "is_yes"),
+    [
+        ("de", " Ja ", True),
+        ("es", "si", True),
+        ("es", "sí", True),
+        ("pt-BR", "nao", False),
+        ("ko", "예", True),
+        ("tr", "h", False),
+        ("fr", "yes", True),
+        ("fr", "peut-être", None),
+    ],
+)
+def test_setup_and_other_commands_read_yes_and_no_with_or_without_accents(
+    language: str, answer: str, is_yes: bool | None
+) -> None:
+    texts = Texts(language)
+    assert read_yes_or_no(answer, texts) is is_yes
+    if is_yes is not None:
+        dialog = Dialog(is_interactive=True, texts=texts, console=Console(file=io.StringIO()))
+        with patch("builtins.input", return_value=answer):
+            assert dialog.confirm("?", default=not is_yes) is is_yes
 
 
 @pytest.mark.parametrize("name", ["empty.json", "page.html", "cut.json", "damaged.zip"])

@@ -15,6 +15,7 @@ import pytest
 
 from config.settings import Settings
 from gateway.services import Services
+from gateway.texts.catalog import load_texts
 from gateway.upkeep.growth import SizeLog, compute_growth, measure_sizes
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.command_line import good, mneme
@@ -50,7 +51,9 @@ async def test_sizes_are_stored_once_a_day_and_compared(home: Path) -> None:
         clock.advance(days=15)
         await size_log.tend()
         description = await size_log.describe()
+        french_description = await size_log.describe(load_texts("fr"))
     assert "files 5.0 MB (+4.0)" in description
+    assert "fichiers 5 Mo (+4)" in french_description
     assert "backups 0.0 MB" in description
     assert description.endswith("MB a month")
 

@@ -214,7 +214,7 @@ async def test_setup_wizard_asks_for_the_language_if_that_of_the_shell_is_unsupp
 ) -> None:
     async with open_terminal(home, "setup", environ={"LANG": shell}) as terminal:
         await terminal.answer("Your language (Sprache, idioma,", "4")
-        await terminal.expect("nous parlons Français")
+        await terminal.expect("nous parlons français")
         await terminal.expect("Ton fuseau horaire")
         terminal.interrupt()
         assert await terminal.end() == 130
