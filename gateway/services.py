@@ -21,7 +21,6 @@ from core.errors import ConfigError, Refused, StoreError
 from core.media.decoding import Decoder
 from core.media.folder import MediaFolder
 from core.media.intake import MediaIntake, remove_erased_files
-from core.media.speech import ProgramTranscriber, ServerTranscriber, Transcriber
 from core.memory.plugins import Plugins
 from core.memory.provider import MemoryProvider
 from core.models.abilities import LearnedLimits, ModelClient
@@ -58,6 +57,13 @@ from core.store.sqlite.faults import LockWait
 from core.store.sync import SyncQueue
 from core.store.usage_limits import Budget, UsageLog
 from core.types import LOCAL_SCOPE, Account, Address, ErasureEpoch, File, Scope, ToolContext
+from gateway.assembly.optional_services import (
+    create_calendars,
+    create_mcp,
+    create_speaker,
+    create_transcriber,
+    create_web,
+)
 from gateway.owner_notices import OwnerNotices
 from gateway.sharing.membership import Membership
 from gateway.supervisor import WallClock
@@ -66,11 +72,8 @@ from gateway.texts.languages import Languages
 from gateway.web.logins import Logins
 
 if TYPE_CHECKING:
-    from core.media.speaking import Speaker
     from core.search.embeddings import EmbeddingRetriever
     from core.store.postgres.database import Database as PostgresDatabase
-    from core.tools.calendars import Calendars
-    from core.tools.mcp_tools import KeepFile, McpServers
     from core.tools.web import WebAccess
 
 
@@ -97,13 +100,10 @@ class Services:
         notifies_owner: bool = False,
         membership: Membership | None = None,
     ) -> None:
-        clock = WallClock()
-        zone = settings.general.zone
-        incognito = IncognitoRegistry()
         self.settings = settings
         self.on_change = on_change
-        self.zone = ZoneInfo(zone)
-        self.clock = clock
+        self.zone = ZoneInfo(settings.general.zone)
+        self.clock = WallClock()
         self.database = database
         # The registration of this gateway among others. None for state.db, and for shell commands.
         self.membership = membership
@@ -113,79 +113,111 @@ class Services:
         # The days of erasures (ISO 8601) that couldn't be repeated after a restore.
         self.unrepeated_days: Sequence[str] = ()
 
+        incognito = IncognitoRegistry()
+        self._create_people(incognito)
+        callbacks = self._create_notices(incognito, notifies_owner=notifies_owner)
+        self._create_conversations(incognito, callbacks)
+        self._create_jobs_and_usage(callbacks)
+        self._create_memory(callbacks)
+        self._create_files()
+        self._create_erasure()
+
+    def _create_people(self, incognito: IncognitoRegistry) -> None:
+        settings, database = self.settings, self.database
         self.people = People(database, incognito)
         self.links = Links(database, settings.access.people)
         self.removals = Removals(database)
-        self.actions = Actions(database, clock)
-        job_messages = JobMessages(clock=clock, incognito=incognito, model=settings.model.chat)
-        ownership = None if membership is None else membership.ownership
-        self.outbox = Outbox(database, clock, job_messages.store_delivery, ownership)
         self.preferences = Preferences(database)
         self.languages = Languages(self.preferences)
         self.chat_rules = ChatRules(database)
+        self.page_logins = Logins(self.clock, settings.home)
+
+    def _create_notices(
+        self, incognito: IncognitoRegistry, *, notifies_owner: bool
+    ) -> _NoticeCallbacks:
+        """Create the outbox and the notices. Return the functions that send notices."""
+        clock, model = self.clock, self.settings.model.chat
+        self.actions = Actions(self.database, clock)
+        job_messages = JobMessages(clock=clock, incognito=incognito, model=model)
+        ownership = None if self.membership is None else self.membership.ownership
+        self.outbox = Outbox(self.database, clock, job_messages.store_delivery, ownership)
         self.owner_notices = OwnerNotices(
             self.find_private_chat,
             self.actions,
             self.outbox,
             clock,
             self.zone,
-            on_change,
+            self.on_change,
             self.languages,
         )
-        callbacks = _NoticeCallbacks()
-        if notifies_owner:
-            callbacks = _NoticeCallbacks(
-                on_dead_letter=self.owner_notices.notify_dead_letter,
-                on_near=self.owner_notices.notify_budget,
-                on_pending=self.owner_notices.notify_pending,
-                on_warning=self.owner_notices.warn_about_note,
-            )
+        if not notifies_owner:
+            return _NoticeCallbacks()
+        return _NoticeCallbacks(
+            on_dead_letter=self.owner_notices.notify_dead_letter,
+            on_near=self.owner_notices.notify_budget,
+            on_pending=self.owner_notices.notify_pending,
+            on_warning=self.owner_notices.warn_about_note,
+        )
 
+    def _create_conversations(
+        self, incognito: IncognitoRegistry, callbacks: _NoticeCallbacks
+    ) -> None:
+        settings, database, clock = self.settings, self.database, self.clock
         self.inbox = Inbox(database, clock, incognito, callbacks.on_dead_letter)
         self.conversations = Conversations(database, clock, incognito)
         self.embeddings = create_embeddings(settings, database)
-        self.mcp = create_mcp(settings, self.people, self.keep_file)
+        self.recall = Recall(database, clock, settings.general.zone, self.embeddings)
+        self.archive = Archive(database)
+        self.mcp = create_mcp(settings, partial(is_owner, self.people), self.keep_file)
         self.calendars = create_calendars(settings)
-        self.recall = Recall(database, clock, zone, self.embeddings)
-        self.jobs = Jobs(database, settings.limits.jobs, settings.limits.scheduled_questions)
-        self.usage_log = UsageLog(
-            database, settings.usage, zone, settings.limits, callbacks.on_near
-        )
         self.model_limits = ModelLimits(database)
         self.model_outages = ModelOutages(database)
         self.helper_choices = HelperChoices(database, incognito)
+
+    def _create_jobs_and_usage(self, callbacks: _NoticeCallbacks) -> None:
+        limits, zone = self.settings.limits, self.settings.general.zone
+        self.jobs = Jobs(self.database, limits.jobs, limits.scheduled_questions)
+        self.usage_log = UsageLog(
+            self.database, self.settings.usage, zone, limits, callbacks.on_near
+        )
         self.appointments = Appointments(
             self.jobs,
-            clock,
+            self.clock,
             zone,
-            on_change,
+            self.on_change,
             self._question_interval_s,
             self.usage_log,
             self.load_preference,
-            settings.limits.planned_question_every_s,
+            limits.planned_question_every_s,
         )
-        self.facts = Facts(database, clock)
-        self.feedback = AnswerFeedback(database, self.facts, clock)
-        self.notes = Notes(database)
+
+    def _create_memory(self, callbacks: _NoticeCallbacks) -> None:
+        settings, clock = self.settings, self.clock
+        self.facts = Facts(self.database, clock)
+        self.feedback = AnswerFeedback(self.database, self.facts, clock)
+        self.notes = Notes(self.database)
         review = Review(self.notes, clock, callbacks.on_pending, callbacks.on_warning)
         limits = {"memory": settings.memory.memory_chars, "user": settings.memory.user_chars}
-        self.notebook = Notebook(settings.home, self.notes, clock, limits, review, on_change)
+        self.notebook = Notebook(settings.home, self.notes, clock, limits, review, self.on_change)
         self.skills = Skills(settings.home, self.notes, review, clock, settings.skills)
+        self.sync_queue = SyncQueue(self.database, clock, self.on_change)
+
+    def _create_files(self) -> None:
+        settings = self.settings
         self.home_files = HomeFiles(settings.home)
-        self.files = Files(database)
+        self.files = Files(self.database)
         self.media_folder = MediaFolder(settings.home)
         self.decoder = Decoder(settings.media.decode_s, settings.media.decode_memory_mb)
         self.transcriber = create_transcriber(settings, self.decoder)
         self.speaker = create_speaker(settings, self.decoder)
-        self.archive = Archive(database)
-        self.page_logins = Logins(clock, settings.home)
-        self.sync_queue = SyncQueue(database, clock, on_change)
+
+    def _create_erasure(self) -> None:
         self.forgetting = Forgetting(
-            database,
+            self.database,
             self.notebook,
             self.home_files,
-            clock,
-            zone,
+            self.clock,
+            self.settings.general.zone,
             self.sync_queue,
             self.skills,
             partial(remove_erased_files, self.files, self.media_folder),
@@ -377,14 +409,18 @@ class Services:
             try:
                 yield services
             finally:
-                if services.embeddings is not None:
-                    await services.embeddings.close()
-                # If the process has made no look-ups, there are no connections to close.
-                web = vars(services).get("web")
-                if web is not None:
-                    await web.close()
-                if services.mcp is not None:
-                    await services.mcp.close()
+                await services._close()
+
+    async def _close(self) -> None:
+        """Close the connections to services."""
+        if self.embeddings is not None:
+            await self.embeddings.close()
+        # If the process has made no look-ups, there are no connections to close.
+        web = vars(self).get("web")
+        if web is not None:
+            await web.close()
+        if self.mcp is not None:
+            await self.mcp.close()
 
     async def store_owner(self, settings: Settings) -> None:
         """Store the owner's accounts and groups from the settings."""
@@ -543,85 +579,9 @@ def connect_model_server(settings: Settings, clock: Clock, name: str) -> ModelCl
     )
 
 
-def create_web(settings: Settings) -> WebAccess | None:
-    """Create the access to the web, or return None if it's switched off."""
-    options = settings.web
-    if not options.fetch and not options.search:
-        return None
-    # Imported here because it is needed only if the web is switched on.
-    from core.tools.page_reader import PageReader
-    from core.tools.web import WebAccess
-
-    secret = settings.variables.get(options.key)
-    key = secret.get_secret_value() if secret else ""
-    decoder = Decoder(settings.media.decode_s, settings.media.decode_memory_mb)
-    return WebAccess(options, PageReader(decoder).read, key, _find_claude(settings))
-
-
-def _find_claude(settings: Settings) -> str:
-    """Return the first model on Anthropic's server whose key is set.
-
-    The helper model comes first.
-    """
-    options = settings.model
-    for name in (options.helper, *options.chat_models):
-        server, _ = options.split_name(name)
-        if server == DEFAULT_SERVER and not settings.missing_key(server):
-            return name
-    return ""
-
-
 async def is_owner(people: People, context: ToolContext) -> bool:
     """Return whether a tool runs on behalf of the owner."""
     return (await people.load_access(context.asker, context.scope)).is_owner
-
-
-def create_mcp(settings: Settings, people: People, keep_file: KeepFile) -> McpServers | None:
-    """Create the MCP servers of the settings, or return None if there are none."""
-    if not settings.mcp:
-        return None
-    from core.tools.mcp_tools import McpServers
-
-    variables = {name: secret.get_secret_value() for name, secret in settings.variables.items()}
-    check_owner = partial(is_owner, people)
-    return McpServers(settings.mcp, variables, settings.home, check_owner, keep_file)
-
-
-def create_calendars(settings: Settings) -> Calendars | None:
-    """Create the calendars of the settings, or return None if there are none."""
-    if not settings.calendar:
-        return None
-    from core.tools.calendars import Calendars
-
-    variables = {name: secret.get_secret_value() for name, secret in settings.variables.items()}
-    return Calendars(settings.calendar, variables)
-
-
-def create_transcriber(settings: Settings, decoder: Decoder) -> Transcriber | None:
-    """Create the configured transcriber of voice notes, or return None if there is none."""
-    options = settings.media.transcriber
-    if options.command:
-        return ProgramTranscriber(options.command, decoder, options.timeout_s)
-    if not options.url:
-        return None
-    secret = settings.variables.get(options.key)
-    key = secret.get_secret_value() if secret else ""
-    return ServerTranscriber(options.url, options.model, key, options.timeout_s)
-
-
-def create_speaker(settings: Settings, decoder: Decoder) -> Speaker | None:
-    """Create the configured text-to-speech client, or return None if there is none."""
-    options = settings.media.speaker
-    if not options.command and not options.url:
-        return None
-    # Imported here because few people use speech.
-    from core.media.speaking import ProgramSpeaker, ServerSpeaker
-
-    if options.command:
-        return ProgramSpeaker(options.command, decoder, options.timeout_s)
-    secret = settings.variables.get(options.key)
-    key = secret.get_secret_value() if secret else ""
-    return ServerSpeaker(options.url, options.model, options.voice, key, options.timeout_s)
 
 
 def open_database(

@@ -56,18 +56,55 @@ class _SendArguments(ToolArguments):
 
 def build_file_tools(files: Files) -> list[Tool]:
     """Return the tools for files in the scopes of a conversation."""
+    calls = _FileCalls(files)
+    return [
+        build_tool(
+            "read_document",
+            _ReadArguments,
+            calls.read,
+            "core.media",
+            Effect.READ,
+            is_quote=True,
+            is_read_only=True,
+        ),
+        build_tool(
+            "find_files",
+            _FindArguments,
+            calls.find_many,
+            "core.media",
+            Effect.READ,
+            is_quote=True,
+            is_read_only=True,
+        ),
+        build_tool(
+            SEND_FILE,
+            _SendArguments,
+            calls.send,
+            "core.media",
+            Effect.SEND,
+            can_hold=True,
+            find_subjects=calls.find_subjects,
+        ),
+    ]
 
-    async def find(file_id: int, context: ToolContext) -> AttachedFile:
+
+class _FileCalls:
+    """Answers the calls of the tools for files."""
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+
+    async def _find(self, file_id: int, context: ToolContext) -> AttachedFile:
         """Return the file with a number. Raises ToolError if this conversation has no such file."""
-        file = await files.find(file_id, context.scopes)
+        file = await self._files.find(file_id, context.scopes)
         if file is None:
             raise ToolError("There is no such file here. find_files lists them.")
         return file
 
-    async def read(arguments: _ReadArguments, context: ToolContext) -> str:
+    async def read(self, arguments: _ReadArguments, context: ToolContext) -> str:
         """Return a part of a document, the passages with some words, or the outline."""
-        file = await find(arguments.file_id, context)
-        parts = [] if file.content is None else await files.load_parts(file.content.hash)
+        file = await self._find(arguments.file_id, context)
+        parts = [] if file.content is None else await self._files.load_parts(file.content.hash)
         if not parts:
             raise ToolError(f"File {file.id} has no text.")
         heading = f"{clean_name(file.name)} ({describe_details(file)})"
@@ -77,15 +114,17 @@ def build_file_tools(files: Files) -> list[Tool]:
             return f"{heading}\n\n{_read_part(parts, arguments.part)}"
         return f"{heading}\n\n{_render_outline(parts)}"
 
-    async def find_many(arguments: _FindArguments, context: ToolContext) -> str:
+    async def find_many(self, arguments: _FindArguments, context: ToolContext) -> str:
         """Return the matching files as JSON."""
         file_filter = FileFilter(has=arguments.has)
-        matches = await files.search(arguments.words, context.scopes, file_filter, arguments.limit)
+        matches = await self._files.search(
+            arguments.words, context.scopes, file_filter, arguments.limit
+        )
         terms = frozenset(query_terms(arguments.words))
         entries = [_describe_match(match, terms) for match in matches]
         return json.dumps({"files": entries}, ensure_ascii=False)
 
-    async def send(arguments: _SendArguments, context: ToolContext) -> str:
+    async def send(self, arguments: _SendArguments, context: ToolContext) -> str:
         """Return a sentence about the file to send.
 
         The gateway adds the file or a button to the answer. Without a number, the answer itself
@@ -94,15 +133,16 @@ def build_file_tools(files: Files) -> list[Tool]:
         state = "waits for a tap on the button below your answer" if context.hold_reason else "sent"
         if not arguments.file_id and arguments.name.strip():
             return json.dumps({"name": clean_document_name(arguments.name), "state": state})
-        file = await find(arguments.file_id, context)
+        file = await self._find(arguments.file_id, context)
         if file.content is None:
             raise ToolError(f"File {file.id} isn't kept, so it can't be sent.")
         return json.dumps({"file_id": file.id, "name": clean_name(file.name), "state": state})
 
-    async def find_subjects(arguments: object, context: ToolContext) -> Sequence[Subject]:
+    async def find_subjects(self, arguments: object, context: ToolContext) -> Sequence[Subject]:
+        """Return the file that a call sends."""
         number = arguments.get("file_id") if isinstance(arguments, Mapping) else None
         # The call itself reports a wrong number.
-        file = await find(number if isinstance(number, int) else 0, context)
+        file = await self._find(number if isinstance(number, int) else 0, context)
         subject = Subject(
             label=word_clause("label_file", number=file.id),
             text=file.name,
@@ -110,36 +150,6 @@ def build_file_tools(files: Files) -> list[Tool]:
             kind="file",
         )
         return [subject]
-
-    return [
-        build_tool(
-            "read_document",
-            _ReadArguments,
-            read,
-            "core.media",
-            Effect.READ,
-            is_quote=True,
-            is_read_only=True,
-        ),
-        build_tool(
-            "find_files",
-            _FindArguments,
-            find_many,
-            "core.media",
-            Effect.READ,
-            is_quote=True,
-            is_read_only=True,
-        ),
-        build_tool(
-            SEND_FILE,
-            _SendArguments,
-            send,
-            "core.media",
-            Effect.SEND,
-            can_hold=True,
-            find_subjects=find_subjects,
-        ),
-    ]
 
 
 def _describe_match(match: FileMatch, terms: frozenset[str]) -> dict[str, object]:

@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
+from zoneinfo import ZoneInfo
 
 import typer
 
@@ -21,7 +22,7 @@ from core.search.recall import HistorySearch
 from core.search.rendering import describe_no_results, to_json, to_markdown
 from core.search.results import MATCH_END, MATCH_START
 from core.store.notes import Author, Operation
-from core.store.query import ModelHelp, ResultLimits, SearchQuery
+from core.store.query import ModelHelp, ResultLimits, SearchQuery, SearchResults
 from core.types import LOCAL_SCOPE, BillingScope, Scope
 from gateway.cli import shell
 from gateway.cli.shell import AsJson, InScope, Limit, Words, Yes
@@ -31,6 +32,7 @@ from gateway.texts.catalog import SHELL as texts
 
 if TYPE_CHECKING:
     from core.store.archive import ImportReport
+    from core.transfer.formats import ImportOptions
     from core.transfer.source import Source
 
 STDIN = "-"
@@ -75,42 +77,43 @@ def recall_command(  # noqa: PLR0913  Typer reads the options from the signature
     The result is a list of the best sessions, each with its best messages. Without a query, the
     latest sessions are listed.
     """
-    text = " ".join(query or ())
+    search_query = SearchQuery(
+        scopes=frozenset(),
+        text=" ".join(query or ()),
+        limits=ResultLimits(window=window, sessions=limit, messages=messages),
+        help=ModelHelp(
+            is_summarized=summary,
+            is_expanded=deep,
+            is_reranked=deep,
+            billing=BillingScope(scope=LOCAL_SCOPE),
+        ),
+    )
 
     async def work(services: Services, context: CommandContext) -> object:
-        """Search, and print the results or, for JSON, return them.
-
-        Raises Refused if the query names a session or a message that doesn't exist.
-        """
-        search_query = SearchQuery(
-            scopes=context.scopes,
-            text=text,
-            limits=ResultLimits(window=window, sessions=limit, messages=messages),
-            help=ModelHelp(
-                is_summarized=summary,
-                is_expanded=deep,
-                is_reranked=deep,
-                billing=BillingScope(scope=LOCAL_SCOPE),
-            ),
-        )
-        async with _open_search(services, search_query.help) as search:
-            if text == STDIN:
-                await _answer_lines(search, search_query)
+        visible_query = replace(search_query, scopes=context.scopes)
+        async with _open_search(services, visible_query.help) as search:
+            if visible_query.text == STDIN:
+                await _answer_lines(search, visible_query)
                 return None
-            results = await search.recall(search_query)
+            results = await search.recall(visible_query)
         if files:
             results = replace(results, sessions=(), messages=(), has_more=False)
         if not results.sessions and results.shape in ("read", "scroll"):
             raise Refused(describe_no_results(results, texts.result_words))
         if as_json:
             return to_json(results)
-        shell.print_markdown(to_markdown(results, services.zone, texts.result_words))
-        for hit in results.messages:
-            snippet = hit.snippet.replace(MATCH_START, "").replace(MATCH_END, "")
-            shell.print_text(f"{hit.message_id} {snippet}")
+        _print_results(results, services.zone)
         return None
 
     shell.run_as_owner(work, scope)
+
+
+def _print_results(results: SearchResults, zone: ZoneInfo) -> None:
+    """Print the sessions of a search, or a line for each message if messages were searched."""
+    shell.print_markdown(to_markdown(results, zone, texts.result_words))
+    for hit in results.messages:
+        snippet = hit.snippet.replace(MATCH_START, "").replace(MATCH_END, "")
+        shell.print_text(f"{hit.message_id} {snippet}")
 
 
 @asynccontextmanager
@@ -213,26 +216,35 @@ def export_command(
 
     async def work(services: Services, context: CommandContext) -> None:
         if ics:
-            from core.dates.calendar_file import write_calendar
-            from core.scheduling.rules import list_calendar_entries
-
-            jobs = await services.jobs.list_visible(context.scopes)
-            entries = list_calendar_entries(jobs, services.clock.now())
-            sys.stdout.buffer.write(write_calendar(entries))
-            sys.stdout.buffer.flush()
-            return
-        from core.transfer.formats import format_line
-
-        unreadable: list[None] = []
-        messages = services.archive.export(context.scopes, lambda: unreadable.append(None))
-        async for message in messages:
-            typer.echo(format_line(message, is_owners=scope is None))
-        if unreadable:
-            count = texts.format_count(len(unreadable), "message")
-            typer.echo(texts.EXPORT_INCOMPLETE.format(messages=count), err=True)
-            raise typer.Exit(1)
+            await _write_calendar(services, context)
+        else:
+            await _write_messages(services, context, is_owners=scope is None)
 
     shell.run_as_owner(work, scope)
+
+
+async def _write_calendar(services: Services, context: CommandContext) -> None:
+    """Write the reminders as a calendar file to standard output."""
+    from core.dates.calendar_file import write_calendar
+    from core.scheduling.rules import list_calendar_entries
+
+    jobs = await services.jobs.list_visible(context.scopes)
+    entries = list_calendar_entries(jobs, services.clock.now())
+    sys.stdout.buffer.write(write_calendar(entries))
+    sys.stdout.buffer.flush()
+
+
+async def _write_messages(services: Services, context: CommandContext, *, is_owners: bool) -> None:
+    """Write the messages as JSON lines. Exit with code 1 if some of them can't be read."""
+    from core.transfer.formats import format_line
+
+    unreadable: list[None] = []
+    async for message in services.archive.export(context.scopes, lambda: unreadable.append(None)):
+        typer.echo(format_line(message, is_owners=is_owners))
+    if unreadable:
+        count = texts.format_count(len(unreadable), "message")
+        typer.echo(texts.EXPORT_INCOMPLETE.format(messages=count), err=True)
+        raise typer.Exit(1)
 
 
 def _import_calendar(path: Path, scope: str | None, *, is_confirmed: bool) -> None:
@@ -306,11 +318,9 @@ def import_command(
         _import_calendar(Path(file), scope, is_confirmed=yes)
         return
 
-    from core.transfer.formats import ImportOptions
-    from core.transfer.source import Source
-
     async def work(services: Services, context: CommandContext) -> None:
-        """Import the file and print a report. Exit with code 1 if nothing could be imported."""
+        from core.transfer.formats import ImportOptions
+
         options = ImportOptions(
             scope=context.scope,
             own_scopes=context.scopes,
@@ -318,20 +328,29 @@ def import_command(
             assistant_names=frozenset(assistant or ()),
             own_names=frozenset(me or ()),
         )
-        with Source.open(sys.stdin.buffer if file == STDIN else Path(file), options) as source:
-            report = await _import_records(services, source)
-            notes = source.read_notes()
-            if as_json:
-                _print_report_as_json(report, source, notes)
-            else:
-                _print_report(report, source)
-            await _propose_notes(services, context.scope, notes, is_quiet=as_json)
-        if report.read_error:
-            shell.fail(f"{report.read_error} {texts.compose('import_broken')}")
-        if report.refused_count and not report.imported_count and not report.known_count:
-            raise typer.Exit(1)
+        await _import_history(services, file, options, as_json=as_json)
 
     shell.run_as_owner(work, scope)
+
+
+async def _import_history(
+    services: Services, file: str, options: ImportOptions, *, as_json: bool
+) -> None:
+    """Import a file and print a report. Exit with code 1 if nothing could be imported."""
+    from core.transfer.source import Source
+
+    with Source.open(sys.stdin.buffer if file == STDIN else Path(file), options) as source:
+        report = await _import_records(services, source)
+        notes = source.read_notes()
+        if as_json:
+            _print_report_as_json(report, source, notes)
+        else:
+            _print_report(report, source)
+        await _propose_notes(services, options.scope, notes, is_quiet=as_json)
+    if report.read_error:
+        shell.fail(f"{report.read_error} {texts.compose('import_broken')}")
+    if report.refused_count and not report.imported_count and not report.known_count:
+        raise typer.Exit(1)
 
 
 async def _import_records(services: Services, source: Source) -> ImportReport:
