@@ -1,7 +1,7 @@
-"""Remembers which things the wishes of the latest messages have ended.
+"""Remembers which items the requests in the latest messages have ended.
 
-A wish such as "delete that one" ends one thing. Without this record, the model could remove one
-thing after another for it, because each call by itself is a call that the person asked for.
+A request such as "delete that one" ends one item. Without this record, the model could remove
+several items for it, because each single call is a call that the person asked for.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from core.review.wishes import mentions_several
 from core.types import Subject
 
 MAX_MESSAGES = 200
-"""The record keeps the wishes of this many messages."""
+"""The number of messages whose requests the record keeps."""
 
 
 @dataclass(eq=False)
 class CarriedOutWishes:
-    """The things that were removed or weakened for each of the latest messages."""
+    """The items that were removed or weakened for each of the latest messages."""
 
     _things: OrderedDict[int, set[str]] = field(default_factory=OrderedDict)
 
     def take(self, message_id: int, subjects: Sequence[Subject], typed: Sequence[str]) -> bool:
-        """Record that a message's wish ends some things, and return whether it may.
+        """Record that the request in a message ends some items. Return whether it may end them.
 
-        A wish for one thing may end the same thing again, but no second one.
+        A request for one item may end the same item again, but not a second item.
         """
         things = self._things.setdefault(message_id, set())
         self._things.move_to_end(message_id)
@@ -41,7 +41,7 @@ class CarriedOutWishes:
 
 
 def may_want_several(typed: Collection[str]) -> bool:
-    """Return whether messages may ask for several things.
+    """Return whether messages may ask to end several items.
 
     They may if there are several sentences or clauses, a list, or words such as "both" and "all".
     """

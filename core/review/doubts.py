@@ -67,7 +67,10 @@ def may_contain_wish(message: str, effect: Effect) -> bool:
 
 
 def speaks_against_wish(message: str, effect: Effect) -> bool:
-    """Return whether a message has hearsay, a condition and so on, or is in an unknown language."""
+    """Return whether a message contradicts a request, such as by hearsay or a condition.
+
+    If its language is unknown, the result is True.
+    """
     if _is_in_other_language(message):
         return True
     languages = find_languages(message)

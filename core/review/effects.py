@@ -1,4 +1,4 @@
-"""The effects that tools declare, and the effects of a call.
+"""Checks the effects that tools declare, and finds the effects of a call.
 
 Every tool declares the effect of each of its actions (`core.types.Effect`). A tool with an
 incomplete declaration can't be registered.

@@ -4,15 +4,21 @@ The gate checks the calls of all tools. It considers the effect of the call (`co
 the person's words in the messages that are being answered, and the foreign text in the conversation
 (`core/review/transcript.py`):
 
-* `READ` and `SPEND` run at once. A budget limits the costs of a turn.
-* A call that changes a pinned item waits.
-* If the person spoke, and the conversation contains no foreign text, every other call runs at once.
-  But a message may be a paste that shows no sign of it. So a thing is removed or weakened at once
-  only if a short message has words of it that no other thing has, and doesn't say who wants it.
-* Otherwise, the message must be wholly the wish (`core/review/wishes.py`), and it must name the
-  thing exactly (`core/review/naming.py`). What is sent and what replaces a text must be typed in
-  one piece; the address of a look-up may also be a result of an earlier search.
-* Of everything else, the helper model decides (`core/review/wish_judge.py`), or a tap.
+- `READ` and `SPEND` run at once. A budget limits the costs of a turn.
+
+- A call that changes a pinned item waits.
+
+- If the person spoke, and the conversation contains no foreign text, every other call runs at once.
+  But a message may be a paste that isn't recognized. Therefore, an item is removed or weakened at
+  once only if a short message contains words that only this item has, and doesn't name another
+  person as the author of the request.
+
+- Otherwise, the whole message must be the request (`core/review/wishes.py`), and it must name the
+  item exactly (`core/review/naming.py`). A text that is sent or that replaces another text must be
+  typed in one piece. The address of a look-up may also be a result of an earlier search.
+
+- In all other cases, the helper model decides (`core/review/wish_judge.py`), or the person does
+  with a tap.
 
 The tools for notes, facts, skills and reminders also compare their texts with the typed messages.
 """
@@ -52,7 +58,7 @@ from core.store.notes import TOOL_CALL, Author, Operation
 from core.types import Effect, Json, Subject, Tool, ToolContext
 
 EvidenceCheck = Callable[[Sequence[str], ToolContext], Awaitable[str | None]]
-"""Returns a clause about the first text that the person didn't type, or None."""
+"""A function that returns a clause about the first text that the person didn't type, or None."""
 
 FREE_EFFECTS = frozenset({Effect.READ, Effect.SPEND})
 # A replacement counts as typed if the person typed at least this share of the words that it adds.
@@ -66,9 +72,10 @@ _CONTENT_EFFECTS = frozenset({Effect.ADD, Effect.CHANGE, Effect.PLAN})
 _MIN_SENT_SHARE = 1.0
 # A name of an argument.
 _KEY = re.compile(r"[A-Za-z_][\w.$-]{0,39}")
-# Effects that need an explicit request if a long message may contain a paste.
+# If a long message may contain a paste, these effects need an explicit request.
 _ENDING_EFFECTS = frozenset({Effect.REMOVE, Effect.WEAKEN})
-# Effects that a voice message may have at once. Others wait, because speech is easily misheard.
+# Effects that a voice message may have at once. Other effects wait, because speech is easily
+# misheard.
 _SPOKEN_EFFECTS = frozenset({Effect.ADD, Effect.PLAN})
 
 
@@ -235,8 +242,8 @@ def _name_tool(tool: Tool, call: Json) -> str:
 def _explain_addition(tool: Tool, texts: Sequence[str], transcript: Transcript) -> str:
     """Return why an addition of typed texts has to wait, as a clause, or "".
 
-    It waits if the messages only ask about the texts or cross them out. A tool that holds back its
-    own calls compares them itself.
+    It waits if the messages only ask about the texts or cross them out. If a tool holds back its
+    own calls, it compares the texts itself.
     """
     messages = transcript.messages
     is_doubtful = any(map(is_bare_question, messages)) or has_marks(messages, texts)
@@ -246,7 +253,7 @@ def _explain_addition(tool: Tool, texts: Sequence[str], transcript: Transcript) 
 def _compares_itself(
     tool: Tool, effect: Effect, subjects: Sequence[Subject], transcript: Transcript
 ) -> bool:
-    """Return whether the tool compares a new plan with the typed messages, and asks the helper."""
+    """Return whether the tool itself compares a new plan with the typed messages."""
     is_new_plan = effect is Effect.PLAN and not subjects
     return is_new_plan and tool.can_hold and bool(transcript.messages)
 
@@ -254,10 +261,11 @@ def _compares_itself(
 def _list_doubtful_effects(
     effects: Iterable[Effect], subjects: Sequence[Subject], transcript: Transcript
 ) -> frozenset[Effect]:
-    """Return the effects that need an exact wish although the conversation has no foreign text.
+    """Return the effects that need an exact request although the conversation has no foreign text.
 
-    These are removing and weakening, unless a short message of the person's own names the thing, or
-    only points at it ("delete that one") in a conversation without long messages.
+    These effects are removing and weakening. They don't need an exact request if a short message of
+    the person names the item, or if it points at the item ("delete that one") in a conversation
+    without long messages.
     """
     ending = _ENDING_EFFECTS.intersection(effects)
     if not ending or transcript.questions:
@@ -318,9 +326,9 @@ def _is_typed_to_send(
     transcript: Transcript,
     tool_words: str,
 ) -> bool:
-    """Return whether the messages that are answered ask for a call and have all that is sent.
+    """Return whether the answered messages ask for a call and contain all text that is sent.
 
-    An answer to a question, or words of an earlier message, were typed for something else.
+    An answer to a question, and words of an earlier message, were typed for a different purpose.
     """
     if _has_untyped_shape(arguments) or any(map(is_bare_question, transcript.messages)):
         return False
@@ -349,7 +357,7 @@ def _judge_lookup(
     be a link from a page to its own host. In a session without a person, only typed addresses are
     opened, because a page can offer a link for each secret. Other texts must be typed in one piece.
     The message must ask for the look-up and have no other content. A clause that states a secret
-    asks for nothing (`core/review/searches.py`). The helper may judge words of the message before.
+    isn't a request (`core/review/searches.py`). The helper may judge words of the previous message.
     """
     is_attended = context.session.is_remembered
     texts = {name: text for name, text in arguments.items() if isinstance(text, str)}
@@ -376,10 +384,11 @@ def _may_open(url: str, transcript: Transcript, *, is_attended: bool, is_asked: 
 
 
 def _is_offered(url: str, transcript: Transcript, *, is_asked: bool) -> bool:
-    """Return whether a page was read before, or is offered to a person who asks for something.
+    """Return whether a page was read before, or may be offered to a person who requests something.
 
-    A page that was read for an earlier message offers its links only to a request such as "open the
-    prices". With a link for each secret, it could otherwise learn one from any question.
+    The links of a page that was read for an earlier message are offered only for a request such as
+    "open the prices". Otherwise, a page with a link for each secret could learn a secret from any
+    question.
     """
     url = url.strip()
     if was_read(url, transcript.page_results):
@@ -391,13 +400,13 @@ def _is_offered(url: str, transcript: Transcript, *, is_asked: bool) -> bool:
 
 
 def _is_searchable(text: str, transcript: Transcript) -> bool:
-    """Return whether a text was typed in one piece, apart from clauses that state a secret."""
+    """Return whether a text was typed in one piece, without clauses that state a secret."""
     texts = (*transcript.messages, *transcript.questions)
     return is_typed_span(text, [list_searchable((each,)) for each in texts])
 
 
 def _may_be_searched(text: str, transcript: Transcript) -> bool:
-    """Return whether a text has only words of these messages or the one before."""
+    """Return whether a text contains only words of these messages and the previous message."""
     texts = (transcript.previous, *transcript.messages, *transcript.questions)
     return is_made_of(text, list_searchable(texts))
 
@@ -405,7 +414,7 @@ def _may_be_searched(text: str, transcript: Transcript) -> bool:
 def _explain_unnamed(
     wishes: Sequence[Wish], subjects: Sequence[Subject], transcript: Transcript
 ) -> str:
-    """Return why no wish names the first of some subjects, as a clause, or ""."""
+    """Return why no request names the first of some items, as a clause, or ""."""
     foreign_texts = [item.text for item in transcript.foreign]
     label = "" if subjects else word_clause("label_item")
     for subject in subjects:
@@ -419,7 +428,7 @@ def _explain_unnamed(
 def _is_typed_replacement(
     texts: Sequence[str], subjects: Sequence[Subject], transcript: Transcript
 ) -> bool:
-    """Return whether the messages are a wish to change the thing, and the replacement as it stands.
+    """Return whether the messages ask to change the item, and contain the exact replacement.
 
     The replacement must repeat a part of the replaced text.
     """
@@ -435,7 +444,7 @@ def _is_typed_replacement(
 
 
 def _list_new_texts(texts: Sequence[str], subject: Subject) -> list[str]:
-    """Return the texts that a call adds to a thing, without names inside another text."""
+    """Return the texts that a call adds to an item, without names that are part of another text."""
     new_texts = [text for text in texts if text not in subject.text]
     return [text for text in new_texts if not any(text in other != text for other in new_texts)]
 
@@ -457,7 +466,7 @@ def _list_texts(value: object, action_argument: str) -> list[str]:
 
 
 def _has_untyped_shape(value: object, depth: int = 0) -> bool:
-    """Return whether arguments have keys like sentences, or values without content inside others.
+    """Return whether arguments have keys like sentences, or empty values inside other values.
 
     Both could carry data that the person didn't type.
     """

@@ -1,7 +1,7 @@
-"""Decides whether a request names exactly one item, such as a reminder or note, and nothing else.
+"""Decides whether a request names exactly one item, such as a reminder or note.
 
-`names_subject` asks for an exact name. `mentions_subject` only asks for words of the thing that no
-other thing has: enough to ask the helper model, or to trust a conversation without foreign text.
+`names_subject` requires an exact name. `mentions_subject` only requires words that no other item
+has. This is enough to ask the helper model, or to trust a conversation without foreign text.
 """
 
 from __future__ import annotations
@@ -71,12 +71,13 @@ class _Part:
 
 
 def names_subject(wish: Wish, subject: Subject, foreign_texts: Sequence[str] = ()) -> bool:
-    """Return whether a wish names one thing exactly, and says nothing else.
+    """Return whether a request names exactly one item, and has no other content.
 
-    It names the thing by its number as it is shown ("reminder 4"), by all words of its text, or by
-    its kind if there is no other thing of that kind. A name that a foreign text also has may mean
-    something else. If there are foreign texts, the words must also name the kind: "cancel the gym
-    membership" may be about the membership, not about a reminder with this text.
+    The request may contain the number of the item as it is shown ("reminder 4"), all words of its
+    text, or its kind if there is no other item of that kind. If a foreign text also contains the
+    name, the name may mean something else. If there are foreign texts, the words must also contain
+    the kind: "cancel the gym membership" may be about the membership, not about a reminder with
+    this text.
     """
     if wish.table == "plan":
         return False
@@ -96,12 +97,12 @@ def names_subject(wish: Wish, subject: Subject, foreign_texts: Sequence[str] = (
 def _names_spaced(
     words: str, subject: Subject, kinds: str, language: str, *, needs_kind: bool
 ) -> bool:
-    """Return whether words of a language with spaces name a thing exactly."""
+    """Return whether words of a language with spaces name an item exactly."""
     if subject.number and subject.number in _read_numbers(words, kinds, language):
         return True
     name = _list_content(words, language)
     if re.fullmatch(kinds, name):
-        # "Drop a note" means none of the notes.
+        # "Drop a note" doesn't name one of the notes.
         return (
             not _INDEFINITE.search(words)
             and not subject.others
@@ -118,7 +119,7 @@ def _names_spaced(
 
 
 def _drop_lead(words: str, language: str) -> str:
-    """Return words without small words at their beginning."""
+    """Return words without the small words at their beginning."""
     parts = words.split()
     while parts and parts[0] in _list_small(language):
         parts = parts[1:]
@@ -126,7 +127,10 @@ def _drop_lead(words: str, language: str) -> str:
 
 
 def _read_numbers(words: str, kinds: str, language: str) -> list[str]:
-    """Return the numbers of words such as "the reminders 3 and 4", or of none but such words."""
+    """Return the numbers in words such as "the reminders 3 and 4".
+
+    If there are other words, the result is empty.
+    """
     small = "|".join(map(re.escape, _list_small(language)))
     marks = "|".join(map(re.escape, sorted(_list_words(language, "number"))))
     plain = _ENDING.sub(" ", words).strip()
@@ -143,7 +147,7 @@ def _read_numbers(words: str, kinds: str, language: str) -> list[str]:
 def _names_unspaced(
     words: str, subject: Subject, kinds: str, language: str, *, needs_kind: bool
 ) -> bool:
-    """Return whether words of a script without spaces name a thing exactly."""
+    """Return whether words of a script without spaces name an item exactly."""
     small = "|".join(map(re.escape, _list_small(language)))
     marks = "|".join(map(re.escape, sorted(_list_words(language, "number"))))
     around, kinds, plain = f"(?:{small}){{0,4}}", f"(?:{kinds})", words.replace(" ", "")
@@ -180,7 +184,7 @@ def _list_small(language: str) -> tuple[str, ...]:
 
 
 def _list_shown_kinds(subject: Subject) -> str:
-    """Return a pattern of the words by which people see the kind of a thing, in all languages."""
+    """Return a pattern of the words for the kind of an item that people see, in all languages."""
     name = subject.kind
     if name == "memory":
         name = "fact" if subject.number else "note"
@@ -190,30 +194,30 @@ def _list_shown_kinds(subject: Subject) -> str:
 
 @cache
 def _list_words(language: str, name: str) -> frozenset[str]:
-    """Return the words in a table, without the asterisk that stands for any ending."""
+    """Return the words in a table, without the asterisk for any ending."""
     words = language_data("wishes", "core.review")[language].get(name, ())
     return frozenset(to_plain(word.removesuffix("*")) for word in words)
 
 
 def points_at_thing(wish: Wish) -> bool:
-    """Return whether a wish has only words such as "it", "that one" and "all reminders"."""
+    """Return whether a request has only words such as "it", "that one" and "all reminders"."""
     return wish.table != "plan" and _points_at(wish, "")
 
 
 def _points_at(wish: Wish, text: str) -> bool:
-    """Return whether a wish has only words for the kind of a thing, small words, and of a text."""
+    """Return whether a request has only words for an item's kind, small words, and text words."""
     roles = (*KINDS, "all", "generic", "filler", "detail")
     parts = _read_parts(wish.object, wish.language)
     return all(part.role in roles or _compare([part.text], text)[0] > 0 for part in parts)
 
 
 def _write_plainly(text: str) -> str:
-    """Return a text without case and without signs at its end. Other signs can change its sense."""
+    """Return a text in lower case without signs at its end. Other signs can change its meaning."""
     return " ".join(normalize("NFC", text).casefold().split()).rstrip(" .!\u3002")
 
 
 def dictates_change(message: str, text: str, subject: Subject) -> bool:
-    """Return whether a message is a wish to change a thing, and then a text as it stands.
+    """Return whether a message asks to change an item, and then contains the exact new text.
 
     An example is "Change the note about my car: my car is blue".
     """
@@ -270,7 +274,7 @@ def _list_wishes(message: str) -> list[Wish]:
 
 
 def _names_number(wish: Wish, subject: Subject) -> bool:
-    """Return whether a wish names a thing by its number alone."""
+    """Return whether a request names an item by its number alone."""
     ignored = {*_list_words(wish.language, "number"), *_list_small(wish.language)}
     plain = _ENDING.sub(" ", wish.object)
     name = [word for word in _PART.findall(plain) if word not in ignored]

@@ -32,14 +32,14 @@ from core.review.wishes import drop_polite_ends, is_marked, is_short_line
 from core.text.normalize import is_unspaced, language_data, words_of
 from core.text.terms import word_terms
 
-# Languages in which a verb is recognized by its stem, so it may be anywhere.
+# Languages in which a verb is recognized by its stem, so the verb may be anywhere.
 _ENDING_LANGUAGES = UNSPACED_LANGUAGES | {"ko"}
 _PUNCTUATION = ".,;:!?\u2026\"'()\u201c\u201d\u201e\u00ab\u00bb"
 # A composed query may have this many signs, such as quotation marks.
 _MAX_SIGNS = 2
 # A clause of at most this many words may be the secret that the clause before it announces.
 _MAX_SECRET_WORDS = 3
-# The characters that may follow a web address in a text: a slash, punctuation and then a space, or
+# The characters that may follow a web address in a text: a slash, then punctuation and a space, or
 # a closing bracket.
 _ADDRESS_END = r"/?(?:[.,;:!?]*(?:\s|$)|[)\]}>\"'”»])"
 # The address of a search result: the line below its number and title.
@@ -89,10 +89,11 @@ def _pattern(language: str, name: str) -> re.Pattern[str]:
 
 
 def names_address(text: str, url: str) -> bool:
-    """Return whether a text contains a web address as a whole.
+    """Return whether a text contains a whole web address.
 
-    The text may leave out the scheme, and either may leave out a slash at the end. A typed "https"
-    isn't opened as "http", which others can read and change on its way.
+    The text may leave out the scheme. The text or the address may leave out a slash at the end. A
+    typed "https" address isn't opened as "http", because others could read and change the
+    transferred data.
     """
     scheme, _, rest = url.partition("://")
     address = rest.removesuffix("/")
@@ -130,9 +131,9 @@ def was_read(url: str, pages: Sequence[str]) -> bool:
 def is_typed_span(text: str, typed: Sequence[str], *, with_small_words: bool = False) -> bool:
     """Return whether a text was typed in one piece, letter by letter, or without all small words.
 
-    It may also be in lower case as a whole. Nothing else may differ: signs, capitals, repeated and
-    left out words can carry a secret. `with_small_words`, none may be left out, because words such
-    as "without" change what a message says.
+    The whole text may also be in lower case. No other difference is allowed, because signs,
+    capitals, repeated words and missing words can carry a secret. `with_small_words` means that
+    small words mustn't be missing, because words such as "without" change the meaning of a message.
     """
     wanted = text.strip()
     if not wanted.isprintable() or not is_normalized("NFC", wanted):
@@ -162,7 +163,7 @@ def _leave_small_words_out(source: str) -> str:
 
 
 def is_made_of(text: str, typed: str) -> bool:
-    """Return whether a text has only typed words, none more often than it was typed."""
+    """Return whether a text has only typed words, and each at most as often as it was typed."""
     words = words_of(text.casefold())
     is_plain = text.isprintable() and len(to_plain(text).replace("'", "")) + _MAX_SIGNS >= len(text)
     counts, typed_counts = Counter(word_terms(text)), Counter(word_terms(typed))
@@ -172,8 +173,8 @@ def is_made_of(text: str, typed: str) -> bool:
 def asks_for_look_up(messages: Iterable[str], *, by_verb: bool = False) -> bool:
     """Return whether a message asks a question, or has a word such as "search" or "read".
 
-    A message that asks to write something down or to send it asks for no look-up. With `by_verb`, a
-    question alone isn't enough.
+    A request to write or send something isn't a request for a look-up. With `by_verb`, a question
+    alone isn't enough.
     """
     return any(_asks_for_look_up(text, by_verb=by_verb) for text in messages)
 
@@ -197,11 +198,11 @@ def asks_for_address(messages: Sequence[str], url: str) -> bool:
 
 
 def asks_to_send(messages: Iterable[str], tool_words: str, *, has_subject: bool) -> bool:
-    """Return whether a message has a verb for the kind of deed that a tool does.
+    """Return whether a message has a verb for the kind of action that a tool carries out.
 
     The words of the tool's name and action show the kind: "send" and "post", or "add" and "write".
-    Other tools need any request. With `has_subject`, the tool sends a file to the person, so "show
-    me the contract" asks for it, too.
+    For other tools, any request is enough. With `has_subject`, the tool sends a file to the person,
+    so "show me the contract" is also a request.
     """
     words = to_plain(tool_words)
     kinds = [name for name in ("sends", "writes") if _has_pattern(words, name, ("en",))]
@@ -211,10 +212,11 @@ def asks_to_send(messages: Iterable[str], tool_words: str, *, has_subject: bool)
 
 
 def _has_verb(text: str, names: Sequence[str]) -> bool:
-    """Return whether a text has a verb from the tables `names` where a request has it.
+    """Return whether a text has a verb from the tables `names` in the place where requests have it.
 
-    That is at its beginning or end, apart from polite words, or anywhere behind "can you". So "I
-    send milk" asks for nothing. In languages whose verbs have many endings, it's anywhere.
+    The place is the beginning or the end, apart from polite words, or anywhere after "can you". So
+    "I send milk" isn't a request. In languages whose verbs have many endings, the verb may be
+    anywhere.
     """
     plain, languages = to_plain(text), find_languages(text)
     is_marked_request = has_marker(plain, "request", languages)
@@ -233,10 +235,10 @@ def _has_verb(text: str, names: Sequence[str]) -> bool:
 
 
 def has_other_content(messages: Iterable[str], texts: Sequence[str]) -> bool:
-    """Return whether messages say more than a request to look up or send some texts.
+    """Return whether messages contain more than a request to look up or send some texts.
 
-    A negation and signs such as "~~" count as other content, and so does a quotation of any other
-    text. A message that only dictates the text, such as "Add to the diary: milk", has none.
+    A negation, signs such as "~~" and a quotation of any other text count as other content. A
+    message that only dictates the text, such as "Add to the diary: milk", has no other content.
     """
     message = " ".join(messages)
     for text in texts:
@@ -260,7 +262,7 @@ def has_other_content(messages: Iterable[str], texts: Sequence[str]) -> bool:
 def _drop_asked_time(message: str, plain: str, languages: Iterable[str]) -> str:
     """Return the plain form of a message without "when" at the beginning of a question.
 
-    In "When does the ferry leave?" the word is no condition.
+    In "When does the ferry leave?", this word isn't a condition.
     """
     if is_question(message) and not re.search("[,\u3001\uff0c]", message):
         for language in languages:

@@ -35,7 +35,7 @@ from core.types import Message, Sender, Session, ToolContext
 
 # Tools whose results contain only text that people typed or approved.
 OWN_TOOLS = frozenset({"facts", "remember_this", "memory", "reminder", "skill_manage"})
-# This many of the latest messages are searched for foreign text that a person repeats.
+# The number of the latest messages that are searched for foreign text that a person repeats.
 MAX_EARLIER = 300
 _TOOL_SOURCE = Sentence("source_tool_description")
 _PROMPT_SOURCE = Sentence("source_prompt")
@@ -91,7 +91,7 @@ class Transcript:
     # The results of web searches, and the pages that were read.
     search_results: tuple[str, ...] = ()
     page_results: tuple[str, ...] = ()
-    # Those of the pages that were read for the messages that are being answered.
+    # The pages that were read for the messages that are being answered.
     new_page_results: tuple[str, ...] = ()
     # One of the messages that are being answered is a voice note.
     is_spoken: bool = False
@@ -111,7 +111,7 @@ class Transcript:
 
     @property
     def is_clean(self) -> bool:
-        """Whether the person wrote, and nothing else can have suggested a change."""
+        """Whether the person wrote, and no other text can have suggested a change."""
         return bool(self.messages) and not self.foreign
 
 
@@ -120,7 +120,7 @@ class TranscriptReader:
     """Loads transcripts for the gate, and for tools that do their own check of who typed a text."""
 
     conversations: Conversations
-    # Headings of the texts of others that a system prompt may contain.
+    # Headings in a system prompt whose text may be from other people.
     prompt_marks: Sequence[str] = ()
     # Returns descriptions of tools that others wrote and that are part of every request.
     list_definitions: Callable[[], Sequence[str]] = tuple
@@ -183,7 +183,7 @@ def read_transcript(
 
     `earlier_foreign` are foreign texts of earlier conversations. A system prompt with one of the
     `prompt_marks` contains files that the person may not have written. `recalled` are the messages
-    that recalled lines come from, by id.
+    that recalled lines quote, by id.
     """
     foreign = _list_all_foreign(rows, session, asker, recalled)
     if any(mark in session.prompt.text for mark in prompt_marks):
@@ -205,7 +205,7 @@ def read_transcript(
             all_typed.append(part)
             if any(row is each for each in current):
                 typed.append(part)
-                # A "yes" adopts the question that it answers.
+                # A "yes" to a question counts as if the person had typed the question.
                 questions.append(_find_confirmed_question(part, row, rows[:index], asker))
             else:
                 previous = part
@@ -307,9 +307,9 @@ def list_foreign_texts(rows: Sequence[Message], session: Session) -> list[str]:
 def find_question(earlier: Sequence[Message], reply: Message) -> str:
     """Return the question that a "yes" in the message `reply` confirms, or "".
 
-    The question must be the only one in the assistant's last answer, and at its end. If the
+    The question must be the only question in the assistant's last answer, and at its end. If the
     conversation has foreign text, the answer must consist of the question alone, and no foreign
-    text may have half of its words. A reply to another message answers that message, and if another
+    text may have half of its words. A reply to another message answers that message. If another
     person wrote in between, the "yes" may answer that person.
     """
     for message in reversed(earlier):

@@ -1,9 +1,9 @@
-"""Recognizes messages that are entirely a request, such as "Please remove the dentist reminder".
+"""Recognizes messages that consist only of a request, such as "Please remove the dentist reminder".
 
-Such a message is one short line without quotations, and consists only of polite words, a verb and
-the name of an item. A comment ("…, begs Eve"), a negation, a condition or a second request leaves
-other words over. The rules then decide nothing. `data/wishes.toml` lists the forms of requests as
-frames. `core/review/naming.py` checks whether the words name one item and nothing else.
+Such a message is one short line without quotations. It contains only polite words, a verb and the
+name of an item. If there are more words, such as a comment ("…, begs Eve"), a negation, a condition
+or a second request, these rules don't apply. `data/wishes.toml` lists the forms of requests as
+frames. `core/review/naming.py` checks whether the words name one item and have no other content.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from core.text.pastes import QUOTATION
 from core.types import Effect
 
 MAX_WISH_CHARS = 160
-"""A longer message contains more than a request, and may be a paste."""
+"""If a message is longer, it contains more than a request, and may be a paste."""
 MAX_LEADS = 6
 MAX_TAILS = 3
-"""At most this many polite words may come before and after a frame, so that matching is fast."""
+"""The maximum number of polite words before and after a frame, so that matching is fast."""
 
 # An item of a list, which is rarely typed as a request.
 BULLET = re.compile(r"\s*(?:[-*\u2022\u2013\u2014>]|\d+[.)])\s")
-# A sign that may cross a wish out, or make it something else, such as in "~~delete it~~". Friendly
-# pictures say nothing.
+# A sign that may cross out a request, or change its meaning, as in "~~delete it~~". Friendly emojis
+# don't.
 _FRIENDLY = "\U0001f642\U0001f60a\U0001f64f\U0001f44d\u2764\ufe0f"
 _SIGN = re.compile(
     rf"[^\w\s{_FRIENDLY}'\u2019.,!?:;#\u2116\"\u2018\u201a\u201c-\u201e\u00ab\u00bb\u2039\u203a\u00bf\u00a1\u3001\u3002"
@@ -91,7 +91,7 @@ def find_wishes(
 
 
 def is_short_line(text: str, known: str = "") -> bool:
-    """Return whether a text is one short line that quotes nothing but the text `known`."""
+    """Return whether a text is one short line whose quotations are all from the text `known`."""
     known_words = to_plain(known)
     quotes_known = all(to_plain(match[0]) in known_words for match in QUOTATION.finditer(text))
     return quotes_known and is_single_line(text)
@@ -128,7 +128,7 @@ def _read_wish(text: str, tables: Sequence[str], *, is_offer: bool) -> list[Wish
 
 
 def _may_be_wish(text: str, plain: str, languages: frozenset[str], *, is_offer: bool) -> bool:
-    """Return whether a text is a line without signs around it that ask, quote, offer or report."""
+    """Return whether a text isn't marked, and doesn't ask, quote, offer or report."""
     if not is_single_line(text) or is_marked(text) or _PAST_VERB.match(text):
         return False
     return is_offer or not (is_bare_question(text) or _has_words_of("offered", plain, languages))

@@ -1,4 +1,4 @@
-"""Access to the page: /web, which sends a person the link, and the page "Logins".
+"""Gives access to the page: /web sends a person the link, and the page "Logins" lists browsers.
 
 The gateway imports this module at startup, so it doesn't import the web server.
 """
@@ -14,8 +14,8 @@ from gateway.services import Services
 from gateway.web.logins import Visitor
 from gateway.web.views import Action, Page, PageRequest, Values, View, read_field
 
-# Parts of what browsers say about themselves, and their names. The first one that fits counts:
-# most browsers also name the ones they descend from.
+# Parts of user agents, and the names of the browsers. The first match counts, because most browsers
+# also contain the names of the browsers that they descend from.
 BROWSERS = (
     ("Edg", "Edge"),
     ("OPR/", "Opera"),
@@ -47,7 +47,7 @@ class WebCommands:
     async def run(self, command: Command, context: CommandContext) -> Answer:
         """Create a link that opens this person's page once, within ten minutes.
 
-        Raises Refused in a group, if the page is off or its port is in use, and for other people
+        Raises Refused in a group, if the page is off or its port is in use, and for people other
         than the owner unless the settings allow it.
         """
         texts = context.texts
@@ -90,7 +90,7 @@ def name_browser(words: Mapping[str, str], user_agent: str) -> str:
 
 
 def name_address(words: Mapping[str, str], address: str) -> str:
-    """Return from where a browser came: ", 192.0.2.7", or "" if that isn't known."""
+    """Return the address of a browser as ", 192.0.2.7", or "" if it isn't known."""
     if not address:
         return ""
     if address in ("127.0.0.1", "::1"):
@@ -107,7 +107,7 @@ async def end_login(request: PageRequest, form: Mapping[str, str]) -> Answer:
 
 
 async def end_other_logins(request: PageRequest, form: Mapping[str, str]) -> Answer:
-    """End all logins of this person but the one that asks."""
+    """End all logins of this person except the current login."""
     account = request.context.account
     for login in request.logins.list_logins(account):
         if login.id != request.login.id:

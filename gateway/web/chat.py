@@ -1,4 +1,4 @@
-"""The page "Chat": continues a conversation over the same socket as `mneme chat`.
+"""Continues a conversation on the page "Chat", over the same socket as `mneme chat`.
 
 Its messages count as the owner's messages from the terminal of this machine. The page itself
 doesn't process them.
@@ -32,7 +32,8 @@ from gateway.web.views import (
     read_field,
 )
 
-# The earlier messages are behind a link, so that the field for the next one is in sight.
+# If there are earlier messages, a link shows them, so that the field for the next message is
+# visible.
 MESSAGES_SHOWN = 6
 _LAST_ID = 2**62
 
@@ -56,7 +57,7 @@ class ChatEvent:
 async def load_chat(request: PageRequest) -> Values | None:
     """Return the latest messages of the terminal's conversation, or of another one to continue.
 
-    Returns None for other people than the owner.
+    Returns None for people other than the owner.
     """
     if not request.context.is_owner:
         return None
@@ -85,8 +86,8 @@ async def load_chat(request: PageRequest) -> Values | None:
 async def send_message(request: PageRequest, form: Mapping[str, str]) -> AsyncIterator[ChatEvent]:
     """Send a message to the running gateway, and yield its updates.
 
-    If the form names a conversation, that one is continued first. Raises Refused for other people
-    than the owner, and if no gateway is running.
+    If the form names a conversation, that conversation is continued first. Raises Refused for
+    people other than the owner, and if no gateway is running.
     """
     if not request.context.is_owner:
         raise Refused(request.words["NOT_FOUND"])

@@ -1,4 +1,7 @@
-"""The page "Conversations": the list, and transcripts with tool calls. Renames and forgets, too."""
+"""Lists conversations and shows transcripts on the page "Conversations".
+
+Also renames and forgets.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ SESSIONS_PER_PAGE = 30
 MESSAGES_PER_PAGE = 40
 # The message in the address is shown after this many earlier ones.
 MESSAGES_BEFORE = 10
-# A longer message is cut, and shown whole on its own page.
+# A longer message is cut, and a separate page shows the whole message.
 MAX_MESSAGE_CHARS = 3_000
 MAX_CALL_CHARS = 2_000
 # All calls of a message together. Each is shown to its share of that.
@@ -66,7 +69,8 @@ class FileLink:
     is_picture: bool
     # The scaled copy of a picture, which the browser shows, or an empty text.
     view: str = ""
-    # The picture as it was sent, which may say where it was taken. Empty for others than the owner.
+    # The picture as it was sent, which may contain its location. Empty for people other than the
+    # owner.
     original: str = ""
 
 
@@ -102,7 +106,7 @@ class Branches:
 async def load_conversations(request: PageRequest) -> Values:
     """Return one page of the conversations, latest first.
 
-    If the address contains words, these are the conversations whose titles contain the words.
+    If the address contains words, only conversations whose titles contain the words are returned.
     """
     conversations = request.services.conversations
     words = request.parameter("q").strip()[:200]

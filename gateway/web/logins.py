@@ -1,4 +1,4 @@
-"""One-time keys that open the page, and the logins of browsers that used one.
+"""Creates one-time keys that open the page, and keeps the logins of browsers that used a key.
 
 Keys and cookies have 192 random bits. Only their digests are stored and compared. Keys are in
 memory. Logins are also in a file of the home, so a restart doesn't end them. Backups don't contain
@@ -34,7 +34,7 @@ IDLE_LIFETIME = timedelta(days=7)
 MAX_WRONG_KEYS = 10
 WRONG_KEYS_PERIOD = timedelta(minutes=1)
 QUESTION_LIFETIME = timedelta(minutes=10)
-# More keys and logins than these aren't kept. The oldest ones end first.
+# The maximum numbers of keys and logins. If there are more, the oldest ones end.
 MAX_KEYS = 20
 MAX_LOGINS = 50
 MAX_QUESTIONS = 100
@@ -65,7 +65,7 @@ class Visitor:
 
 @dataclass(slots=True)
 class Draft:
-    """The fields of a form whose action was refused, or asks before it does anything."""
+    """The fields of a form whose action was refused, or needs a confirmation first."""
 
     action: str
     fields: Mapping[str, str]
@@ -82,12 +82,12 @@ class Draft:
         return is_same
 
     def fill(self, action: str, name: str, value: str = "", **hidden: object) -> str:
-        """Return the value of a field: as the person typed it, if this is its form."""
+        """Return the value of a field: the typed text if this is its form, otherwise `value`."""
         return self.fields.get(name, value) if self.is_of(action, **hidden) else value
 
     @property
     def texts(self) -> list[str]:
-        """Return what the person typed."""
+        """Return the texts that the person typed."""
         return list_typed(self.fields)
 
     @property
@@ -98,7 +98,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The answer to an action, and its form if the action was refused or asks first."""
+    """The answer to an action, and its form if the action was refused or needs a confirmation."""
 
     answer: Answer | None
     draft: Draft | None = None
@@ -110,7 +110,7 @@ class Outcome:
 class Login:
     """A browser that was logged in with a key."""
 
-    # Names the login on the page. It's no secret.
+    # The name of the login on the page. It isn't secret.
     id: str
     visitor: Visitor
     # The token that every form must repeat. Empty until the browser sends its cookie.
@@ -142,7 +142,7 @@ class Logins:
         self._logins: dict[bytes, Login] = {}
         # Whether this process serves the page, so that keys can be used.
         self.is_page_served = False
-        # When wrong keys were tried lately.
+        # The times at which the last wrong keys were tried.
         self._wrong_keys: deque[datetime] = deque(maxlen=MAX_WRONG_KEYS)
 
     def load(self, names: Mapping[Account, str]) -> None:
@@ -315,8 +315,9 @@ def answer_once(
 ) -> tuple[str, asyncio.Future[Outcome]]:
     """Run the action of a form, or find its outcome if the same form was sent before.
 
-    So a double click acts once. Each rendered form has an id of its own in the field ``form``. An
-    action that failed is run again. Return the id of the outcome, and the outcome.
+    So a double click runs the action once. Each rendered form has a separate id in the field
+    ``form``. If an action has failed, it's run again. Returns the id of the outcome, and the
+    outcome.
     """
     fields = json.dumps([path, sorted(form.items())]).encode()
     key = hashlib.sha256(fields).hexdigest()[:ANSWER_ID_CHARS]
@@ -330,7 +331,7 @@ def answer_once(
 
 
 def find_outcome(login: Login, answer_id: str) -> Outcome | None:
-    """Return the outcome with this id, or None if there is none, or none any more."""
+    """Return the outcome with this id, or None if it doesn't exist any more."""
     outcome = login.answers.get(answer_id)
     if outcome is None or not outcome.done() or outcome.cancelled() or outcome.exception():
         return None
@@ -358,7 +359,7 @@ def drop_answer(path: str) -> str:
 
 
 def _join_lines(text: str) -> str:
-    """Return a text with the line ends that it has here. A browser sends others."""
+    """Return a text with line feeds as line ends. A browser sends other line ends."""
     return text.replace("\r\n", "\n")
 
 

@@ -1,4 +1,4 @@
-"""The page "Memory": notes and facts, their sources, and their changes."""
+"""Shows notes and facts with their sources and changes on the page "Memory"."""
 
 from __future__ import annotations
 
@@ -42,20 +42,20 @@ from gateway.web.views import (
 
 FACTS_PER_PAGE = 50
 CHANGES_PER_PAGE = 30
-# The history of a note looks at so many changes on each side of one of its changes.
+# The number of changes before and after a change of a note that are searched for its history.
 MAX_CHANGES_TRACED = 200
 MAX_SKILLS = 200
 MAX_SOURCES = 4
-# The changes of a fact that give it other words.
+# The actions that change the words of a fact.
 WORDED = frozenset({"correct", "merge"})
 MAX_PROMPTS = 10
 # The notes that each file contains now.
 CurrentNotes = Mapping[str, frozenset[str]]
 MAX_WORDS_CHARS = 1_000
-# The actions of /memory on a fact that need nothing but its number.
+# The actions of /memory on a fact that need only its number.
 FACT_ACTIONS = ("right", "wrong", "pin", "unpin", "restore", "forget")
 _HEADING = re.compile(r"(?m)^(?=#{1,3} )")
-# The head of a skill's text, and the names of the values that it begins with.
+# The front matter of a skill's text, and the names of the values at its beginning.
 _FRONT_MATTER = re.compile(r"---\n(.*?)\n---\n+", re.DOTALL)
 _FRONT_MATTER_NAME = re.compile(r"(name|description):\s*")
 
@@ -198,7 +198,7 @@ def _pair_wordings(
     after = fact.content
     for change in reversed(changes):
         if change.before is None:
-            # It was learned in these words.
+            # The fact was learned with these words.
             pairs.append((change, diff_words("", after)))
             continue
         before = change.before
@@ -212,7 +212,7 @@ def _pair_wordings(
 class HistoryEntry:
     """A change of a note, a skill or a fact, for the history."""
 
-    # "note", "skill" or "fact".
+    # The number of the change or of the fact, for commands.
     kind: str
     # The number of the change, or of the fact, which its commands take.
     number: int
@@ -221,13 +221,13 @@ class HistoryEntry:
     done: str
     words: Sequence[ChangedWords]
     can_undo: bool = True
-    # How many changes a fact has. It can be undone only while it has no more.
+    # The number of changes of a fact. The change can be undone only as long as there are no more.
     fact_changes: int = 0
     # The name of a skill.
     title: str = ""
     # The file of a note.
     target: str = ""
-    # Who changed it, and the message with which they did.
+    # The account that made the change, and the message with which it was made.
     account: str = ""
     message_id: int | None = None
     sender: str = ""
@@ -327,7 +327,7 @@ def _find_bounds(
 def _describe_fact_change(
     request: PageRequest, change: LoggedFactChange, account: str, source: Message | None
 ) -> HistoryEntry:
-    """Return a change of a fact as an entry of the history, with the message that led to it."""
+    """Return a change of a fact as an entry of the history, with the message that caused it."""
     entry = HistoryEntry(
         kind="fact",
         number=change.fact_id,
@@ -409,8 +409,8 @@ async def load_note(request: PageRequest) -> Values | None:
 def trace_changes(changes: Sequence[NoteChange], start: NoteChange) -> list[NoteChange]:
     """Return the changes of the note that `start` changed, latest first.
 
-    `changes` are those of all notes, latest first. A note is known by its words: a change belongs
-    to it if it changes the words that the note has at that time.
+    `changes` are the changes of all notes, latest first. A note is identified by its words: a
+    change belongs to it if it changes the words that the note has at that time.
     """
     place = changes.index(start)
     traced = [start]
@@ -570,7 +570,7 @@ async def load_prompt(request: PageRequest) -> Values:
 
 def _split_prompt(session: Session) -> list[PromptPart]:
     """Split a system prompt at its headings. The tokens are estimated from the length."""
-    # Imported here because few people look at this.
+    # Imported here because few people open this page.
     from core.models.estimates import CHARS_PER_TOKEN
 
     parts = []

@@ -1,7 +1,7 @@
-"""The pages "People" and "Settings", which only the owner can see.
+"""Shows the pages "People" and "Settings", which only the owner can see.
 
-They show who has access, who asks for it, every option with its reason, backups, and the memory
-services. Keys and tokens can't be seen or changed here.
+They contain the people who have or request access, every option with its reason, backups, and the
+memory services. Keys and tokens can't be seen or changed here.
 """
 
 from __future__ import annotations

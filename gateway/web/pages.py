@@ -1,4 +1,4 @@
-"""All pages in the order of the navigation, and the page addresses that correspond to commands."""
+"""Lists all pages in the order of the navigation, and the addresses that correspond to commands."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _WHY_FACT = re.compile(r"why f(\d{1,12})")
 
 
 def find_link(command: Command) -> str | None:
-    """Return the page address that shows the same as a command, or None if there is none."""
+    """Return the page address with the same content as a command, or None if there is none."""
     if command.name == "recall":
         if match := _AROUND.fullmatch(command.arguments):
             return f"/conversations/at/{match[1]}"

@@ -1,4 +1,4 @@
-"""The page "Recall": searches the history with the query language of /recall and with filters."""
+"""Searches the history on the page "Recall", with the query language of /recall."""
 
 from __future__ import annotations
 

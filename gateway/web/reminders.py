@@ -1,4 +1,4 @@
-"""The page "Reminders": due times as a list and as a week, and past deliveries."""
+"""Shows due times as a list and as a week, and past deliveries, on the page "Reminders"."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from gateway.web.views import (
 
 DELIVERIES = 20
 MAX_LINE_CHARS = 2_000
-# If a job is due more often than this in a week, only its first times are shown.
+# If a job is due more than this many times in a week, only its first times are shown.
 MAX_TIMES_A_WEEK = 50
 WEEK = timedelta(days=7)
 
@@ -66,7 +66,7 @@ async def load_reading(request: PageRequest) -> Values:
     appointments = request.services.appointments
     if not line:
         return {"reading": "", "text": "", "problem": ""}
-    # Any text would do: it isn't shown.
+    # The text isn't shown, so any text is possible.
     text = "…" if request.parameter("part") == "time" else None
     try:
         reading = await appointments.interpret(

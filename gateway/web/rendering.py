@@ -25,7 +25,8 @@ from gateway.texts.catalog import Texts
 
 FOLDER = Path(__file__).parent
 STATIC_FOLDER = FOLDER / "static"
-# The elements of the styles. A link, a language and a heading have attributes of their own.
+# The elements of the styles. Links, languages and headings are rendered elsewhere, because they
+# have attributes.
 _ELEMENTS: Mapping[str, str] = {
     "bold": "b",
     "italic": "i",
@@ -36,7 +37,7 @@ _ELEMENTS: Mapping[str, str] = {
     "heading": "span",
     "list_marker": "span",
 }
-# Signs that a snippet would show as they are: those of bold text, code and headings.
+# The signs of bold text, code and headings, which a snippet would otherwise show.
 _MARKDOWN_SIGNS = re.compile(r"\*\*|`+|(?m:^)#{1,6} ")
 # The line that names a file in a message, as in "[attached document: lease.pdf (2,633 bytes)]". A
 # title or a snippet may end within it.
@@ -131,7 +132,7 @@ def _render_span(styled: StyledText, start: int, end: int, first: int = 0) -> Ma
     while number < len(styled.entities) and styled.entities[number].offset < end:
         entity = styled.entities[number]
         if entity.offset < position:
-            # It's inside of an entity that is rendered already.
+            # The entity is inside another entity that is already rendered.
             number += 1
             continue
         pieces.append(escape(styled.text[position : entity.offset]))

@@ -1,4 +1,4 @@
-"""The web server of the local page: checks every request, and calls its view or action.
+"""Runs the web server of the local page: checks every request, and calls its view or action.
 
 By default, only browsers on this machine can reach it. A request is rejected unless its `Host`
 header names this server, so another website can't reach it through a domain that points here. A
@@ -69,7 +69,7 @@ MAX_ADDRESS_CHARS = 60
 MAX_RESULT_CHARS = 4_000
 # The port follows, because browsers send a cookie to all ports of a machine.
 COOKIE = "mneme_login"
-# Browsers keep a cookie for at most 400 days. The server ends the login before that.
+# The maximum that browsers allow, 400 days. The server ends the login earlier.
 COOKIE_MAX_AGE_S = 400 * 86_400
 # A form with more bytes is refused.
 MAX_FORM_BYTES = 1_000_000
@@ -80,7 +80,7 @@ SHUTDOWN_S = 1.0
 RETRY_S = 10.0
 # Rendering pauses after this many seconds, so that the answers of chats aren't delayed.
 RENDER_STEP_S = 0.002
-# The top of a page that is sent first, and where it ends.
+# The beginning of a page, which is sent first, ends with this template.
 OPENING = "opening.html"
 MAIN = '<main id="content"'
 # A request that is refused for one of these reasons isn't looked into.
@@ -217,7 +217,7 @@ class PageServer:
             sentence = self._load_texts(request).word(error)
             response = await self._render_error(request, 422, "", sentence)
         except SettingsError as error:
-            # Somebody has edited mneme.toml.
+            # The owner has edited mneme.toml and made a mistake.
             sentence = word_settings_error(self._load_texts(request), error)
             response = await self._render_error(request, 422, "", sentence)
         except ConnectionError:
@@ -649,7 +649,7 @@ def _copy_draft(outcome: Outcome | None) -> Draft:
 
 
 def _is_question(texts: Texts, answer: Answer) -> bool:
-    """Return whether an answer asks before anything is done."""
+    """Return whether an answer asks a question before the action is done."""
     labels = [button.label for button in answer.buttons]
     return answer.confirm_command is not None or texts.BUTTON_KEEP_ANYWAY in labels
 

@@ -1,4 +1,4 @@
-"""The page "Today": waiting changes, the next reminders, the latest notes, and the system's state.
+"""Shows pending changes, the next reminders, the latest notes and the state on the page "Today".
 
 Like /status, the state of the system is shown to the owner only.
 """
@@ -164,7 +164,7 @@ async def load_checks(request: PageRequest) -> Values | None:
     """Run the checks of `mneme check`, which call every server. Only the owner may do this."""
     if not request.context.is_owner:
         return None
-    # Imported here because few people look at this.
+    # Imported here because few people run the checks.
     from gateway.check import run_checks
 
     return {"results": await run_checks(request.services.settings, texts=request.texts)}

@@ -1,4 +1,4 @@
-"""The page "Use": the cost of model calls by day, model, kind and person, and the limits."""
+"""Shows the cost of model calls, by day and by model or person, on the page "Use"."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ MAX_COLOURS = 6
 CHART_WIDTH = 720
 CHART_HEIGHT = 180
 BAR_GAP = 4
-# Amounts below each of these have one or two decimals more.
+# An amount below each of these borders has one or two more decimals.
 DECIMAL_BORDERS = (0.01, 1.0)
-# By what the bars of the chart are split, and the keys of their texts.
+# The criteria by which the bars of the chart are split, and the keys of their texts.
 SPLITS = (("model", "MODEL"), ("kind", "KIND"), ("account", "ACCOUNT"))
 # The time axis has a label for one in this many days.
 TICK_DAYS = 5
@@ -163,7 +163,10 @@ def _start_of_day(request: PageRequest, day: date) -> datetime:
 
 
 def _choose_split(request: PageRequest) -> str:
-    """Return by what the address asks to split the bars of the chart, by default by model."""
+    """Return the criterion by which the address asks to split the bars.
+
+    The default is the model.
+    """
     split = request.parameter("by")
     return split if split in dict(SPLITS) else SPLITS[0][0]
 

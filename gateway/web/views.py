@@ -1,4 +1,4 @@
-"""The building blocks of pages: views, which show something, and actions, which change something.
+"""Defines the parts of pages: views, which show something, and actions, which change something.
 
 The docstring of the package explains how to add a page.
 """
@@ -120,7 +120,7 @@ class Page:
     name: str
     views: tuple[View, ...]
     actions: tuple[Action, ...] = ()
-    # Only the owner sees it and may use its actions.
+    # Only the owner sees the page and may use its actions.
     is_for_owner: bool = False
 
 
