@@ -247,7 +247,9 @@ def _list_plain_addresses(value: object, name: str) -> Iterator[tuple[str, str]]
     elif isinstance(value, (list, tuple)):
         for item in value:
             yield from _list_plain_addresses(item, name)
-    elif isinstance(value, str) and value.startswith(tuple(f"{s}://" for s in _PLAIN_SCHEMES)):
+    elif isinstance(value, str) and value.startswith(
+        tuple(f"{scheme}://" for scheme in _PLAIN_SCHEMES)
+    ):
         yield name, value
 
 

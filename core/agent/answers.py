@@ -254,10 +254,10 @@ def add_facts(
         end = "" if fact["is_current"] else fact["ended"]
         key = sources.setdefault(message_id, ("fact", fact["fact_id"]))
         if key not in quotes:
-            who = fact.get("who")
+            author = fact.get("who")
             at = datetime.fromisoformat(fact["said_at"])
-            speaker = who or texts["speaker_you"]
-            quotes[key] = Quote(fact["content"], at, speaker, is_askers=who is None, rank=rank)
+            speaker = author or texts["speaker_you"]
+            quotes[key] = Quote(fact["content"], at, speaker, is_askers=author is None, rank=rank)
         if end and message_id not in current:
             quotes[key].end = end
     _copy_ends_of_replaced(quotes, replaced, current)

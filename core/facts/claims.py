@@ -379,19 +379,21 @@ def _build_claim(
     since, precision = parse_since(groups.get("when"), now, zone)
     if key is None or (since is not None and since > now):
         return None
-    who = groups.get("who", "")
-    if who.lower() in load_words("no_subject") or who.lower() in (*WEEKDAYS, *MONTHS):
+    subject = groups.get("who", "")
+    if subject.lower() in load_words("no_subject") or subject.lower() in (*WEEKDAYS, *MONTHS):
         return None
 
     # A pattern may leave the attribute open: in "my sister is Ana", ``{what}`` is "sister".
     word = groups.get("what", "").lower()
     english_words = load_english_words("relations" if pattern.is_relation else "things")
-    what = pattern.what.format(what=english_words.get(word.casefold(), word))
+    attribute_name = pattern.what.format(what=english_words.get(word.casefold(), word))
     if pattern.is_relation:
-        return _relation_claim(_capitalize(clause), what, value)
+        return _relation_claim(_capitalize(clause), attribute_name, value)
     attribute = None
-    if what:
-        attribute = attribute_key(_subject_key(who), what, key if pattern.stance else "")
+    if attribute_name:
+        attribute = attribute_key(
+            _subject_key(subject), attribute_name, key if pattern.stance else ""
+        )
     names = list(names_in(clause))
     if pattern.shape in ("place", "name", "title"):
         names.append(value)
@@ -416,13 +418,13 @@ def _relation_claim(content: str, relation: str, name: str) -> Claim:
     return Claim(content=content, kind="identity", attribute=attribute, value=key, entities=(name,))
 
 
-def _subject_key(who: str) -> str:
+def _subject_key(subject: str) -> str:
     """Return the subject of an attribute: ``me``, a name's key, or a relation.
 
     "Ana" and "my sister Ana" become ``ana``, and "my sister" stays ``my sister``.
     """
-    words = who.split()
-    if not words or who in ("my", "My"):
+    words = subject.split()
+    if not words or subject in ("my", "My"):
         return ME
     if words[0].lower() not in ("my", "our"):
         return entity_key(" ".join(_drop_relation(words)))

@@ -241,8 +241,8 @@ def find_languages(text: str) -> frozenset[str]:
     if script:
         return frozenset({script})
     counts = _count_common_words(text)
-    most = max(counts.values())
-    return frozenset(language for language, count in counts.items() if count == most)
+    max_count = max(counts.values())
+    return frozenset(language for language, count in counts.items() if count == max_count)
 
 
 def _without_common_names(text: str) -> str:

@@ -332,17 +332,17 @@ def objects(answer: Any, *path: str) -> list[Json]:
     return answer
 
 
-def text_of(thing: Any, *names: str) -> str:
+def text_of(record: Any, *names: str) -> str:
     """Return the first field that contains a non-empty text, or an empty string."""
-    if isinstance(thing, dict):
+    if isinstance(record, dict):
         for name in names:
-            value = thing.get(name)
+            value = record.get(name)
             if isinstance(value, str) and value:
                 return value
     return ""
 
 
-def number_of(thing: Json, name: str) -> float:
+def number_of(record: Json, name: str) -> float:
     """Return the number in this field, or 0 if the field doesn't contain a number."""
-    value = thing.get(name)
+    value = record.get(name)
     return float(value) if isinstance(value, int | float) else 0.0

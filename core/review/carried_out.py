@@ -22,21 +22,21 @@ MAX_MESSAGES = 200
 class CarriedOutWishes:
     """The items that were removed or weakened for each of the latest messages."""
 
-    _things: OrderedDict[int, set[str]] = field(default_factory=OrderedDict)
+    _items: OrderedDict[int, set[str]] = field(default_factory=OrderedDict)
 
     def take(self, message_id: int, subjects: Sequence[Subject], typed: Sequence[str]) -> bool:
         """Record that the request in a message ends some items. Return whether it may end them.
 
         A request for one item may end the same item again, but not a second item.
         """
-        things = self._things.setdefault(message_id, set())
-        self._things.move_to_end(message_id)
-        if len(self._things) > MAX_MESSAGES:
-            self._things.popitem(last=False)
-        wanted = things | {f"{subject.label}\n{subject.text}" for subject in subjects}
-        if len(wanted) > 1 and not may_want_several(typed):
+        items = self._items.setdefault(message_id, set())
+        self._items.move_to_end(message_id)
+        if len(self._items) > MAX_MESSAGES:
+            self._items.popitem(last=False)
+        all_items = items | {f"{subject.label}\n{subject.text}" for subject in subjects}
+        if len(all_items) > 1 and not may_want_several(typed):
             return False
-        things |= wanted
+        items |= all_items
         return True
 
 

@@ -107,14 +107,14 @@ class Gate:
         context = replace(context, foreign_source=transcript.tool_source)
         if transcript.is_spoken and effects - _SPOKEN_EFFECTS:
             return replace(context, hold_reason=word_clause("waits_misheard"))
-        ends_things = bool(effects & _ENDING_EFFECTS) and bool(subjects)
+        ends_items = bool(effects & _ENDING_EFFECTS) and bool(subjects)
         if transcript.is_clean:
             effects = _list_doubtful_effects(effects, subjects, transcript)
         for effect in sorted(effects, key=lambda effect: effect.value):
             reason = await self._explain(effect, tool, arguments, subjects, transcript, context)
             if reason:
                 return replace(context, hold_reason=reason)
-        if ends_things and context.message_id is not None:
+        if ends_items and context.message_id is not None:
             typed = (*transcript.messages, *transcript.questions)
             if not self.carried_out.take(context.message_id, subjects, typed):
                 return replace(context, hold_reason=_word_unrequested(transcript))

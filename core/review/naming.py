@@ -221,9 +221,9 @@ def dictates_change(message: str, text: str, subject: Subject) -> bool:
 
     An example is "Change the note about my car: my car is blue".
     """
-    wanted = _write_plainly(text)
+    plain_text = _write_plainly(text)
     for match in _LEAD_END.finditer(message):
-        if _write_plainly(message[match.end() :]) == wanted:
+        if _write_plainly(message[match.end() :]) == plain_text:
             wishes = find_wishes([message[: match.start()].rstrip()], Effect.CHANGE)
             return any(_points_at(wish, subject.text) for wish in wishes)
     return False
@@ -453,18 +453,18 @@ def _matches_star(word: str, entry: str) -> bool:
     return word.startswith(plain) if entry.endswith("*") else word == plain
 
 
-def is_same_word(one: str, other: str) -> bool:
+def is_same_word(word: str, other: str) -> bool:
     """Return whether two plain words are probably forms of the same word, such as "car"
     and "cars".
     """
-    if one == other or set(word_terms(one)) & set(word_terms(other)):
+    if word == other or set(word_terms(word)) & set(word_terms(other)):
         return True
-    short, long = sorted((one, other), key=len)
+    short, long = sorted((word, other), key=len)
     shared = 0
     while shared < len(short) and short[shared] == long[shared]:
         shared += 1
-    if _HANGUL.search(one):
+    if _HANGUL.search(word):
         return shared >= min(2, len(short)) and len(long) - shared <= _MAX_ENDING_LETTERS
-    min_stem = _MIN_CYRILLIC_STEM_LETTERS if _CYRILLIC.search(one) else _MIN_STEM_LETTERS
+    min_stem = _MIN_CYRILLIC_STEM_LETTERS if _CYRILLIC.search(word) else _MIN_STEM_LETTERS
     is_long_enough = shared >= min_stem and shared >= len(short) - 1
     return is_long_enough and len(long) - shared <= _MAX_ENDING_LETTERS

@@ -135,10 +135,10 @@ def find_languages(text: str) -> frozenset[str]:
         if script.search(text):
             return frozenset({language, "en"})
     counts = count_common_words(text)
-    most = max(counts.values())
-    if most == 0:
+    max_count = max(counts.values())
+    if max_count == 0:
         return LATIN
-    languages = {language for language, count in counts.items() if count >= max(1, most - 1)}
+    languages = {language for language, count in counts.items() if count >= max(1, max_count - 1)}
     if not languages.isdisjoint(_RELATED):
         languages |= _RELATED
     return frozenset({*languages, "en"})

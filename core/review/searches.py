@@ -135,15 +135,15 @@ def is_typed_span(text: str, typed: Sequence[str], *, with_small_words: bool = F
     capitals, repeated words and missing words can carry a secret. `with_small_words` means that
     small words mustn't be missing, because words such as "without" change the meaning of a message.
     """
-    wanted = text.strip()
-    if not wanted.isprintable() or not is_normalized("NFC", wanted):
+    stripped = text.strip()
+    if not stripped.isprintable() or not is_normalized("NFC", stripped):
         return False
     for source in typed:
         forms = [" ".join(source.split())]
         if not with_small_words:
             forms.append(_leave_small_words_out(source))
         for form in forms:
-            if _contains(form, wanted) or _contains(form.lower(), wanted):
+            if _contains(form, stripped) or _contains(form.lower(), stripped):
                 return True
     return False
 

@@ -329,12 +329,12 @@ class ExpandedRecall:
         """Return a numbered line for each message, with its author and date."""
         lines = []
         for number, hit in enumerate(hits, 1):
-            who = "Assistant"
+            author = "Assistant"
             if hit.role != "assistant":
-                who = " ".join((hit.sender or "Person").split())
+                author = " ".join((hit.sender or "Person").split())
             at = hit.at.astimezone(self.zone)
             text = hit.snippet.replace(MATCH_START, "").replace(MATCH_END, "")
-            lines.append(f"{number}. ({at:%A} {at.day} {at:%B %Y}) {who}: {text}")
+            lines.append(f"{number}. ({at:%A} {at.day} {at:%B %Y}) {author}: {text}")
         return "\n".join(lines)
 
     def _render_question(self, question: str) -> str:
@@ -475,11 +475,11 @@ class ExpandedRecall:
         return title + cut_around_match(lines, match_lines, TRANSCRIPT_CHARS - len(title))
 
     def _render_message(self, message: Message) -> str:
-        who = "Assistant"
+        author = "Assistant"
         if message.role != "assistant":
-            who = " ".join(message.sender.name.split()) if message.sender else "Person"
+            author = " ".join(message.sender.name.split()) if message.sender else "Person"
         at = message.created_at.astimezone(self.zone)
-        return f"({at:%A} {at.day} {at:%B %Y}, {at:%H:%M}) {who}: {message.text}"
+        return f"({at:%A} {at.day} {at:%B %Y}, {at:%H:%M}) {author}: {message.text}"
 
 
 def _select_hits(hits: Sequence[Hit], numbers: Sequence[int]) -> list[int]:

@@ -623,12 +623,12 @@ class HistoryProvider(MemoryProvider):
         The line names the origin of a text that the sender didn't type. It doesn't contain the
         title of the conversation, because a title may consist of other people's words.
         """
-        who = "you" if message.role == "assistant" else message.sender or "the person"
+        author = "you" if message.role == "assistant" else message.sender or "the person"
         if message.role == "user" and message.origin != "typed":
-            who = f"{who} ({message.origin.replace('_', ' ')})"
+            author = f"{author} ({message.origin.replace('_', ' ')})"
         at = message.at.astimezone(self._zone)
         text = shorten(message.text, PASSAGE_CHARS)
-        return f"m{message.message_id} {at.day} {at:%B %Y}: {who}: {text}"
+        return f"m{message.message_id} {at.day} {at:%B %Y}: {author}: {text}"
 
 
 def load_word_lists() -> None:

@@ -362,12 +362,12 @@ class FactCommands:
         if wordings and wordings[-1].action == "correct":
             author = wordings[-1].account
             origin = "corrected"
-        who = texts.SOMEONE_HERE
+        speaker_name = texts.SOMEONE_HERE
         if author == fact.account and fact.speaker:
-            who = escape(fact.speaker)
+            speaker_name = escape(fact.speaker)
         is_own = author is None or is_own_account(context, author)
         reader = "you" if is_own else "other"
-        source = texts.table("FACT_SOURCES")[f"{reader}_{origin}"].format(who=who)
+        source = texts.table("FACT_SOURCES")[f"{reader}_{origin}"].format(who=speaker_name)
         day = texts.format_day(fact.last_at or fact.created_at, self.known_facts.zone)
         if fact.mention_count == 1:
             return texts.FACT_SOURCE.format(source=source, day=day)

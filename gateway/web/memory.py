@@ -427,9 +427,9 @@ def trace_changes(changes: Sequence[NoteChange], start: NoteChange) -> list[Note
     return traced
 
 
-def _is_same_note(change: NoteChange, words: str | None, met: str | None) -> bool:
+def _is_same_note(change: NoteChange, words: str | None, current_words: str | None) -> bool:
     """Whether a change is about the note with these words. A file of a skill is one note."""
-    return change.skill is not None or (words is not None and met == words)
+    return change.skill is not None or (words is not None and current_words == words)
 
 
 async def load_forget(request: PageRequest) -> Values:

@@ -413,9 +413,9 @@ def _messages_of(space: str, item: SyncItem) -> list[Json]:
     return messages
 
 
-def _key_of(thing: Json) -> str:
+def _key_of(record: Json) -> str:
     """Return the key that Mneme stored in the metadata of a session or message."""
-    return text_of(thing.get("metadata"), KEY)
+    return text_of(record.get("metadata"), KEY)
 
 
 def _is_active(session: Json) -> bool:
