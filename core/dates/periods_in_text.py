@@ -200,10 +200,11 @@ def months_in(text: str) -> frozenset[int]:
     return frozenset(months)
 
 
-def month_number(word: str) -> int | None:
+def month_number(word: str, *, is_in_date: bool = False) -> int | None:
     """Return the number of the month that a word means in any language, or None.
 
-    Abbreviations such as "jan" are recognised only in English.
+    Abbreviations such as "jan" are recognised only in English. With `is_in_date`, so are words that
+    are months only in a date, such as "mayo" and "mars".
     """
     form = comparison_form(word)
     english: int | None = word_tables()["months"].get(form)
@@ -212,7 +213,10 @@ def month_number(word: str) -> int | None:
     if form[:1].isdecimal():
         return None
     tokens = tokenize_word(form)
-    if tokens and tokens[0].kind in (Kind.MONTH, Kind.NAMELIKE_MONTH, Kind.VERBLIKE_MONTH):
+    kinds = {Kind.MONTH, Kind.NAMELIKE_MONTH, Kind.VERBLIKE_MONTH}
+    if is_in_date:
+        kinds.add(Kind.SHORT_MONTH)
+    if tokens and tokens[0].kind in kinds:
         return int(tokens[0].number)
     return None
 

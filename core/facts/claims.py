@@ -534,8 +534,9 @@ def _parse_birthday(value: str) -> str | None:
         month = MONTHS[int(eastern["month"]) - 1]
         value = f"{int(eastern['day'])} {month} {eastern['year'] or ''}"
     words = []
-    for word in re.sub(r"[.,]", " ", value).split():
-        number = month_number(word)
+    plain = re.sub(r"\b1(?:er|º|°)", "1", value)
+    for word in re.sub(r"[.,]", " ", plain).split():
+        number = month_number(word, is_in_date=True)
         english = MONTHS[number - 1] if number else word
         if english not in _DATE_PARTICLES:
             words.append(english)

@@ -24,6 +24,7 @@ from core.store.notes import Operation
 from core.store.usage_limits import Spending, UsedLimit
 from core.text.normalize import isolate_title
 from core.types import Account
+from gateway.texts import dates
 from gateway.texts.text_files import (
     ENGLISH_CODE,
     compile_template,
@@ -297,31 +298,22 @@ class Texts:
         if self.language == ENGLISH_CODE:
             formats = {"year": "%Y", "month": "%B %Y"}
             return f"{local:{formats.get(precision, f'{local.day} %B %Y')}}"
-        from babel.dates import format_date, format_skeleton
-
         if precision in ("year", "month"):
-            skeleton = "y" if precision == "year" else "yMMMM"
-            return format_skeleton(skeleton, local, locale=self.locale)
-        return format_date(local.date(), "long", locale=self.locale)
+            return dates.format_parts(local, "y" if precision == "year" else "yMMMM", self.locale)
+        return dates.format_date(local.date(), self.locale)
 
     def format_weekday(self, local: datetime) -> str:
         """Format a date with its weekday and without the year: ``Tuesday 3 March``."""
         if self.language == ENGLISH_CODE:
             return f"{local:%A} {local.day} {local:%B}"
-        from babel.dates import format_date, format_skeleton
-
-        weekday = format_date(local.date(), "EEEE", locale=self.locale)
-        return f"{weekday}, {format_skeleton('MMMMd', local, locale=self.locale)}"
+        return dates.format_weekday(local, self.locale)
 
     def format_moment(self, at: datetime, zone: tzinfo) -> str:
         """Format a date and time: ``3 May 2026, 10:30``."""
         local = at.astimezone(zone)
         if self.language == ENGLISH_CODE:
             return f"{local.day} {local:%b %Y, %H:%M}"
-        from babel.dates import format_skeleton
-
-        day = format_skeleton("yMMMd", local, locale=self.locale)
-        return f"{day}, {local:%H:%M}"
+        return f"{dates.format_parts(local, 'yMMMd', self.locale)}, {local:%H:%M}"
 
     # --- Results of a search ---
 
@@ -548,20 +540,14 @@ class _BabelWords:
         return self._texts.join_alternatives(parts)
 
     def format_date(self, day: date) -> str:
-        from babel.dates import format_date
-
-        return format_date(day, "long", locale=self._texts.locale)
+        return dates.format_date(day, self._texts.locale)
 
     def format_month_day(self, month: int, day: int) -> str:
-        from babel.dates import format_skeleton
-
         # A leap year has every day.
-        return format_skeleton("MMMMd", datetime(2028, month, day), locale=self._texts.locale)  # noqa: DTZ001
+        return dates.format_parts(datetime(2028, month, day), "MMMMd", self._texts.locale)  # noqa: DTZ001
 
     def format_full_date(self, day: date) -> str:
-        from babel.dates import format_date
-
-        return format_date(day, "full", locale=self._texts.locale)
+        return dates.format_date(day, self._texts.locale, "full")
 
     def format_moment(self, local: datetime, *, has_seconds: bool = False) -> str:
         clock = f"{local:%H:%M}"
@@ -588,19 +574,13 @@ class _BabelResultWords:
         return self._texts.word(sentence)
 
     def format_time(self, at: datetime) -> str:
-        from babel.dates import format_skeleton
-
-        return f"{format_skeleton('yMMMEd', at, locale=self._texts.locale)}, {at:%H:%M}"
+        return f"{dates.format_parts(at, 'yMMMEd', self._texts.locale)}, {at:%H:%M}"
 
     def format_day(self, at: datetime) -> str:
-        from babel.dates import format_skeleton
-
-        return format_skeleton("yMMMd", at, locale=self._texts.locale)
+        return dates.format_parts(at, "yMMMd", self._texts.locale)
 
     def format_short_day(self, at: datetime) -> str:
-        from babel.dates import format_skeleton
-
-        return format_skeleton("MMMd", at, locale=self._texts.locale)
+        return dates.format_parts(at, "MMMd", self._texts.locale)
 
 
 @cache

@@ -17,6 +17,24 @@ NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 ZONE = ZoneInfo("Europe/Lisbon")
 
 TOLD = """
+Ich habe eine Tochter namens Lea => me|have|daughters=eine
+Ich habe einen Hund, der Rex heißt => me|have|dogs=einen
+J'ai un chat qui s'appelle Mina => me|have|cats=un
+J’ai deux filles qui s’appellent Léa et Zoé => me|have|daughters=deux
+Mon anniversaire est le 5 mars => me|birthday=5.3
+Je suis née le 1er mars 1990 => me|birthday=1.3.1990
+Tengo un gato llamado Mina => me|have|cats=un
+Tengo dos hijos que se llaman Ana y Luis => me|have|sons=dos
+Mi cumpleaños es el 3 de mayo => me|birthday=3.5
+Nací el 3 de marzo de 1990 => me|birthday=3.3.1990
+Tenho um gato chamado Mina => me|have|cats=um
+Tenho uma filha que se chama Ana => me|have|daughters=uma
+O meu aniversário é no dia 1º de junho => me|birthday=1.6
+Nasci em 3 de abril de 1990 => me|birthday=3.4.1990
+Mina adında bir kedim var => me|have|cats=bir
+İki çocuğum var => me|have|kids=iki
+3 Mayıs 1990'da doğdum => me|birthday=3.5.1990
+I have a cat who's called Mina => me|have|cat=a
 Müdürümün adı Selin => me|boss=selin
 Patronumun adı Ali => me|boss=ali
 Ben öğretmenim => me|profession=ogretmen
@@ -463,6 +481,13 @@ We have two options, A and B
 We have two questions, Leo
 I'm allergic to mornings lol
 My dog Rex died yesterday
+Je suis né le matin
+Nací el mismo día que Ana
+Nasci em Lisboa
+1990 doğumluyum
+Bir kedim vardı
+Bir arkadaşım var
+J'ai une fille de dix ans
 """.strip().splitlines()
 
 

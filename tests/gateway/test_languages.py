@@ -358,6 +358,34 @@ def test_dates_counts_and_lists_are_formatted(language: str) -> None:
     assert texts.join_list(["a", "b", "c"]).count("b") == 1
 
 
+# The order and the signs of each language; in French, the first day of a month is "1er".
+WEEKDAYS = {
+    "de": "Dienstag, 1. Dezember",
+    "es": "martes, 1 de diciembre",
+    "fr": "mardi 1er décembre",
+    "ja": "12月1日火曜日",
+    "ko": "12월 1일 화요일",
+    "pt-BR": "terça-feira, 1 de dezembro",
+    "ru": "вторник, 1 декабря",
+    "tr": "1 Aralık Salı",  # noqa: RUF001
+    "zh": "12月1日星期二",
+}
+
+
+@each_row("language", sorted(WEEKDAYS))
+def test_weekdays_and_dates_are_in_the_order_of_the_language(language: str) -> None:
+    day = datetime(2026, 12, 1, tzinfo=UTC)
+    assert load_texts(language).format_weekday(day) == WEEKDAYS[language]
+
+
+def test_first_day_of_a_month_is_an_ordinal_number_in_french() -> None:
+    french = load_texts("fr")
+    first, eleventh = datetime(2026, 12, 1, 1, 10, tzinfo=UTC), datetime(2026, 3, 11, tzinfo=UTC)
+    assert french.format_day(first, UTC) == "1er décembre 2026"
+    assert french.format_moment(first, UTC) == "1er déc. 2026, 01:10"
+    assert french.format_day(eleventh, UTC) == "11 mars 2026"
+
+
 def test_german_texts_format_dates_lists_and_numbers_in_german() -> None:
     german = load_texts("de")
     at = datetime(2026, 3, 3, 10, 30, tzinfo=UTC)
