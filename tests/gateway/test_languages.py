@@ -585,6 +585,7 @@ def list_sentences(path: Path) -> Iterator[str]:
             yield text
 
 
+@pytest.mark.slow
 @each_row("code", list_languages())
 def test_examples_of_reminders_are_read_as_requests(code: str) -> None:
     quote = re.compile(r"[“„«「]\s*([^”“»」]+?)\s*[”“»」]")

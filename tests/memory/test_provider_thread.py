@@ -66,6 +66,7 @@ async def test_closing_a_provider_thread_cancels_its_work_and_may_be_repeated() 
     assert task.cancelled()
 
 
+@pytest.mark.slow
 async def test_service_call_that_connects_while_its_thread_closes_is_cancelled_with_its_tasks() -> (
     None
 ):

@@ -370,6 +370,7 @@ async def test_prompt_includes_notes_while_another_program_holds_the_lock_of_the
             await add_note(notebook, ANA, only(ANA), "memory", "likes tea")
 
 
+@pytest.mark.slow
 async def test_finished_and_abandoned_turns_leave_no_system_prompt_in_memory(
     notebook: Notebook, database: Database
 ) -> None:

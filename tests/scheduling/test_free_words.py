@@ -6,6 +6,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+import pytest
+
 from core.dates.schedule import ParsedSchedule, Schedule
 from core.review.doubts import may_contain_wish
 from core.review.transcript import Transcript
@@ -66,6 +68,7 @@ def test_reminder_with_an_untyped_time_name_or_figure_is_not_sent_to_the_helper_
     assert not may_ask(typed, task)
 
 
+@pytest.mark.slow
 @each_row(
     ("typed", "rule", "is_typed"),
     [
@@ -101,6 +104,7 @@ def test_scheduled_question_is_never_sent_to_the_helper_model_for_judgement() ->
     assert not may_ask("shout at me tomorrow at 8 about the news", "the news", is_prompt=True)
 
 
+@pytest.mark.slow
 def test_helper_model_may_judge_all_but_a_few_of_88_everyday_reminder_requests() -> None:
     rows = [line.split(" | ") for line in REQUESTS.read_text(encoding="utf-8").splitlines()[1:]]
     asking = []

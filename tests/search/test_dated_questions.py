@@ -40,6 +40,7 @@ async def _months(recall: Recall, text: str, count: int = 2) -> set[str]:
     return {f"{one.session.started_at:%Y-%m}" for one in found.sessions}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -66,6 +67,7 @@ async def test_wrong_date_in_a_question_excludes_no_matching_message(recall: Rec
     assert await _months(recall, "Which was tooth 304, in 2019?", 1) == {"2025-04"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     ["Which plumber came in May?", "Was the plumber here in February?", "Did April call the plumber?",

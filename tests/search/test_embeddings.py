@@ -408,6 +408,7 @@ async def test_changed_vector_size_of_the_embeddings_model_recomputes_all_vector
     await another.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "fault", keep_first(4, [fault for fault in get_args(Fault) if fault != "well"])
 )
