@@ -76,6 +76,12 @@ TEXTS: Sequence[str] = (
     f"{MARK} " + "W" * 5_000,
     f"{MARK} " + "\u05d0\u05d1 " * 2_000,
 )
+# A script, the end of a field, and an attribute that runs.
+FEW_TEXTS = (TEXTS[0], TEXTS[1], TEXTS[6])
+FEW_OR_ALL = pytest.mark.parametrize(
+    "texts",
+    [pytest.param(FEW_TEXTS, id="few"), pytest.param(TEXTS, id="all", marks=pytest.mark.sweep)],
+)
 
 
 def is_document(view: View) -> bool:
@@ -202,7 +208,8 @@ async def test_hostile_texts_are_shown_as_text_on_every_page(home: Path) -> None
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-async def test_hostile_texts_in_every_field_of_a_form(home: Path) -> None:
+@FEW_OR_ALL
+async def test_hostile_texts_in_every_field_of_a_form(home: Path, texts: Sequence[str]) -> None:
     async with open_page(home) as page:
         await page.harness.say("/remember I live in Lisbon")
         await page.harness.say("The ferry leaves at nine")
@@ -212,7 +219,7 @@ async def test_hostile_texts_in_every_field_of_a_form(home: Path) -> None:
         # A number that names nothing, so that nothing else is changed.
         fixed |= {"session": str(sessions[0].id), "number": "987654", "token": token}
         for action in sorted(ACTIONS):
-            for text in TEXTS[:1] if action in WITHOUT_TEXT else TEXTS:
+            for text in texts[:1] if action in WITHOUT_TEXT else texts:
                 form = Form(f"/do/{action}", {**dict.fromkeys(FIELDS, text), **fixed})
                 answer = await page.browser.send(form)
                 assert answer.status in (200, 422), (action, text[:60])
@@ -224,10 +231,13 @@ async def test_hostile_texts_in_every_field_of_a_form(home: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-async def test_hostile_texts_that_wait_are_shown_and_edited_as_text(home: Path) -> None:
+@FEW_OR_ALL
+async def test_hostile_texts_that_wait_are_shown_and_edited_as_text(
+    home: Path, texts: Sequence[str]
+) -> None:
     async with open_page(home) as page:
         services = page.harness.services
-        for number, text in enumerate(TEXTS):
+        for number, text in enumerate(texts):
             content = json.dumps({f"argument {text}": text, "number": number})
             call = Operation(action="call", path="no_such_tool", content=content)
             note = Operation(action="add", content=f"{number} {text}")

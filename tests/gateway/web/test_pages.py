@@ -15,6 +15,7 @@ from gateway.web.pages import PAGES
 from gateway.web.rendering import shorten_attachments
 from tests.fixtures.page_browser import open_page
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
+from tests.fixtures.sweeps import list_cases
 from tests.gateway.web.test_hostile import check_document
 
 WORDS = load_texts("en").table("page_recall")
@@ -239,7 +240,7 @@ async def test_web_page_of_a_missing_item_has_a_sentence_and_status_404(
         assert SHARED["NOT_FOUND"] in answer.text
 
 
-@pytest.mark.parametrize("language", list_languages())
+@pytest.mark.parametrize("language", list_cases(list_languages(), "de", "ja"))
 async def test_web_pages_are_valid_and_in_the_language_of_the_browser(
     home: Path, language: str
 ) -> None:

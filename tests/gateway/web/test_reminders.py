@@ -13,6 +13,7 @@ from core.types import Scope
 from gateway.texts.catalog import list_languages, load_texts
 from tests.end_to_end.test_job_messages import run as run_jobs
 from tests.fixtures.page_browser import OpenPage, open_page
+from tests.fixtures.sweeps import list_cases
 
 pytestmark = pytest.mark.slow
 
@@ -162,7 +163,7 @@ async def test_reminder_of_another_person_is_missing(home: Path) -> None:
         assert job.text == "secret of Ana"
 
 
-@pytest.mark.parametrize("language", list_languages())
+@pytest.mark.parametrize("language", list_cases(list_languages(), "ja"))
 async def test_reminders_speak_the_language_of_the_browser(home: Path, language: str) -> None:
     async with open_page(home) as page:
         await page.harness.say("/remind every day at 8 take the pill")
