@@ -14,7 +14,7 @@ import stat
 import tempfile
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 
 from pydantic import FiniteFloat, TypeAdapter, ValidationError
 
@@ -78,11 +78,18 @@ def read_file(path: Path, limit_bytes: int) -> bytes:
     return content
 
 
-def describe_unsafe_permissions(path: Path) -> str:
-    """Return a sentence about the first path of a plugin that other users can write to.
+class UnsafePermissions(NamedTuple):
+    """A path that other users can write to, and the command that ends that."""
+
+    path: Path
+    command: str
+
+
+def find_unsafe_permissions(path: Path) -> UnsafePermissions | None:
+    """Return the first path of a plugin that other users can write to.
 
     The plugin file, the file that it links to, and their folders are checked. Other users are all
-    users except root and the user of this process. Returns "" if the permissions are safe.
+    users except root and the user of this process. Returns None if the permissions are safe.
     """
     real_path = path.resolve()
     own_id = os.geteuid()
@@ -94,12 +101,8 @@ def describe_unsafe_permissions(path: Path) -> str:
         if status.st_uid not in (0, own_id):
             remedies.append(f"chown {own_id} {place}")
         if remedies:
-            return (
-                f"{place} can be written by others on this machine, so the plugin isn't run: it "
-                "could do anything that Mneme can do. Check its content, then run "
-                f"`{'; '.join(remedies)}`."
-            )
-    return ""
+            return UnsafePermissions(place, "; ".join(remedies))
+    return None
 
 
 def find_leftovers(path: Path) -> Iterator[Path]:
@@ -192,19 +195,40 @@ class Secret:
     value: str = dataclasses.field(repr=False)
 
 
+class OptionProblem(NamedTuple):
+    """A problem with an option: a key of `core/errors.toml`, and the values of its sentence."""
+
+    key: str
+    values: Mapping[str, str]
+
+
+class OptionsError(ValueError):
+    """Raised if options of a service are missing or invalid."""
+
+    def __init__(self, problems: Sequence[OptionProblem]) -> None:
+        super().__init__("; ".join(f"{problem.key} {problem.values}" for problem in problems))
+        self.problems = problems
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class _OptionType:
     # Says what a person should write, such as "a whole number".
     description: str
+    # The key in `core/errors.toml` of the problem with a value of another type.
+    problem_key: str
     adapter: TypeAdapter[Any]
 
 
 _OPTION_TYPES: Mapping[type[Any], _OptionType] = {
-    str: _OptionType("a text", TypeAdapter(str)),
-    int: _OptionType("a whole number", TypeAdapter(int)),
-    float: _OptionType("a number", TypeAdapter(FiniteFloat)),
-    bool: _OptionType("true or false", TypeAdapter(bool)),
-    Secret: _OptionType("the name of the environment variable that holds it", TypeAdapter(str)),
+    str: _OptionType("a text", "option_needs_text", TypeAdapter(str)),
+    int: _OptionType("a whole number", "option_needs_whole_number", TypeAdapter(int)),
+    float: _OptionType("a number", "option_needs_number", TypeAdapter(FiniteFloat)),
+    bool: _OptionType("true or false", "option_needs_switch", TypeAdapter(bool)),
+    Secret: _OptionType(
+        "the name of the environment variable that holds it",
+        "option_names_variable",
+        TypeAdapter(str),
+    ),
 }
 
 
@@ -254,45 +278,46 @@ class OptionForm:
     def parse_value(self, name: str, value: object) -> OptionValue:
         """Return a value in the form for mneme.toml.
 
-        Raises ValueError, with a sentence that says what to write, if the value is invalid.
+        Raises OptionsError if the value is invalid.
         """
         if name not in self.fields:
-            raise ValueError(
-                f"There is no option {name}. The options are: {', '.join(self.fields) or 'none'}."
-            )
+            if not self.fields:
+                raise OptionsError([OptionProblem("option_no_options", {"name": name})])
+            values = {"name": name, "names": ", ".join(self.fields)}
+            raise OptionsError([OptionProblem("option_unknown", values)])
         option_type = _OPTION_TYPES[self._types[name]]
         if self._types[name] is Secret and not _VARIABLE.fullmatch(str(value).strip()):
-            raise ValueError(
-                f"{name} should be {option_type.description}, such as MY_MEMORY_KEY, "
-                "not the secret itself."
-            )
+            raise OptionsError([OptionProblem(option_type.problem_key, {"name": name})])
         try:
             parsed_value: OptionValue = option_type.adapter.validate_python(value)
         except ValidationError as error:
-            raise ValueError(f"{name} should be {option_type.description}.") from error
+            problem = OptionProblem(option_type.problem_key, {"name": name})
+            raise OptionsError([problem]) from error
         return parsed_value.strip() if isinstance(parsed_value, str) else parsed_value
 
     def build_options(self, table: Mapping[str, Any], variables: Mapping[str, str]) -> Any:
         """Create the dataclass from a table of mneme.toml, with the secrets from `variables`.
 
-        Raises ValueError with a list of all problems.
+        Raises OptionsError with all problems.
         """
-        problems = [f"{name} is missing" for name in self.required_names if name not in table]
+        problems = [
+            OptionProblem("option_is_missing", {"name": name})
+            for name in self.required_names
+            if name not in table
+        ]
         options: dict[str, Any] = {}
         for name, value in table.items():
             try:
                 options[name] = self.parse_value(name, value)
                 if self._types[name] is Secret:
                     options[name] = Secret(variables[options[name]])
-            except ValueError as error:
-                problems.append(str(error).rstrip("."))
+            except OptionsError as error:
+                problems += error.problems
             except KeyError:
                 # `variables` doesn't have the variable that the option names.
                 variable = options[name]
-                problems.append(
-                    f"{name}: the environment variable {variable} is not set "
-                    f"(`mneme config set {variable}` stores it)"
-                )
+                values = {"name": name, "variable": variable}
+                problems.append(OptionProblem("option_variable_unset", values))
         if problems:
-            raise ValueError("; ".join(problems))
+            raise OptionsError(problems)
         return None if self._options is None else self._options(**options)

@@ -502,14 +502,14 @@ async def _probe_memory(texts: Texts, settings: Settings, name: str, counts: Out
     """
     providers, problems = await asyncio.to_thread(load_providers, settings)
     if name in problems:
-        raise ConfigError(problems[name])
+        raise problems[name]
     provider = next(provider for provider in providers if provider.name == name)
     sync_state = texts.describe_sync_state(counts)
     sync_sentence = f" {sync_state[0].upper()}{sync_state[1:]}." if sync_state else ""
     try:
         report = await probe_provider(provider, texts)
     except MnemeError as error:
-        text = f"{str(error).rstrip('.')}.{sync_sentence}".replace("?.", "?")
+        text = f"{texts.word(error).rstrip('.')}.{sync_sentence}".replace("?.", "?")
         raise ConfigError(text) from error
     if counts.dead:
         sentence = f"{report}." if report else ""
@@ -528,7 +528,7 @@ async def probe_provider(provider: MemoryProvider, texts: Texts = SHELL) -> str:
     """
     thread = ProviderThread(provider.name)
     try:
-        with translate_foreign_errors(f"The memory {provider.name}"):
+        with translate_foreign_errors(provider.name):
             if not await thread.run(provider.is_available):
                 raise ConfigError(texts.compose("provider_missing", name=provider.name))
             if not implements(provider, "probe"):

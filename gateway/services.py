@@ -630,7 +630,7 @@ def create_embeddings(settings: Settings, database: Database) -> EmbeddingRetrie
     )
 
 
-def load_providers(settings: Settings) -> tuple[list[MemoryProvider], Mapping[str, str]]:
+def load_providers(settings: Settings) -> tuple[list[MemoryProvider], Mapping[str, ConfigError]]:
     """Load the external memory providers that are switched on, in the order of mneme.toml.
 
     Also returns the problem of each provider that can't be loaded, by its name.
@@ -639,20 +639,21 @@ def load_providers(settings: Settings) -> tuple[list[MemoryProvider], Mapping[st
     variables = {key: secret.get_secret_value() for key, secret in settings.variables.items()}
     limit = settings.memory.max_external
     providers: list[MemoryProvider] = []
-    problems: dict[str, str] = {}
+    problems: dict[str, ConfigError] = {}
     for name, options in settings.memory.providers.items():
         if not options.enabled:
             continue
         if len(providers) >= limit:
-            problems[name] = SHELL.compose("too_many_services", name=name, limit=limit)
+            problem = SHELL.compose("too_many_services", name=name, limit=limit)
             if providers:
                 remedy = SHELL.compose("switch_service_off", name=providers[-1].name)
-                problems[name] += f" {remedy}"
+                problem += f" {remedy}"
+            problems[name] = ConfigError(problem)
             continue
         try:
             provider = plugins.create_provider(name, options.model_extra or {}, variables)
         except ConfigError as error:
-            problems[name] = str(error)
+            problems[name] = error
         else:
             provider.mode = options.mode
             providers.append(provider)

@@ -14,7 +14,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import CodeType, ModuleType
 
-from config.files import describe_unsafe_permissions
+from config.files import find_unsafe_permissions
 from core.errors import ConfigError
 
 PREFIX = "mneme_plugin_"
@@ -28,8 +28,8 @@ def run_file(name: str, path: Path) -> ModuleType:
     """
     is_package = path.name == "__init__.py"
     for checked_path in (path, *(_walk(path.parent) if is_package else ())):
-        if reason := describe_unsafe_permissions(checked_path):
-            raise ConfigError(reason)
+        if unsafe := find_unsafe_permissions(checked_path):
+            raise ConfigError("plugin_unsafe", path=str(unsafe.path), command=unsafe.command)
     module_name = PREFIX + name
     _unload(module_name)
     if _Finder not in sys.meta_path:

@@ -103,10 +103,8 @@ class JsonService:
         except httpx.InvalidURL:
             is_address = False
         if not is_address or self.url.userinfo or self.url.query or self.url.fragment:
-            setting = setting or f"url of the memory {name}"
-            raise ConfigError(
-                f"The {setting} should be an address like https://host, without a key."
-            )
+            setting = setting or f"memory.providers.{name}.url"
+            raise ConfigError("memory_address", setting=setting)
         self._headers = {
             "Accept": "application/json",
             # Compression could hide a very large answer in a small one.
@@ -179,16 +177,14 @@ class JsonService:
                 # The connection broke, so the call is tried a second time.
                 return await self._send(build_request(), missing)
         except (TimeoutError, httpx.TimeoutException) as error:
-            raise DeliveryError(f"{self.name} gave no answer within {limit.total_s:g} s") from error
+            raise DeliveryError(
+                "service_no_answer", name=self.name, seconds=f"{limit.total_s:g}"
+            ) from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise DeliveryError(self._describe_failure(error)) from error
-
-    def _describe_failure(self, error: Exception) -> str:
-        # The message of httpx is left out, because it may contain the URL with ids in it.
-        problem = f"{self.name} cannot be reached ({type(error).__name__})"
-        if isinstance(error, httpx.ConnectError):
-            problem += ": does it run, and is its url right?"
-        return problem
+            # The message of httpx is left out, because it may contain the URL with ids in it.
+            has_no_server = isinstance(error, httpx.ConnectError)
+            key = "service_unreached" if has_no_server else "service_lost"
+            raise DeliveryError(key, name=self.name, kind=type(error).__name__) from error
 
     async def close(self) -> None:
         """Close the connection. A later call opens a new one."""
@@ -231,9 +227,7 @@ class JsonService:
                 await response.aclose()
             request = response.next_request
             if _origin(request.url) != _origin(self.url):
-                raise DeliveryError(
-                    f"{self.name} redirects to another host: set its url to that host"
-                )
+                raise DeliveryError("service_redirects", name=self.name)
         raise DeliveryError(f"{self.name} redirects in a circle")
 
     async def _read_answer(self, response: httpx.Response, missing: Any) -> Any:
@@ -251,17 +245,21 @@ class JsonService:
         if response.is_success:
             return
         if status == 401:
-            raise DeliveryError(f"{self.name}: the key is not accepted", is_permanent=True)
+            raise DeliveryError("service_key_refused", name=self.name, is_permanent=True)
         if 400 <= status < 500 and status not in RETRYABLE_STATUSES:
             if status == 404:
-                raise NotFound(f"{self.name} refuses it (HTTP status 404): is its url right?")
-            raise Refused(f"{self.name} refuses it (HTTP status {status})")
+                raise NotFound("service_not_found", name=self.name)
+            raise Refused("service_refused", name=self.name, code=str(status))
 
         wait_s = _parse_retry_after(response.headers.get("retry-after", ""))
         self._connection.rests_until = monotonic() + wait_s
-        problem = "gets too many calls" if status == 429 else "is out of order"
+        if status == 429:
+            raise DeliveryError("service_busy", name=self.name, retry_after_s=wait_s or None)
         raise DeliveryError(
-            f"{self.name} {problem} (HTTP status {status})", retry_after_s=wait_s or None
+            "service_out_of_order",
+            name=self.name,
+            code=str(status),
+            retry_after_s=wait_s or None,
         )
 
     async def _read_body(self, response: httpx.Response) -> bytes:
@@ -282,9 +280,7 @@ class JsonService:
                 raise ValueError
             return json.loads(content)
         except (ValueError, RecursionError) as error:
-            raise DeliveryError(
-                f"{self.name} doesn't answer with JSON: is its url right?"
-            ) from error
+            raise DeliveryError("service_not_json", name=self.name) from error
 
 
 def _origin(url: httpx.URL) -> tuple[str, str, int | None]:

@@ -26,8 +26,10 @@ from core.errors import (
     MnemeError,
     NotReadyError,
     Refused,
+    Sentence,
     StoreError,
     ToolError,
+    to_sentence,
 )
 from core.guard.guard import clean_service_lines, clean_service_text
 from core.memory.provider import MemoryProvider, describe_error, implemented_hooks
@@ -262,9 +264,7 @@ class GuardedProvider:
         try:
             async with asyncio.timeout(START_TIMEOUT_S):
                 if not await self._run(self.provider.is_available):
-                    raise ConfigError(
-                        f"{self.name} is not available; `mneme memory setup` sets it up."
-                    )
+                    raise ConfigError("memory_unavailable", name=self.name)
                 if self.is_external:
                     await asyncio.to_thread(
                         self._folder.mkdir, mode=0o700, parents=True, exist_ok=True
@@ -323,7 +323,7 @@ class MemoryManager:
         # Lines for the next turn, by provider, session and visible scopes.
         self._prefetched: dict[tuple[str, int, frozenset[Scope]], list[str]] = {}
         # Problems with the settings, as sentences for the owner.
-        self.warnings: list[str] = []
+        self.warnings: list[Sentence] = []
 
     @property
     def states(self) -> Mapping[str, str]:
@@ -496,7 +496,8 @@ class MemoryManager:
             try:
                 provider_tools = await provider.call(self._timeout_s, "tools")
             except MnemeError as error:
-                self.warn(f"The tools of the memory {provider.name} can't be used: {error}.")
+                values = {"name": provider.name, "reason": to_sentence(error)}
+                self.warn(Sentence("memory_tools_unusable", values))
                 continue
             if not provider.is_external:
                 tools += provider_tools
@@ -504,16 +505,16 @@ class MemoryManager:
             used_names = {*reserved, *(tool.name for tool in tools)}
             usable_tools, warnings = check_tools(provider.name, provider_tools, used_names)
             for warning in warnings:
-                self.warn(warning)
+                self.warn(Sentence(warning))
             for tool in usable_tools:
                 run = partial(provider.call_tool, tool.name)
                 tools.append(replace(tool, run=run, is_read_only=False, is_external=True))
         return tools
 
-    def warn(self, sentence: str) -> None:
+    def warn(self, sentence: Sentence) -> None:
         """Add a sentence to `warnings` and to the log unless it was added before."""
         if sentence not in self.warnings:
-            log.warning("a memory provider or its settings have a problem", problem=sentence)
+            log.warning("a memory provider or its settings have a problem", problem=str(sentence))
             self.warnings.append(sentence)
 
     async def deliver(self, task: SyncTask) -> None:

@@ -52,10 +52,10 @@ class Embedder:
         key = options.key.value
         url_option = "embedder_url" if options.embedder_url or not other_url else "llm_url"
         self._http = JsonService(
-            f"the server for {service}'s embeddings",
+            f"{service} ({url_option})",
             options.embedder_url or other_url,
             {"Authorization": f"Bearer {key}"} if key else {},
-            f"{url_option} of the memory {service}",
+            f"memory.providers.{service}.{url_option}",
         )
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
@@ -97,12 +97,11 @@ class Embedder:
     def _check_embedding(self, embedding: Any) -> list[float]:
         """Return an embedding. Raises ConfigError if it doesn't have the configured size."""
         options = self._options
-        count = len(embedding) if isinstance(embedding, list) else "no"
+        if not isinstance(embedding, list):
+            raise ConfigError("memory_no_embedding", model=options.embedder_model)
+        count = len(embedding)
         if count != options.embedder_dims:
-            raise ConfigError(
-                f"{options.embedder_model} makes embeddings of {count} numbers: set embedder_dims "
-                "to that."
-            )
+            raise ConfigError("memory_dimensions", model=options.embedder_model, count=count)
         return list(embedding)
 
     async def close(self) -> None:
@@ -125,10 +124,10 @@ class JsonModel:
         """Check the URL. Raises ConfigError if it is invalid or contains a key."""
         self._model = model
         self._http = JsonService(
-            f"the server of {service}'s model",
+            f"{service} (llm_url)",
             url,
             {"Authorization": f"Bearer {key}"} if key else {},
-            f"llm_url of the memory {service}",
+            f"memory.providers.{service}.llm_url",
         )
 
     async def complete(self, messages: Sequence[Json], call_timeout: CallTimeout = MODEL) -> Json:

@@ -11,12 +11,13 @@ import importlib
 import re
 import sys
 from collections.abc import Mapping
+from functools import reduce
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from config.files import OptionForm
-from core.errors import ConfigError
+from config.files import OptionForm, OptionsError
+from core.errors import ConfigError, Sentence
 from core.guard.foreign_code import run_file
 from core.memory.provider import MemoryProvider
 from core.memory.provider_thread import translate_foreign_errors
@@ -62,20 +63,20 @@ class Plugins:
         Raises ConfigError if the provider can't be loaded or its settings are invalid.
         """
         provider_class, form = self._load(name)
-        with translate_foreign_errors(f"The memory {name}"):
+        with translate_foreign_errors(name):
             try:
                 options = form.build_options(table, variables)
-            except ValueError as error:
+            except OptionsError as error:
                 missing = [key for key in form.required_names if key not in table]
-                remedy = f" `mneme memory setup {name}` sets it up." if missing else ""
-                raise ConfigError(f"The memory {name} is off: {error}.{remedy}") from error
+                key = "memory_needs_setup" if missing else "memory_is_off"
+                raise ConfigError(key, name=name, problems=join_clauses(error)) from error
             if provider_class.options is None:
                 provider = provider_class()
             else:
                 provider = provider_class(options)  # type: ignore[call-arg]
             if provider.name != name:
                 raise ConfigError(
-                    f"The name of {provider_class.__name__} should be “{name}”, like its file."
+                    "memory_provider_name", class_name=provider_class.__name__, name=name
                 )
         return provider
 
@@ -86,14 +87,11 @@ class Plugins:
         one provider.
         """
         path = self._find_file(name)
-        with translate_foreign_errors(f"The memory provider {path}"):
+        with translate_foreign_errors(str(path)):
             module = _import_file(name, path)
             classes = _provider_classes_in(module)
             if len(classes) != 1:
-                raise ConfigError(
-                    f"{path} should define one subclass of MemoryProvider; "
-                    f"it defines {len(classes)}."
-                )
+                raise ConfigError("memory_provider_count", path=str(path), count=len(classes))
             provider_class = classes.pop()
             return provider_class, OptionForm(provider_class.options)
 
@@ -103,9 +101,7 @@ class Plugins:
         Raises ConfigError if the file doesn't exist or the name is reserved.
         """
         if name in RESERVED_NAMES:
-            raise ConfigError(
-                f"The memory {name} is built in: it is always on and has no table of its own."
-            )
+            raise ConfigError("memory_built_in", name=name)
         if _NAME.fullmatch(name):
             for path in (
                 self._folder / f"{name}.py",
@@ -114,10 +110,16 @@ class Plugins:
             ):
                 if path.is_file():
                     return path
-        raise ConfigError(
-            f"There is no memory provider {name[:40]}; put it into {self._folder}/NAME.py or "
-            f"{self._folder}/NAME/__init__.py, in small letters, digits and _."
-        )
+        raise ConfigError("memory_unknown", name=name[:40], folder=str(self._folder))
+
+
+def join_clauses(error: OptionsError) -> Sentence:
+    """Return the problems of options as one sentence without a full stop."""
+    clauses = [Sentence(problem.key, problem.values) for problem in error.problems]
+    return reduce(
+        lambda first, second: Sentence("joined_clauses", {"first": first, "second": second}),
+        clauses,
+    )
 
 
 def _import_file(name: str, path: Path) -> ModuleType:

@@ -84,11 +84,15 @@ def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
 
 
 @contextmanager
-def translate_foreign_errors(what: str) -> Iterator[None]:
-    """Turn errors in a provider's code into a ConfigError about `what`. Keep our own errors."""
+def translate_foreign_errors(name: str) -> Iterator[None]:
+    """Turn errors in a provider's code into a ConfigError. Keep our own errors.
+
+    `name` is the provider's name, or its file.
+    """
     try:
         yield
     except MnemeError:
         raise
     except (Exception, SystemExit) as error:
-        raise ConfigError(f"{what} cannot be used: {describe_error(error, 300)}") from error
+        reason = describe_error(error, 300)
+        raise ConfigError("memory_unusable", name=name, reason=reason) from error

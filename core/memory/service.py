@@ -166,13 +166,20 @@ class RemoteService(MemoryProvider):
     def __init__(self, options: ServiceOptions) -> None:
         """Read the options that all services share. Raises ConfigError if one is invalid."""
         if _NAMESPACE.fullmatch(options.namespace) is None:
-            raise ConfigError("namespace should be up to 20 small letters and digits.")
+            raise ConfigError("memory_namespace")
         if not 1 <= options.every_turns <= MAX_TURNS_PER_SYNC:
-            raise ConfigError(f"every_turns should be 1 to {MAX_TURNS_PER_SYNC}.")
+            raise ConfigError("memory_every_turns", limit=MAX_TURNS_PER_SYNC)
         self._namespace = options.namespace
         self._limit = max(1, options.limit)
         self.every_turns = options.every_turns
         self.is_reflecting = isinstance(options, ReflectionOptions) and options.reflect
+
+    def _check_choice(self, option: str, value: str, choices: Collection[str]) -> None:
+        """Raise ConfigError unless the value of an option is one of the choices."""
+        if value not in choices:
+            raise ConfigError(
+                "memory_choice", name=self.name, option=option, choices=", ".join(choices)
+            )
 
     @abstractmethod
     async def find(self, space: str, query: str, limit: int) -> Sequence[RemoteMemory]:
@@ -501,9 +508,7 @@ class ServerService(RemoteService):
         self._is_cloud = options.url == self.cloud
         if self._is_cloud and not key:
             raise ConfigError(
-                f"{self.name} needs the key of its cloud, or the url of your server: "
-                f"`mneme memory setup {self.name} --set key={self.name.upper()}_API_KEY`, or "
-                "`--set url=http://…`"
+                "memory_needs_key_or_url", name=self.name, variable=f"{self.name.upper()}_API_KEY"
             )
         key_headers = {}
         if key:

@@ -20,8 +20,8 @@ class FolderLock:
     """A lock for a folder. It excludes all other tasks and processes."""
 
     folder: Path
-    # The contents of the folder, for error messages: "notes" or "skills".
-    things: str
+    # The key of the sentence for people if another program holds the lock for too long.
+    busy_key: str
     _task_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @asynccontextmanager
@@ -39,10 +39,7 @@ class FolderLock:
                 await asyncio.to_thread(self.folder.mkdir, parents=True, exist_ok=True, mode=0o700)
                 await asyncio.to_thread(lock.acquire)
             except Timeout as error:
-                raise Refused(
-                    f"The {self.things} are being changed by another program; try again in a "
-                    "moment."
-                ) from error
+                raise Refused(self.busy_key) from error
             except OSError as error:
                 raise Refused(
                     "folder_unusable", folder=self.folder.name, reason=error.strerror or error

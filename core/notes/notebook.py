@@ -93,7 +93,7 @@ class NoteFiles:
         )
         self._folder = lru_cache(MAX_CACHED_PATHS)(lambda scope: str(folder_of(folder, scope)))
         # One lock for all scopes, since the limits count their notes together.
-        self.lock = FolderLock(folder, "notes").hold
+        self.lock = FolderLock(folder, "notes_locked").hold
 
     def write(self, scope: Scope, target: str, entries: Sequence[str]) -> None:
         """Replace all notes of a file. Raises Refused if it can't be written."""
@@ -104,7 +104,7 @@ class NoteFiles:
             replace_file(path, format_entries(entries).encode())
         except OSError as error:
             raise Refused(
-                f"{_label(path)} cannot be written ({error.strerror or error}); it is as it was."
+                "note_file_unwritable", file=_label(path), reason=str(error.strerror or error)
             ) from error
 
     def delete_leftovers(self, scope: Scope, target: str) -> None:

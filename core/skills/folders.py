@@ -73,8 +73,7 @@ def read_skills(
         category = skill.front_value("category") or "".join(path.parts[:-1])
         yield skill.name, replace(skill, category=category, scope=scope, is_own=is_own)
     if next(folders, None):
-        problem = f"Of {title} only the first {MAX_FOLDERS:,} folders are looked at."
-        yield f"{title}/", Refused(problem)
+        yield f"{title}/", Refused("skill_folders_cut", title=title, limit=MAX_FOLDERS)
 
 
 def _list_skill_folders(root: Path) -> Iterator[Path]:
@@ -118,20 +117,21 @@ def read_skill(folder: Path, place: str) -> Skill:
     """
     text = read_text(folder, SKILL_FILE, place)
     if text is None:
-        raise Refused(f"{place}: there is no {SKILL_FILE} in it.")
+        raise Refused("skill_without_file", place=place)
     skill = parse_skill(text, f"{place}/{SKILL_FILE}", to_normal_form("NFC", folder.name))
-    with _refuse_errors(f"{place} cannot be read"):
+    with _refuse_errors("skill_unreadable", place=place):
         changed_at = datetime.fromtimestamp((folder / SKILL_FILE).lstat().st_mtime, UTC)
     return replace(skill, folder=folder, files=list_files(folder), changed_at=changed_at)
 
 
 @contextmanager
-def _refuse_errors(problem: str) -> Iterator[None]:
+def _refuse_errors(key: str, **values: str) -> Iterator[None]:
     """Turn an error with a file or an archive into Refused: `problem`, a colon and the reason."""
     try:
         yield
     except (*_ARCHIVE_ERRORS, OSError) as error:
-        raise Refused(f"{problem}: {getattr(error, 'strerror', None) or error}.") from error
+        reason = str(getattr(error, "strerror", None) or error)
+        raise Refused(key, **values, reason=reason) from error
 
 
 def decode_text(content: bytes, place: str) -> str:
@@ -143,7 +143,7 @@ def decode_text(content: bytes, place: str) -> str:
         return re.sub(r"\r\n?", "\n", content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise Refused(f"{place}, line {line}: it is not UTF-8 text. Save it as UTF-8.") from error
+        raise Refused("skill_not_utf8", place=place, line=line) from error
 
 
 def _walk(folder: Path) -> Iterator[tuple[str, int]]:
@@ -180,9 +180,7 @@ def check_path(path: str) -> str:
     Raises Refused if the path isn't relative, leads out of the skill or isn't in plain form.
     """
     if not _PATH.fullmatch(path):
-        raise Refused(
-            f"“{path[:80]}” is no path in a skill: write one such as references/steps.md."
-        )
+        raise Refused("skill_path_invalid", path=path[:80])
     return path
 
 
@@ -196,10 +194,7 @@ def resolve_file(folder: Path, path: str, place: str = "") -> Path:
     # The file, its folders and the folder of the skill.
     steps = (file, *file.parents[: path.count("/") + 1])
     if any(step.is_symlink() for step in steps):
-        raise Refused(
-            f"{place or path} is a link, or lies behind one, and none is followed: see "
-            "skills.folders."
-        )
+        raise Refused("skill_is_link", place=place or path)
     return file
 
 
@@ -209,7 +204,7 @@ def read_text(folder: Path, path: str, place: str = "") -> str | None:
     Raises Refused if the file can't be read or isn't text.
     """
     place = f"{place or folder.name}/{path}"
-    with _refuse_errors(f"{place} cannot be read"):
+    with _refuse_errors("skill_unreadable", place=place):
         try:
             return decode_text(read_file(resolve_file(folder, path, place), FILE_BYTES), place)
         except (FileNotFoundError, NotADirectoryError):
@@ -239,11 +234,8 @@ def write_files(root: Path, folder: Path, files: Mapping[str, bytes | None]) -> 
     """
     new_paths = {path for path, content in files.items() if content is not None}
     if new_paths and len(new_paths.union(list_files(folder))) > MAX_FILES:
-        raise Refused(
-            f"The skill {folder.name} would have more than {MAX_FILES} files, the most there may "
-            "be."
-        )
-    with _refuse_errors(f"The skill {folder.name} cannot be written"):
+        raise Refused("skill_too_many_files", name=folder.name, limit=MAX_FILES)
+    with _refuse_errors("skill_unwritable", name=folder.name):
         if SKILL_FILE in files and files[SKILL_FILE] is None:
             remove_skill(root, folder)
             return
@@ -296,7 +288,7 @@ def unpack_skills(source: Path) -> list[UnpackedSkill | Refused]:
     Links, hidden files and files outside of skills are left out. Raises Refused if the source can't
     be read, is too large or contains no skill.
     """
-    with _refuse_errors(f"{source.name} cannot be read"):
+    with _refuse_errors("skill_unreadable", place=source.name):
         if source.is_dir():
             sizes = dict(islice(_walk(source), MAX_SOURCE_FILES + 1))
             return _unpack(
@@ -324,7 +316,7 @@ def _unpack(
     _check_limits(title, sizes.values(), MAX_SOURCE_FILES, MAX_SOURCE_BYTES)
     roots = {PurePosixPath(path).parent for path in sizes if PurePosixPath(path).name == SKILL_FILE}
     if not roots:
-        raise Refused(f"There is no {SKILL_FILE} in {title}, so it is no skill.")
+        raise Refused("skill_source_empty", title=title)
     # For each skill folder: the path of each file in the source, by its path in the skill.
     skills = defaultdict[PurePosixPath, dict[str, str]](dict)
     for path in sizes:
@@ -349,7 +341,7 @@ def _check_files(title: str, paths: Collection[str], sizes: Collection[int]) -> 
     _check_limits(title, sizes, MAX_FILES, MAX_SKILL_BYTES)
     lowercase_paths = {check_path(path).casefold() for path in paths}
     if len(lowercase_paths) < len(paths):
-        raise Refused(f"{title} has two files whose names differ in nothing but capitals.")
+        raise Refused("skill_names_collide", title=title)
 
 
 def _find_root(path: PurePosixPath, roots: Collection[PurePosixPath]) -> PurePosixPath | None:
@@ -367,6 +359,4 @@ def _find_root(path: PurePosixPath, roots: Collection[PurePosixPath]) -> PurePos
 def _check_limits(title: str, sizes: Collection[int], max_files: int, max_bytes: int) -> None:
     """Raise Refused if there are too many files or they are too large together."""
     if len(sizes) > max_files or sum(sizes) > max_bytes:
-        raise Refused(
-            f"{title} is too large: {max_files:,} files and {max_bytes:,} bytes are the most."
-        )
+        raise Refused("skill_source_too_large", title=title, files=max_files, bytes=max_bytes)

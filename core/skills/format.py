@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from core.errors import Refused
+from core.errors import Refused, Sentence
 from core.guard.guard import find_mixed_word, inspect_name
 from core.text.normalize import to_normal_form
 from core.types import LOCAL_SCOPE, Scope
@@ -26,10 +26,6 @@ SCRIPTS = "scripts"
 FOLDERS = ("references", "templates", SCRIPTS, "assets")
 NAME_CHARS = 64
 DESCRIPTION_CHARS = 1024
-NAME_FORM = (
-    f"small letters of one alphabet, digits and single hyphens, at most {NAME_CHARS}, such as "
-    "tidy-inbox"
-)
 # How many parsed front matters are cached, so that unchanged files aren't parsed again.
 MAX_CACHED_SKILLS = 2_000
 
@@ -126,11 +122,9 @@ def parse_skill(text: str, place: str, folder: str | None = None) -> Skill:
     """
     match = _FRONT_MATTER.match(text)
     if match is None:
-        missing = "second" if text.startswith("---\n") else "first"
-        raise Refused(
-            f"{place}, line 1: of the two lines of three dashes around front matter the {missing} "
-            "is missing."
-        )
+        if text.startswith("---\n"):
+            raise Refused("skill_front_not_closed", place=place)
+        raise Refused("skill_front_not_opened", place=place)
     return _parse_front_matter(match["front"], place, folder)
 
 
@@ -144,24 +138,29 @@ def _parse_front_matter(front: str, place: str, folder: str | None) -> Skill:
     name = _to_text(values.get("name"))
     description = _to_text(values.get("description"))
 
-    def check(key: str, is_valid: bool, problem: str) -> None:
+    def check(key: str, is_valid: bool, problem: str, **values: object) -> None:
         """Raise Refused with the line of the key unless the value is valid."""
         if not is_valid:
-            raise Refused(f"{place}, line {lines.get(key, 1)}: {problem}.")
+            clause = Sentence(problem, values)
+            raise Refused("skill_line", place=place, line=lines.get(key, 1), problem=clause)
 
-    check("name", bool(name), "it has no name")
-    check("description", bool(description), "it has no description")
+    check("name", bool(name), "skill_no_name")
+    check("description", bool(description), "skill_no_description")
     label = inspect_name(name)[0]
-    check("name", is_name(name), f"“{label}” is no name for a skill: {NAME_FORM}")
+    check("name", is_name(name), "skill_name_invalid", name=label, limit=NAME_CHARS)
     check(
         "name",
         folder is None or folder == name,
-        f"it is named {name}, but its folder is {folder}: both must be the same",
+        "skill_name_differs",
+        name=name,
+        folder=folder,
     )
     check(
         "description",
         len(description) <= DESCRIPTION_CHARS,
-        f"its description has {len(description):,} characters, {DESCRIPTION_CHARS:,} are the most",
+        "skill_description_too_long",
+        chars=len(description),
+        limit=DESCRIPTION_CHARS,
     )
     return Skill(name=name, description=description, front=values)
 

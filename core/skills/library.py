@@ -13,14 +13,14 @@ import re
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
 from config.files import read_file
 from config.settings import SkillOptions
-from core.errors import Refused, Report, Sentence
+from core.errors import Refused, Report, Sentence, to_sentence
 from core.guard.guard import LIMIT_CHARS, clean_text, find_suspicion
 from core.notes.locking import FolderLock, run_to_completion
 from core.notes.notebook import folder_of
@@ -58,7 +58,7 @@ class AddedSkills(NamedTuple):
     """The names of the added skills, and sentences that say why other skills weren't added."""
 
     names: Sequence[str]
-    problems: Sequence[str]
+    problems: Sequence[Sentence]
 
 
 # The changes of one skill, by the path of each file below the skill's folder.
@@ -82,7 +82,7 @@ class Skills:
 
     @cached_property
     def _lock(self) -> FolderLock:
-        return FolderLock(self.home / "skills", "skills")
+        return FolderLock(self.home / "skills", "skills_locked")
 
     def _root(self, scope: Scope) -> Path:
         """Return the folder for the skills of a scope."""
@@ -123,16 +123,16 @@ class Skills:
 
     async def list_skills(
         self, scopes: frozenset[Scope], words: str = ""
-    ) -> tuple[list[Skill], list[str]]:
+    ) -> tuple[list[Skill], list[Sentence]]:
         """Return the skills that contain all words, and a sentence about each invalid folder.
 
         The skills are sorted by category and name. Disabled skills are included.
         """
         skills: list[Skill] = []
-        problems: list[str] = []
+        problems: list[Sentence] = []
         for candidate in (await self._load(scopes)).values():
             if isinstance(candidate, Refused):
-                problems.append(str(candidate))
+                problems.append(to_sentence(candidate))
             elif candidate.matches_words(words):
                 skills.append(candidate)
         skills.sort(key=lambda skill: (skill.category, skill.name))
@@ -183,7 +183,7 @@ class Skills:
         text = await asyncio.to_thread(folders.read_text, skill.folder, path or SKILL_FILE)
         if text is None:
             raise Refused(
-                f"The skill {skill.name} has no file {path}; it has {', '.join(skill.files)}."
+                "skill_no_such_file", name=skill.name, path=path, files=", ".join(skill.files)
             )
         return text
 
@@ -241,17 +241,14 @@ class Skills:
         is_skill_file = path in ("", SKILL_FILE) and not is_file_action
         if not is_skill_file and path.partition("/")[0] not in FOLDERS:
             names = ", ".join(f"{folder}/" for folder in FOLDERS)
-            raise Refused(
-                f"Beside {SKILL_FILE}, which edit and patch change, a skill has files in {names} "
-                "only."
-            )
+            raise Refused("skill_file_misplaced", folders=names)
         if operation.action == "create":
             if isinstance((await self._load(scopes)).get(name), Skill):
-                raise Refused(f"There is a skill {name} already: patch or edit it.")
+                raise Refused("skill_exists", name=name)
             return Skill(name=name, description="", folder=self._root(home) / name, scope=home)
         skill = await self.find(name, scopes)
         if not skill.is_own:
-            raise Refused(f"The skill {name} lies in a folder that I only read: {skill.folder}.")
+            raise Refused("skill_read_only", name=name, folder=str(skill.folder))
         return skill
 
     async def approve(
@@ -286,8 +283,7 @@ class Skills:
             for path, reversal in reversals.items():
                 if folders.read_text(folder, path) != reversal.before:
                     raise Refused(
-                        f"{skill.name}/{path} was changed since, so change {change.id} cannot be "
-                        "undone."
+                        "skill_changed_since", path=f"{skill.name}/{path}", change=str(change.id)
                     )
             files = _delete_whole_skill(skill, reversals)
             changes = self._build_changes(author, "undo", skill.scope, folder, files)
@@ -350,7 +346,7 @@ class Skills:
         root = self._root(home)
         existing = set(await self._load(frozenset((home,))))
         names: list[str] = []
-        problems: list[str] = []
+        problems: list[Sentence] = []
 
         def write_files() -> list[NoteChange]:
             """Write the files of all valid skills, and return the changes to log."""
@@ -361,7 +357,7 @@ class Skills:
                         raise skill
                     name = _check_new_skill(skill, {*existing, *names}, root, author)
                 except Refused as refusal:
-                    problems.append(str(refusal))
+                    problems.append(to_sentence(refusal))
                     continue
                 folders.write_files(root, root / name, skill.files)
                 names.append(name)
@@ -379,7 +375,8 @@ class Skills:
 
         await run_to_completion(write())
         if not names:
-            raise Refused("\n".join(problems))
+            joined = reduce(_join_lines, problems)
+            raise Refused(joined.key, **joined.values)
         return AddedSkills(names, problems)
 
     async def erase(
@@ -481,6 +478,10 @@ class Skills:
             )
 
 
+def _join_lines(first: Sentence, second: Sentence) -> Sentence:
+    return Sentence("joined_lines", {"first": first, "second": second})
+
+
 def _plan_changes(skill: Skill, operation: Operation) -> FileChanges:
     """Return the changes of files that an operation causes, without writing them.
 
@@ -492,23 +493,18 @@ def _plan_changes(skill: Skill, operation: Operation) -> FileChanges:
     after = operation.content
     if before is None:
         if operation.action in ("patch", "remove_file"):
-            raise Refused(f"There is no file {place}.")
+            raise Refused("skill_place_missing", place=place)
     elif operation.action == "create":
-        raise Refused(f"There is a skill {skill.name} already: patch or edit it.")
+        raise Refused("skill_exists", name=skill.name)
     elif operation.action in ("delete", "remove_file"):
         return _delete_whole_skill(skill, {path: FileChange(before, None)})
     elif operation.action == "patch":
         count = before.count(operation.old_text)
         if count != 1:
-            raise Refused(
-                f"The old text stands {count} times in {place}; give a part of it that stands "
-                "there once."
-            )
+            raise Refused("skill_old_text", count=count, place=place)
         after = before.replace(operation.old_text, after)
     if not 0 < len(after) <= LIMIT_CHARS:
-        raise Refused(
-            f"{place} would have {len(after):,} characters; it may have 1 to {LIMIT_CHARS:,}."
-        )
+        raise Refused("skill_length", place=place, chars=len(after), limit=LIMIT_CHARS)
     if path == SKILL_FILE:
         parse_skill(after, place, skill.name)
     return {path: FileChange(before, after)}
@@ -551,7 +547,7 @@ def _check_new_skill(
     place = f"{SKILL_FILE} in {skill.title}"
     name = parse_skill(folders.decode_text(skill.files[SKILL_FILE], place), place).name
     if name in taken_names or (root / name).exists():
-        raise Refused(f"There is a skill {name} already; remove it first.")
+        raise Refused("skill_exists_already", name=name)
     reason = None if author.is_insisting else _find_suspicious_text(skill.files)
     if reason:
         sentence = Sentence("ask_to_reword", {"suspicion": reason})

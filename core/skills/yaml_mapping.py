@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from core.errors import Refused
+from core.errors import Refused, Sentence
 
 FRONT_MATTER_CHARS = 16_000
 MAX_DEPTH = 8
@@ -24,6 +24,21 @@ _UNQUOTED_VALUE = re.compile(
 )
 
 
+class _FrontMatterError(yaml.MarkedYAMLError):
+    """Raised if a front matter is valid YAML, but breaks one of our rules."""
+
+    def __init__(self, clause: str, mark: Any = None, **values: object) -> None:
+        super().__init__(problem=clause, problem_mark=mark)
+        self.sentence = Sentence(clause, values)
+
+
+def _describe_problem(error: yaml.YAMLError) -> Sentence:
+    """Return a clause about an error. The problems of the YAML parser are in English."""
+    if isinstance(error, _FrontMatterError):
+        return error.sentence
+    return Sentence(getattr(error, "problem", None) or "skill_front_invisible")
+
+
 def parse_yaml(front: str, place: str) -> tuple[Mapping[Any, Any], Mapping[str, int]]:
     """Return the values of a front matter, and the line number of each key in the file.
 
@@ -32,18 +47,14 @@ def parse_yaml(front: str, place: str) -> tuple[Mapping[Any, Any], Mapping[str, 
     """
     try:
         if len(front) > FRONT_MATTER_CHARS:
-            raise yaml.MarkedYAMLError(
-                problem=f"the front matter is longer than {FRONT_MATTER_CHARS:,} characters"
-            )
+            raise _FrontMatterError("skill_front_too_long", limit=FRONT_MATTER_CHARS)
         quoted_front = _UNQUOTED_VALUE.sub(
             lambda match: f"{match['key']}: {json.dumps(match['value'], ensure_ascii=False)}", front
         )
         loader = _TextLoader(quoted_front)
         node = loader.get_single_node()
         if not isinstance(node, yaml.MappingNode):
-            raise yaml.MarkedYAMLError(
-                problem="the front matter has no lines such as `name: tidy-inbox`"
-            )
+            raise _FrontMatterError("skill_front_empty")
         lines = _locate_keys(node)
         return loader.construct_mapping(node, deep=True), lines
     except yaml.YAMLError as error:
@@ -51,9 +62,9 @@ def parse_yaml(front: str, place: str) -> tuple[Mapping[Any, Any], Mapping[str, 
         # position.
         mark = getattr(error, "problem_mark", None)
         line = mark.line if mark else front.count("\n", 0, getattr(error, "position", 0))
-        problem = getattr(error, "problem", None) or "it has an invisible character"
+        problem = _describe_problem(error)
         # `line` counts from 0, and the first line of the file has the dashes.
-        raise Refused(f"{place}, line {line + 2}: {problem}.") from error
+        raise Refused("skill_line", place=place, line=line + 2, problem=problem) from error
 
 
 def _locate_keys(node: yaml.MappingNode) -> Mapping[str, int]:
@@ -61,9 +72,7 @@ def _locate_keys(node: yaml.MappingNode) -> Mapping[str, int]:
     lines: dict[str, int] = {}
     for key, _ in node.value:
         if str(key.value) in lines:
-            raise yaml.MarkedYAMLError(
-                problem=f"{key.value} stands there twice", problem_mark=key.start_mark
-            )
+            raise _FrontMatterError("skill_key_twice", key.start_mark, key=str(key.value))
         # YAML counts from 0, and the first line of the file has the dashes.
         lines[str(key.value)] = key.start_mark.line + 2
     return lines
@@ -84,13 +93,10 @@ class _TextLoader(yaml.BaseLoader):
         """
         event = self.peek_event()  # type: ignore[no-untyped-call]
         self._depth += 1
-        problem = ""
         if self._depth > MAX_DEPTH:
-            problem = "it is nested too deeply"
-        elif isinstance(event, yaml.AliasEvent):
-            problem = "an alias (*) is not read here"
-        if problem:
-            raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
+            raise _FrontMatterError("skill_front_too_deep", event.start_mark)
+        if isinstance(event, yaml.AliasEvent):
+            raise _FrontMatterError("skill_front_alias", event.start_mark)
         node: yaml.Node | None = super().compose_node(parent, index)
         self._depth -= 1
         return node

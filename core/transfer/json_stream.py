@@ -53,10 +53,7 @@ def json_events(stream: BinaryIO, title: str) -> Iterator[tuple[str, str, Any]]:
                 yield data[start : start + step]
             unparsed_bytes += len(data)
             if unparsed_bytes > MAX_VALUE_BYTES:
-                raise HistoryError(
-                    f"{title} has a value of more than {MAX_VALUE_BYTES:,} bytes, "
-                    "which no message has."
-                )
+                raise HistoryError("history_value_too_long", title=title, limit=MAX_VALUE_BYTES)
 
     try:
         # With use_float, a number of 5,000 digits is an error that can be caught. Without it, such
@@ -68,9 +65,7 @@ def json_events(stream: BinaryIO, title: str) -> Iterator[tuple[str, str, Any]]:
             elif event.startswith("end_"):
                 depth -= 1
             if depth > MAX_DEPTH:
-                raise HistoryError(
-                    f"{title} is nested more than {MAX_DEPTH} levels deep, which no history is."
-                )
+                raise HistoryError("history_too_deep", title=title, limit=MAX_DEPTH)
             yield path, event, value
     except (ijson.JSONError, ValueError) as error:
         raise _explain_error(error, title) from error
@@ -93,9 +88,7 @@ def json_values(
     deadline = time.monotonic() + MAX_SILENCE_S
     for path, event, value in json_events(stream, title):
         if time.monotonic() > deadline:
-            raise HistoryError(
-                f"{title} was read for {MAX_SILENCE_S:g} seconds without finding a message."
-            )
+            raise HistoryError("history_too_slow", title=title, seconds=f"{MAX_SILENCE_S:g}")
         if builder is None:
             if path in starts and event in ("start_map", "start_array"):
                 yield path, None
@@ -107,9 +100,7 @@ def json_values(
         builder.event(event, value)
         events += 1
         if events > MAX_ENTRY_EVENTS:
-            raise HistoryError(
-                f"{title} has an entry with more parts than any message or conversation has."
-            )
+            raise HistoryError("history_entry_too_large", title=title)
         if path == value_path and event not in ("start_map", "start_array", "map_key"):
             yield value_path, builder.value
             builder = None
@@ -120,7 +111,7 @@ def _explain_error(error: Exception, title: str) -> HistoryError:
     """Return an error for people about an error of the JSON parser."""
     message = str(error)
     if "overflow" in message:
-        return HistoryError(f"{title} has a number with more digits than any id or time has.")
+        return HistoryError("history_number_too_long", title=title)
     if "EOF" in message or "Incomplete" in message:
         return HistoryError("history_cut_off", title=title)
     return HistoryError("history_not_json", title=title)

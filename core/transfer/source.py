@@ -50,7 +50,6 @@ _DAMAGED_ARCHIVE_ERRORS = (
     EOFError,
     ValueError,
 )
-_UNPACK_YOURSELF = "Unpack it yourself and import the folder."
 
 
 class ImportFormat(NamedTuple):
@@ -243,11 +242,7 @@ def _copy_stream(stream: BinaryIO, path: Path) -> HistoryError | None:
             remaining_bytes -= copy.write(data)
     if remaining_bytes or not stream.read(1):
         return None
-    limit = f"{MAX_UNPACKED_BYTES // 10**9} GB"
-    return HistoryError(
-        f"More than {limit} came on stdin, and the rest was not read. "
-        "Save the input as a file and import that file."
-    )
+    return HistoryError("history_input_too_long", limit=MAX_UNPACKED_BYTES // 10**9)
 
 
 def _read_head(path: Path) -> bytes:
@@ -273,8 +268,7 @@ def _unpack(path: Path, folder: Path, title: str) -> HistoryError | None:
             entries = archive.infolist()
             if len(entries) > MAX_ENTRIES:
                 return HistoryError(
-                    f"{title} has {len(entries):,} entries; Mneme unpacks at most "
-                    f"{MAX_ENTRIES:,}. {_UNPACK_YOURSELF}"
+                    "history_many_entries", title=title, count=len(entries), limit=MAX_ENTRIES
                 )
             entries = [entry for entry in entries if _may_have_history(archive, entry)]
             size = sum(entry.file_size for entry in entries)
@@ -282,8 +276,7 @@ def _unpack(path: Path, folder: Path, title: str) -> HistoryError | None:
             limit = min(MAX_UNPACKED_BYTES, max(ALWAYS_ALLOWED_BYTES, allowed_by_ratio))
             if size > limit:
                 return HistoryError(
-                    f"{title} would be {size:,} bytes when unpacked; Mneme unpacks at most "
-                    f"{limit:,}. {_UNPACK_YOURSELF}"
+                    "history_unpacked_too_large", title=title, size=size, limit=limit
                 )
             for entry in entries:
                 name = f"{_display_name(entry.filename)} in {title}"
@@ -293,7 +286,7 @@ def _unpack(path: Path, folder: Path, title: str) -> HistoryError | None:
     except (RuntimeError, OSError) as error:
         # The entry may have a password, an unknown compression, or a name that can't be written.
         reason = getattr(error, "strerror", None) or error
-        return HistoryError(f"{name} cannot be unpacked here ({reason}). {_UNPACK_YOURSELF}")
+        return HistoryError("history_not_unpacked", title=name, reason=str(reason))
     return None
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from config.settings import Settings
+from core.errors import to_sentence
 from core.facts.evidence import EvidenceSearch
 from core.facts.extraction import FactReader
 from core.facts.provider import FactRanking, FactSearch, FactsProvider
@@ -136,7 +137,7 @@ def _build_manager(
         services.owner_notices.notify_memory_problem,
     )
     for problem in problems.values():
-        manager.warn(problem)
+        manager.warn(to_sentence(problem))
     return manager
 
 

@@ -195,7 +195,7 @@ def list_skills_command(
         for skill in skills:
             row = {name: getattr(skill, name) for name in _SKILL_FIELDS}
             rows.append(row | {"scope": skill.scope.key})
-        return {"skills": rows, "troubles": problems}
+        return {"skills": rows, "troubles": list(map(texts.word, problems))}
 
     shell.run_chat_command(
         _SKILL_COMMANDS,

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from config.draft import SettingsDraft
-from config.files import OptionForm, OptionValue, Secret, set_options
+from config.files import OptionForm, OptionsError, OptionValue, Secret, set_options
 from config.masking import has_url_password
 from config.settings import ProviderOptions, Settings, find_home
 from core.dates.period_name import read_period
 from core.errors import ConfigError
-from core.memory.plugins import BUILT_IN, Plugins
+from core.memory.plugins import BUILT_IN, Plugins, join_clauses
 from core.memory.provider import MemoryProvider, Mode, sync_hooks_of
 from core.store.mailbox import OutboxCounts
 from core.store.sync import PLATFORM as MEMORY
@@ -56,7 +56,7 @@ def providers_command(as_json: AsJson = False) -> None:
         """List the memories, or return them for JSON."""
         providers, problems = load_providers(services.settings)
         states = await _load_provider_states(services, providers)
-        warnings = list(problems.values())
+        warnings = [texts.word(problem) for problem in problems.values()]
         if as_json:
             rows = [{"name": name} | asdict(state) for name, state in states.items()]
             return {"providers": rows, "warnings": warnings}
@@ -95,7 +95,7 @@ async def _load_provider_states(
         try:
             plugins.load_form(name)
         except ConfigError as error:
-            states[name] = _ProviderState("broken", error=str(error))
+            states[name] = _ProviderState("broken", error=texts.word(error))
     for provider in providers:
         counts = await services.outbox.count_items(f"{MEMORY}:{provider.name}:")
         states[provider.name] = _ProviderState(
@@ -183,12 +183,14 @@ def _read_start(services: Services, since: str | None) -> datetime:
 
 
 def _find_provider(
-    name: str, providers: Sequence[MemoryProvider], problems: Mapping[str, str]
+    name: str, providers: Sequence[MemoryProvider], problems: Mapping[str, ConfigError]
 ) -> MemoryProvider:
     """Return the memory service with this name. If it isn't on, exit with the reason."""
     matches = [provider for provider in providers if provider.name == name]
     if not matches:
-        shell.fail(problems.get(name) or texts.compose("service_off", name=name))
+        if name in problems:
+            shell.fail(texts.word(problems[name]))
+        shell.fail(texts.compose("service_off", name=name))
     return matches[0]
 
 
@@ -231,7 +233,7 @@ def _switch_off(name: str) -> None:
     try:
         set_options(settings.home / _SETTINGS_FILE, (*_PROVIDERS_TABLE, name), {"enabled": False})
     except ValueError as error:
-        raise ConfigError(str(error)) from error
+        raise ConfigError(_word_problem(error)) from error
     typer.echo(texts.compose("service_will_be_off", name=name))
 
 
@@ -251,18 +253,18 @@ def _switch_on(name: str, assignments: Sequence[str], mode: Mode | None) -> None
         set_options(settings.home / _SETTINGS_FILE, (*_PROVIDERS_TABLE, name), options)
         _ask_for_secrets(form, Settings.load().memory.providers[name].model_extra or {})
     except ValueError as error:
-        raise ConfigError(str(error)) from error
+        raise ConfigError(_word_problem(error)) from error
 
     providers, problems = load_providers(Settings.load())
     if problem := problems.get(name):
-        shell.print_text(texts.SERVICE_IS_OFF.format(name=name, problem=problem))
+        shell.print_text(texts.SERVICE_IS_OFF.format(name=name, problem=texts.word(problem)))
     elif _probe(_find_provider(name, providers, problems)):
         typer.echo(texts.compose("service_will_be_on", name=name))
     else:
         typer.echo(texts.compose("service_does_not_work", name=name))
     for other_name, warning in problems.items():
         if other_name != name:
-            shell.print_text(warning)
+            shell.print_text(texts.word(warning))
 
 
 def _probe(provider: MemoryProvider) -> bool:
@@ -344,7 +346,7 @@ def _start_engine(
         variables = {key: secret.get_secret_value() for key, secret in settings.variables.items()}
         options = form.build_options(settings.memory.engines[name], variables)
     except ValueError as error:
-        raise ConfigError(str(error)) from error
+        raise ConfigError(_word_problem(error)) from error
 
     engine = Engine(settings.home, options.program)
     if not engine.is_installed:
@@ -423,7 +425,14 @@ def _prompt_for_option(form: OptionForm, key: str) -> OptionValue | None:
         try:
             return _parse_value(form, key, text)
         except ValueError as error:
-            shell.print_text(str(error))
+            shell.print_text(_word_problem(error))
+
+
+def _word_problem(error: ValueError) -> str:
+    """Return the problem with the options of a service in the shell's language."""
+    if isinstance(error, OptionsError):
+        return texts.word(join_clauses(error))
+    return str(error)
 
 
 def _ask_for_secrets(form: OptionForm, options: Mapping[str, object]) -> None:

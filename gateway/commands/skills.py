@@ -118,7 +118,7 @@ class SkillCommands:
             lines.append(texts.MORE_SKILLS.format(number=len(skills) - _MAX_LISTED_SKILLS))
         if not lines:
             lines.append(texts.NO_SUCH_SKILLS if words else texts.NO_SKILLS)
-        lines += [f"- ⚠ {escape(problem)}" for problem in problems[:_MAX_LISTED_SKILLS]]
+        lines += [f"- ⚠ {escape(texts.word(problem))}" for problem in problems[:_MAX_LISTED_SKILLS]]
         if not words:
             unused_names = self._list_unused_names(skills)
             if unused_names:
@@ -171,7 +171,7 @@ class SkillCommands:
         lines = [texts.SKILLS_ADDED.format(names=quoted_names)]
         if results.problems:
             lines.append(texts.SKILLS_LEFT_OUT)
-            lines += [f"- {escape(problem)}" for problem in results.problems]
+            lines += [f"- {escape(texts.word(problem))}" for problem in results.problems]
         return Answer(text="\n".join(lines))
 
     async def _remove(self, text: str, context: CommandContext) -> Answer:

@@ -116,7 +116,7 @@ class StatusCommands:
             for name, state in memory.states.items()
         ]
         lines = [", ".join(states)]
-        lines += [escape(warning) for warning in memory.warnings]
+        lines += [escape(texts.word(warning)) for warning in memory.warnings]
         for name in memory.externals:
             counts = await self._services.outbox.count_items(f"{MEMORY}:{name}:")
             sync_state = texts.describe_sync_state(counts)

@@ -440,7 +440,8 @@ async def load_forget(request: PageRequest) -> Values:
 async def load_skills(request: PageRequest) -> Values:
     """Return the skills, and the problems of folders that don't contain a valid skill."""
     skills, problems = await request.services.skills.list_skills(request.scopes)
-    return {"skills": skills[:MAX_SKILLS], "problems": problems}
+    sentences = [request.texts.word(problem) for problem in problems]
+    return {"skills": skills[:MAX_SKILLS], "problems": sentences}
 
 
 async def load_skill(request: PageRequest) -> Values | None:

@@ -428,7 +428,9 @@ async def test_service(request: PageRequest, form: Mapping[str, str]) -> Answer:
     providers, problems = load_providers(request.services.settings)
     provider = next((candidate for candidate in providers if candidate.name == name), None)
     if provider is None:
-        raise Refused(problems.get(name) or request.words["WRONG_FIELD"])
+        if name in problems:
+            raise Refused(request.texts.word(problems[name]))
+        raise Refused(request.words["WRONG_FIELD"])
     result = await run_probe(name, probe_provider(provider, request.texts), request.texts)
     return Answer(text=f"{result.text} {result.advice}".strip())
 

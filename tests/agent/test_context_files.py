@@ -411,7 +411,11 @@ async def test_rule_pattern_matches_a_file_by_the_end_of_its_path(
             "it has neither a description nor globs",
         ),
         ("globs: *.ts\n: [", "not read", "one.mdc, line 3: "),
-        ("description: &a [*a, *a]", "not read", "one.mdc, line 2: an alias (*) is not read here"),
+        (
+            "description: &a [*a, *a]",
+            "not read",
+            "one.mdc, line 2: an alias (*) is not allowed here",
+        ),
         ("[" * 100, "not read", "one.mdc, line 2: it is nested too deeply"),
         (
             f"description: {'x' * 20_000}",

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from config.files import OptionForm, Secret
+from config.files import OptionForm, OptionsError, Secret
+from core.memory.plugins import join_clauses
 from tests.fixtures.tables import each_row
 
 
@@ -39,29 +40,29 @@ def test_option_form_reads_numbers_and_yes_as_people_write_them() -> None:
 
 
 @each_row(
-    ("name", "written"),
+    ("name", "written", "problem"),
     [
-        ("depth", "3.5"),
-        ("depth", ""),
-        ("share", "nan"),
-        ("share", "half"),
-        ("is_brief", "perhaps"),
-        ("key", "sk-abc"),
+        ("depth", "3.5", "option_needs_whole_number"),
+        ("depth", "", "option_needs_whole_number"),
+        ("share", "nan", "option_needs_number"),
+        ("share", "half", "option_needs_number"),
+        ("is_brief", "perhaps", "option_needs_switch"),
+        ("key", "sk-abc", "option_names_variable"),
     ],
 )
 def test_option_form_refuses_a_value_of_the_wrong_type_and_names_the_expected_type(
-    name: str, written: str
+    name: str, written: str, problem: str
 ) -> None:
-    with pytest.raises(ValueError, match=f"^{name} should be "):
+    with pytest.raises(OptionsError) as caught:
         OptionForm(Options).parse_value(name, written)
+    assert caught.value.problems == [(problem, {"name": name})]
 
 
 def test_an_unknown_option_is_named_with_those_there_are() -> None:
-    with pytest.raises(
-        ValueError,
-        match=r"There is no option urll\. The options are: url, key, depth, share, is_brief",
-    ):
+    with pytest.raises(OptionsError) as caught:
         OptionForm(Options).parse_value("urll", "x")
+    names = "url, key, depth, share, is_brief"
+    assert caught.value.problems == [("option_unknown", {"name": "urll", "names": names})]
 
 
 def test_option_form_builds_options_from_a_table_and_hides_the_secret_in_repr() -> None:
@@ -73,11 +74,12 @@ def test_option_form_builds_options_from_a_table_and_hides_the_secret_in_repr() 
 
 
 def test_option_form_reports_all_problems_at_once() -> None:
-    with pytest.raises(ValueError, match="is missing") as caught:
+    with pytest.raises(OptionsError) as caught:
         OptionForm(Options).build_options({"key": "K_1", "depth": "three", "colour": 1}, {})
-    assert str(caught.value) == (
-        "url is missing; key: the environment variable K_1 is not set (`mneme config set K_1` stores it); depth should be a whole number; "
-        "There is no option colour. The options are: url, key, depth, share, is_brief"
+    assert str(join_clauses(caught.value)) == (
+        "url is missing; key: the environment variable K_1 is not set (`mneme config set K_1` "
+        "stores it); depth should be a whole number; There is no option colour. "
+        "The options are: url, key, depth, share, is_brief"
     )
 
 

@@ -199,7 +199,7 @@ async def test_provider_that_blocks_delays_nobody_and_its_breaker_opens(home: Pa
             assert await one.memory.system_prompt_block(context) == ""
             assert await one.memory.on_pre_compress(context.session, []) == ""
             assert await one.recalled("what of the tea?") == []
-        assert "The tools of the memory" in str(one.memory.warnings)
+        assert "The tools of the memory" in str(list(map(str, one.memory.warnings)))
         assert one.memory.states["oddity"].startswith("out of order")
         blocker.may_go.set()
 

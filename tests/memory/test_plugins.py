@@ -154,7 +154,7 @@ def test_second_memory_service_is_refused_with_a_sentence(home: Path) -> None:
     both += "[memory.providers.jotter]\nurl = 'http://x'\nkey = 'JOT'\n"
     found, warnings = load_providers(settings(home, both, JOT="k"))
     assert [(one.name, one.mode) for one in found] == [("diary", "context")]
-    assert list(warnings.values()) == [
+    assert list(map(str, warnings.values())) == [
         "The memory service jotter is off, because memory.max_external allows only 1 at a time. Set enabled = false for another service, or "
         "raise this limit. To switch diary off, run mneme memory setup diary --off"
     ]
@@ -171,7 +171,7 @@ def test_a_secret_comes_from_the_environment_and_stays_out_of_sight(home: Path) 
     plugged(home, "jotter")
     text = "[memory.providers.jotter]\nurl = 'http://x'\nkey = 'JOT_KEY'\n"
     _, warnings = load_providers(settings(home, text))
-    assert list(warnings.values()) == [
+    assert list(map(str, warnings.values())) == [
         "The memory jotter is off: key: the environment variable JOT_KEY is not set "
         "(`mneme config set JOT_KEY` stores it)."
     ]
@@ -234,7 +234,7 @@ async def test_plugin_tools_are_offered_to_the_model_unless_their_name_is_taken(
         assert len(names) == len(set(names))
         assert "read_day" in names
         assert "the diary says: Monday" in str(model.requests[1].messages)
-        assert list(harness.memory.warnings) == [
+        assert list(map(str, harness.memory.warnings)) == [
             f"The tool {name} of the memory diary is left out: the name is taken."
             for name in ("session_search", "memory")
         ]

@@ -183,7 +183,7 @@ def test_a_disk_that_takes_nothing_leaves_the_notes_as_they_were(tmp_path: Path)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
     try:
         with pytest.raises(
-            Refused, match=r"MEMORY\.md cannot be written \(File too large\); it is as it was"
+            Refused, match=r"MEMORY\.md cannot be written \(File too large\), so it hasn't changed"
         ):
             pages.write(ANA, "memory", ["likes mate"])
     finally:

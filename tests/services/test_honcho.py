@@ -225,7 +225,7 @@ async def test_honcho_reasons_and_describes_the_person_who_asks(
         ({}, "needs the key"),
         (
             {"url": "http://127.0.0.1:8000", "reasoning_level": "extreme"},
-            "reasoning_level should be",
+            "reasoning_level of honcho should be one of",
         ),
     ],
 )

@@ -164,7 +164,7 @@ def test_missing_library_is_named_with_the_command_that_installs_it(home: Path) 
         ({"url": "postgresql://ana:secret@host/db"}, "should have no password"),
         (
             {"embedder_url": "not an address"},
-            r"^The embedder_url of the memory langchain should be an address like https://",
+            r"^memory\.providers\.langchain\.embedder_url should be an address like https://",
         ),
         ({"embedder_url": "http://key@host"}, "without a key"),
         ({"namespace": "a/b"}, "namespace should be"),

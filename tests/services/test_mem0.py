@@ -138,7 +138,7 @@ async def test_several_erasures_read_the_list_of_mem0_memories_only_once(
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"deployment": "cloud"}, "should be platform, self_hosted or embedded"),
+        ({"deployment": "cloud"}, "should be one of: platform, self_hosted, embedded"),
         ({"deployment": "platform"}, "needs the key"),
         ({"deployment": "self_hosted"}, "needs the url"),
         ({"deployment": "embedded"}, "needs llm_url"),

@@ -194,7 +194,7 @@ async def test_search_for_copies_reads_all_pages_of_supermemory(
     ("options", "why"),
     [
         ({}, "needs the key"),
-        ({"url": "http://127.0.0.1:6767", "api": "v3"}, "api should be"),
+        ({"url": "http://127.0.0.1:6767", "api": "v3"}, "api of supermemory should be one of"),
         ({"url": "http://127.0.0.1:6767", "search_mode": "all"}, "search_mode"),
         ({"url": "http://127.0.0.1:6767", "dreaming": "never"}, "dreaming"),
     ],

@@ -486,16 +486,16 @@ def test_missing_library_is_named_with_the_command_that_installs_it(home: Path) 
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"deployment": "server"}, "should be cloud or graphiti"),
+        ({"deployment": "server"}, "should be one of: cloud, graphiti"),
         ({"deployment": "cloud"}, "needs the key"),
         ({"deployment": "graphiti"}, "needs llm_url"),
         (
             {"deployment": "graphiti", "llm_url": "a", "graph_url": "b"},
-            "^The llm_url of the memory zep should be an address",
+            r"^memory\.providers\.zep\.llm_url should be an address",
         ),
         (
             {"deployment": "graphiti", "llm_url": "http://a", "embedder_url": "b"},
-            "^The embedder_url of the memory zep should be an address",
+            r"^memory\.providers\.zep\.embedder_url should be an address",
         ),
         (
             {"deployment": "graphiti", "llm_url": "http://a", "graph_url": "kuzu://b"},

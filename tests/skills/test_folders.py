@@ -132,11 +132,11 @@ GOOD: Mapping[str, tuple[str, Callable[[Skill], bool]]] = {
 BAD: Mapping[str, tuple[str | bytes, str]] = {
     "empty": (
         "",
-        "line 1: of the two lines of three dashes around front matter the first is missing",
+        "line 1: the first of the two lines of three dashes around the front matter is missing",
     ),
-    "no front matter": ("# Tidy\n\nLook.\n", "line 1: .* the first is missing"),
-    "a line above it": ("\n" + front(), "line 1: .* the first is missing"),
-    "never ended": (front().replace("\n---\n", "\n"), "line 1: .* the second is missing"),
+    "no front matter": ("# Tidy\n\nLook.\n", "line 1: the first of .* is missing"),
+    "a line above it": ("\n" + front(), "line 1: the first of .* is missing"),
+    "never ended": (front().replace("\n---\n", "\n"), "line 1: the second of .* is missing"),
     "no name": (front().replace("name: tidy-inbox\n", ""), "line 1: it has no name"),
     "no description": (
         front().replace("description: Sorts mail.\n", ""),
@@ -148,16 +148,16 @@ BAD: Mapping[str, tuple[str | bytes, str]] = {
         front(f"description: {'d' * 1025}"),
         "line 3: its description has 1,025 characters",
     ),
-    "name too long": (front(name="n" * 65), "line 2: .* is no name for a skill"),
+    "name too long": (front(name="n" * 65), "line 2: .* can't be the name of a skill"),
     "capitals": (
         front(name="Tidy-Inbox"),
-        "line 2: “Tidy-Inbox” is no name for a skill: small letters",
+        "line 2: “Tidy-Inbox” can't be the name of a skill: use small letters",
     ),
-    "blanks in the name": (front(name="tidy inbox"), "line 2: “tidy inbox” is no name"),
+    "blanks in the name": (front(name="tidy inbox"), "line 2: “tidy inbox” can't be the name"),
     "hyphens at the end": (front(name="tidy--inbox-"), "line 2: .* single hyphens"),
     "another folder": (
         front(),
-        "line 2: it is named tidy-inbox, but its folder is other: both must be the same",
+        "line 2: its name is tidy-inbox, but its folder is other: both must be the same",
     ),
     "tabs": (front("metadata:", "\tversion: 1"), "line 5: found character '\\\\t'"),
     "a quote never closed": (front('license: "MIT'), r"line \d+: found unexpected"),

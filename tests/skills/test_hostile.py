@@ -59,10 +59,10 @@ async def test_a_link_that_is_made_after_the_check_is_not_followed(
     ):
         shutil.move(place, tmp_path / "aside")
         place.symlink_to(target)
-        with pytest.raises(Refused, match="is a link, or lies behind one"):
+        with pytest.raises(Refused, match="is a link or is behind one"):
             await skills.read_text(skill, "references/secret.md")
         for action in ("write_file", "remove_file"):
-            with pytest.raises(Refused, match="is a link, or lies behind one"):
+            with pytest.raises(Refused, match="is a link or is behind one"):
                 await do(skills, action, "sort/references/secret.md", "gone")
         with pytest.raises(Refused):
             await skills.undo((await skills.notes.list_changes(OWN))[0], TYPED)
@@ -110,7 +110,7 @@ async def test_skill_name_that_can_be_confused_with_another_is_refused(
     folder.mkdir(parents=True)
     (folder / "SKILL.md").write_text(skill_text(name or '""'))
     with pytest.raises(
-        Refused, match=r"^x/SKILL\.md, line 2: (“.*” is no name for a skill|it has no name)"
+        Refused, match=r"^x/SKILL\.md, line 2: (“.*” can't be the name of a skill|it has no name)"
     ):
         read_skill(folder, "x")
     with pytest.raises(Refused):
@@ -127,10 +127,10 @@ async def test_skill_name_of_plain_letters_is_accepted_in_any_script(
 
 
 FRONTS: Mapping[str, tuple[str, str]] = {
-    "a key twice": ("name: it\ndescription: x\nname: other", r"line 4: name stands there twice\."),
+    "a key twice": ("name: it\ndescription: x\nname: other", r"line 4: name is there twice\."),
     "an anchor of itself": (
         "name: it\ndescription: x\na: &a [*a]",
-        r"line 4: an alias \(\*\) is not read here\.",
+        r"line 4: an alias \(\*\) is not allowed here\.",
     ),
     "two documents": (
         "name: it\ndescription: x\n...\nname: other",
@@ -163,7 +163,10 @@ async def test_hidden_characters_of_front_matter_are_shown_to_nobody(
         == "- it: Half ?, none , a colour [31m # Heading (memory-context)"
     )
     (skill,), (trouble,) = await skills.list_skills(OWN)
-    assert (trouble, list(skill.files)) == ("skills/?: there is no SKILL.md in it.", ["SKILL.md"])
+    assert (str(trouble), list(skill.files)) == (
+        "skills/?: there is no SKILL.md in it.",
+        ["SKILL.md"],
+    )
     (folder / "SKILL.md").write_text("---\nname: it\ndescription: Use when: \U0001f4ec mail\n---\n")
     assert await skills.render_index(OWN) == "- it: Use when: \U0001f4ec mail"
 
@@ -176,7 +179,7 @@ async def test_skill_file_in_another_encoding_than_utf_8_is_reported_with_its_li
     (home / "skills" / "it" / "SKILL.md").write_bytes(skill_text("it", "Café.").encode(encoding))
     found, (trouble,) = await skills.list_skills(OWN)
     assert found == []
-    assert trouble.startswith("skills/it/SKILL.md, line ")
+    assert str(trouble).startswith("skills/it/SKILL.md, line ")
 
 
 async def test_skill_folder_with_a_file_of_100_mb_is_refused_without_reading_it(
@@ -193,7 +196,7 @@ async def test_skill_folder_with_a_file_of_100_mb_is_refused_without_reading_it(
     assert [path for _, path, _ in await skills.read_all_texts(OWN)] == ["SKILL.md"]
     shutil.copytree(home / "skills" / "sort", tmp_path / "sort")
     with pytest.raises(
-        Refused, match="sort is too large: 2,000 files and 60,000,000 bytes are the most"
+        Refused, match="sort is too large: at most 2,000 files and 60,000,000 bytes are allowed"
     ):
         await skills.add(tmp_path / "sort", LOCAL_SCOPE, OWN, TYPED)
 
@@ -229,10 +232,13 @@ def _of_one_name(path: Path) -> None:
 ARCHIVES: Mapping[str, tuple[Callable[[Path], object], str]] = {
     "encrypted": (_encrypted, "cannot be read: .* is encrypted, password required"),
     "lying about its size": (_lying, "cannot be read: Bad CRC-32"),
-    "2,001 skills": (_of_many, "is too large: 2,000 files and 60,000,000 bytes are the most"),
+    "2,001 skills": (
+        _of_many,
+        "is too large: at most 2,000 files and 60,000,000 bytes are allowed",
+    ),
     "two names but for capitals": (
         _of_one_name,
-        "x has two files whose names differ in nothing but capitals",
+        "x has two files whose names differ only in capital letters",
     ),
     "no archive": (
         lambda path: path.write_bytes(b"\x00" * 1_000),
@@ -351,7 +357,7 @@ async def test_a_skill_out_of_sight_is_not_written_over(home: Path, skills: Skil
         (home / "skills" / f"a-{number}").mkdir(parents=True)
     (home / "skills" / "zebra").mkdir()
     (home / "skills" / "zebra" / "SKILL.md").write_text(skill_text("zebra", "By hand."))
-    with pytest.raises(Refused, match="There is a skill zebra already"):
+    with pytest.raises(Refused, match="There is already a skill zebra"):
         await keep(skills, LOCAL_SCOPE, "zebra")
     assert "By hand." in (home / "skills" / "zebra" / "SKILL.md").read_text()
 

@@ -72,7 +72,7 @@ async def test_folders_of_the_settings_are_the_owners_and_only_read(
     skills = library(home, database, clock, tmp_path / "elsewhere")
     assert await names(skills, OWNERS) == ["shared"]
     assert await names(skills, only(ANA)) == []
-    with pytest.raises(Refused, match="lies in a folder that I only read"):
+    with pytest.raises(Refused, match="is in a folder that I only read"):
         await skills.apply(LOCAL_SCOPE, OWNERS, Operation(action="delete", path="shared"), TYPED)
     await keep(skills, LOCAL_SCOPE, "own")
 
@@ -100,13 +100,13 @@ async def test_folder_that_is_no_skill_is_reported_and_no_link_is_followed(
     )
     found, troubles = await skills.list_skills(only(LOCAL_SCOPE))
     assert [skill.name for skill in found] == ["good"]
-    assert [trouble.partition(":")[0].partition(" is ")[0] for trouble in troubles] == [
+    assert [str(trouble).partition(":")[0].partition(" is ")[0] for trouble in troubles] == [
         "skills/broken/SKILL.md, line 1",
         "skills/empty",
         "skills/inner/SKILL.md",
         "skills/linked/SKILL.md",
     ]
-    with pytest.raises(Refused, match="is a link, or lies behind one"):
+    with pytest.raises(Refused, match="is a link or is behind one"):
         await skills.find("linked", only(LOCAL_SCOPE))
 
 
@@ -129,7 +129,7 @@ async def test_skill_file_path_outside_its_folder_is_refused(
     lay(home / "skills", "good")
     skill = await skills.find("good", only(LOCAL_SCOPE))
     if path:
-        with pytest.raises(Refused, match="is no path in a skill"):
+        with pytest.raises(Refused, match="can't be a path in a skill"):
             await skills.read_text(skill, path)
     for action in ("write_file", "patch", "remove_file", "create", "delete"):
         done = Operation(action=action, content="x", path=f"good/{path}" if path else "../good")
@@ -146,7 +146,7 @@ async def test_a_link_in_a_skill_is_not_followed(
     (folder / "references").symlink_to(tmp_path)
     skill = await skills.find("good", only(LOCAL_SCOPE))
     assert list(skill.files) == ["SKILL.md"]
-    with pytest.raises(Refused, match="is a link, or lies behind one"):
+    with pytest.raises(Refused, match="is a link or is behind one"):
         await skills.read_text(skill, "references/secret.md")
     done = Operation(action="write_file", content="gone", path="good/references/secret.md")
     with pytest.raises(Refused, match="is a link"):
@@ -172,27 +172,27 @@ async def test_skill_change_is_versioned_and_undone_unless_changed_since(
         await do("create", skill_text("sort"))
         == "The skill sort is kept. `/memory undo 1` takes that back."
     )
-    with pytest.raises(Refused, match="There is a skill sort already"):
+    with pytest.raises(Refused, match="There is already a skill sort"):
         await do("create", skill_text("sort"))
     await do("patch", "Sort them by sender.", old="Sort it.")
-    with pytest.raises(Refused, match="The old text stands 0 times in sort"):
+    with pytest.raises(Refused, match=r"The old text is in sort/SKILL\.md 0 times"):
         await do("patch", "x", old="Sort it.")
-    with pytest.raises(Refused, match="stands 2 times"):
+    with pytest.raises(Refused, match="2 times"):
         await do("patch", "x", old="Sort")
-    with pytest.raises(Refused, match=r"stands \d+ times"):
+    with pytest.raises(Refused, match=r"\d+ times"):
         await do("patch", "x")
     with pytest.raises(Refused, match="would have 0 characters"):
         await do("edit")
     with pytest.raises(
         Refused,
-        match="line 1: of the two lines of three dashes around front matter the first is missing",
+        match="line 1: the first of the two lines of three dashes around the front matter is missing",
     ):
         await do("edit", "no front matter any more")
     with pytest.raises(Refused, match="over its limit of 50,000"):
         await do("edit", skill_text("sort", body="x" * 60_000))
     await do("write_file", "1. Look.\n", "sort/references/steps.md")
     with pytest.raises(
-        Refused, match="has files in references/, templates/, scripts/, assets/ only"
+        Refused, match="the files of a skill are in references/, templates/, scripts/, assets/"
     ):
         await do("write_file", "x", "sort/steps.md")
     with pytest.raises(Refused, match="which edit and patch change"):
@@ -218,7 +218,7 @@ async def test_skill_change_is_versioned_and_undone_unless_changed_since(
     assert (folder / "references" / "steps.md").read_text() == "1. Look.\n"
     await undo(2)
     assert (folder / "SKILL.md").read_text() == skill_text("sort")
-    with pytest.raises(Refused, match="was changed since, so change 2 cannot be undone"):
+    with pytest.raises(Refused, match="was changed since then, so change 2 cannot be undone"):
         await undo(2)
 
 
@@ -252,7 +252,7 @@ async def test_skill_that_nobody_typed_waits_and_is_kept_after_approval(skills: 
     assert await names(skills, only(ANA)) == ["sort"]
     with pytest.raises(
         Refused,
-        match="line 1: of the two lines of three dashes around front matter the first is missing",
+        match="line 1: the first of the two lines of three dashes around the front matter is missing",
     ):
         await skills.apply(
             ANA, only(ANA), Operation(action="edit", content="x", path="sort"), Author()
@@ -298,9 +298,8 @@ async def test_skill_index_in_the_prompt_stays_bounded_with_10_000_folders(
     index = await skills.render_index(only(LOCAL_SCOPE))
     assert len(index) <= 4_000
     assert index.endswith(" more: skills_list)")
-    assert (await skills.list_skills(only(LOCAL_SCOPE)))[1] == [
-        "Of skills only the first 1,000 folders are looked at."
-    ]
+    _, problems = await skills.list_skills(only(LOCAL_SCOPE))
+    assert list(map(str, problems)) == ["Only the first 1,000 folders of skills are read."]
     with pytest.raises(Refused, match="There is no skill “zebra” here"):
         await skills.find("zebra", only(LOCAL_SCOPE))
 
@@ -336,7 +335,7 @@ async def test_a_folder_and_an_archive_are_taken_over(tmp_path: Path, skills: Sk
         await skills.read_text(await skills.find("sort", only(LOCAL_SCOPE)), "references/steps_md")
         == "1. Look."
     )
-    with pytest.raises(Refused, match="There is a skill sort already; remove it first"):
+    with pytest.raises(Refused, match=r"There is already a skill sort\. Remove it first"):
         await skills.add(source, LOCAL_SCOPE, only(LOCAL_SCOPE), TYPED)
     files: Mapping[str, str | bytes] = {
         "pack-main/README.md": "two skills",
@@ -351,19 +350,22 @@ async def test_a_folder_and_an_archive_are_taken_over(tmp_path: Path, skills: Sk
 
 
 HOSTILE: Mapping[str, tuple[Mapping[str, str | bytes], str]] = {
-    "a way out": ({"x/SKILL.md": skill_text("x"), "x/../../evil.md": "x"}, "is no path in a skill"),
+    "a way out": (
+        {"x/SKILL.md": skill_text("x"), "x/../../evil.md": "x"},
+        "can't be a path in a skill",
+    ),
     "a bomb": (
         {"x/SKILL.md": skill_text("x"), "x/assets/a": b"\0" * 31_000_000},
-        "x is too large: 200 files and 30,000,",
+        "x is too large: at most 200 files and 30,000,",
     ),
     "many": (
         {f"x/assets/{number}": "" for number in range(10_000)},
-        "given.zip is too large: 2,000 files and 60,",
+        "given.zip is too large: at most 2,000 files and 60,",
     ),
     "none": ({"README.md": "x"}, r"There is no SKILL\.md in given\.zip"),
     "broken": (
         {"x/SKILL.md": "x"},
-        r"SKILL\.md in x, line 1: of the two lines of three dashes around front matter the first is missing",
+        r"SKILL\.md in x, line 1: the first of the two lines of three dashes around the front matter is missing",
     ),
     "a secret": (
         {"x/SKILL.md": skill_text("x", body="key sk-ant-api03-" + "Aa0" * 30)},
@@ -444,8 +446,9 @@ async def test_each_skill_of_a_folder_is_added_or_refused_for_itself(
     )
     added = await skills.add(source, LOCAL_SCOPE, only(LOCAL_SCOPE), TYPED)
     assert added.names == [f"skill-{number:02}" for number in range(16)]
-    assert added.problems == [
-        "SKILL.md in wordy, line 3: its description has 1,025 characters, 1,024 are the most."
+    assert list(map(str, added.problems)) == [
+        "SKILL.md in wordy, line 3: its description has 1,025 characters, but at most 1,024 are "
+        "allowed."
     ]
     assert await names(skills, only(LOCAL_SCOPE)) == added.names
 

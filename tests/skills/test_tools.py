@@ -271,7 +271,7 @@ async def test_another_program_and_a_crash_leave_skills_whole(home: Path) -> Non
             await harness.say("keep it as a skill")
         assert (
             result(model)
-            == "The skills are being changed by another program; try again in a moment."
+            == "The skills are being changed by another program. Try again in a moment."
         )
         model.script[:] = [CREATE, says("Kept."), manage("delete"), says("Gone.")]
         await harness.say("again")

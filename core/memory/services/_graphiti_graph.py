@@ -54,22 +54,27 @@ class Graph:
         missing.
         """
         if self.url and not self.url.startswith((*NEO4J_SCHEMES, FALKOR_SCHEME)):
-            raise ConfigError(
-                "graph_url of zep should begin with bolt://, neo4j:// or falkor://, or be empty."
-            )
+            raise ConfigError("memory_graph_url")
         if has_url_password(self.url):
             raise ConfigError(
-                "graph_url of zep should have no password: set `graph_password` to the variable "
-                "that holds it."
+                "memory_url_password", name="zep", option="graph_url", secret="graph_password"
             )
         if library_version("graphiti-core") is None:
-            raise ConfigError('zep needs Graphiti: pip install "mneme-gateway[graphiti]".')
-        if self.is_embedded and library_version("kuzu") is None:
             raise ConfigError(
-                "zep needs the graph database Kuzu: pip install kuzu, or set graph_url to yours."
+                "memory_needs_package",
+                name="zep",
+                library="Graphiti",
+                command='pip install "mneme-gateway[graphiti]"',
             )
+        if self.is_embedded and library_version("kuzu") is None:
+            raise ConfigError("memory_needs_kuzu")
         if self.url.startswith(FALKOR_SCHEME) and library_version("falkordb") is None:
-            raise ConfigError("zep needs the client of FalkorDB: pip install falkordb.")
+            raise ConfigError(
+                "memory_needs_package",
+                name="zep",
+                library="falkordb",
+                command="pip install falkordb",
+            )
 
     def create_driver(self, folder: Path) -> Any:
         """Return the library's driver for the graph. Kuzu's files are in the folder."""

@@ -37,9 +37,7 @@ class CloudEngine:
     def __init__(self, url: str, key: str) -> None:
         """Prepare the header with the key. Raises ConfigError if the key is missing."""
         if not key:
-            raise ConfigError(
-                "zep needs the key of its cloud: `mneme memory setup zep --set key=ZEP_API_KEY`"
-            )
+            raise ConfigError("memory_needs_key", name="zep", variable="ZEP_API_KEY")
         self._http = JsonService("zep", url, {"Authorization": f"Api-Key {key}"})
         self._graphs = SpaceIds(self._find_graph, self._create_graph)
 

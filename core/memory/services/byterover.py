@@ -101,16 +101,10 @@ class ByteRover(RemoteService):
         super().__init__(options)
         has_url = options.url.startswith(("http://", "https://"))
         if not has_url or not options.model.strip():
-            raise ConfigError(
-                "byterover needs the url of a model server, like http://127.0.0.1:11434/v1, and a "
-                "model."
-            )
+            raise ConfigError("memory_model_server", name=self.name)
         program = shutil.which(os.path.expanduser(options.brv_path))
         if program is None:
-            raise ConfigError(
-                "byterover needs its program brv: `npm install --global byterover-cli` (Node.js 20 "
-                "or later), or set brv_path to its path."
-            )
+            raise ConfigError("memory_needs_program")
         self._program = program
         self._options = options
         self._home: Path | None = None

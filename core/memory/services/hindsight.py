@@ -69,11 +69,11 @@ class Hindsight(ServerService):
         super().__init__(options)
         self._options = options
         self._types = [name.strip() for name in options.recall_types.split(",") if name.strip()]
-        has_valid_types = bool(self._types) and set(self._types) <= set(TYPES)
-        if not has_valid_types or options.recall_budget not in BUDGETS:
+        if not self._types or not set(self._types) <= set(TYPES):
             raise ConfigError(
-                f"recall_types should be of {', '.join(TYPES)}, and recall_budget low, mid or high."
+                "memory_choices", name=self.name, option="recall_types", choices=", ".join(TYPES)
             )
+        self._check_choice("recall_budget", options.recall_budget, BUDGETS)
 
     async def probe(self) -> str:
         """Return the version and the features of the server, after checking the key.

@@ -21,7 +21,7 @@ from typing import Any
 
 from pydantic import Field
 
-from core.errors import ConfigError, DeliveryError, ToolError
+from core.errors import DeliveryError, ToolError
 from core.guard.tool_definitions import ToolArguments, build_tool
 from core.memory.http import SEARCH, objects, segment, text_of
 from core.memory.service import (
@@ -90,8 +90,7 @@ class Honcho(ServerService):
         """Check the reasoning level. Raises ConfigError if the level is invalid."""
         super().__init__(options)
         self._level = options.reasoning_level
-        if options.reasoning_level not in LEVELS:
-            raise ConfigError(f"reasoning_level should be one of {', '.join(LEVELS)}.")
+        self._check_choice("reasoning_level", options.reasoning_level, LEVELS)
         # The spaces with existing peers.
         self._created_peers: set[str] = set()
         # Acquired while a session is copied or extended, so that no message is added to an old

@@ -73,14 +73,10 @@ class LangChain(RemoteService):
         self._options = options
         self._is_postgres = options.url.startswith(POSTGRES_SCHEMES)
         if options.url and not self._is_postgres:
-            raise ConfigError(
-                f"The url of the memory {self.name} should be an address like "
-                "postgresql://host/database, or empty."
-            )
+            raise ConfigError("memory_store_url", name=self.name)
         if has_url_password(options.url):
             raise ConfigError(
-                f"The url of the memory {self.name} should have no password: set `password` to the "
-                "variable that holds it."
+                "memory_url_password", name=self.name, option="url", secret="password"
             )
         self._embedder = Embedder(self.name, options) if options.embedder_url else None
         self._check_libraries()
@@ -91,18 +87,17 @@ class LangChain(RemoteService):
         """Raise ConfigError if a library or SQLite's support for extensions is missing."""
         if library_version(POSTGRES_PACKAGE if self._is_postgres else SQLITE_PACKAGE) is None:
             raise ConfigError(
-                f"{self.name} needs the stores of LangGraph: "
-                'pip install "mneme-gateway[langchain]".'
+                "memory_needs_package",
+                name=self.name,
+                library="LangGraph",
+                command='pip install "mneme-gateway[langchain]"',
             )
         if self._embedder is None or self._is_postgres:
             return
         from core.store.sqlite.opening import can_load_extensions
 
         if not can_load_extensions():
-            raise ConfigError(
-                "This Python's SQLite can't load the extension for vectors. Leave embedder_url "
-                "empty to search by words, or set url to your PostgreSQL."
-            )
+            raise ConfigError("memory_no_vectors")
 
     @asynccontextmanager
     async def open_store(self, folder: Path) -> AsyncIterator[Any]:
@@ -227,10 +222,7 @@ class LangChain(RemoteService):
                 "run, and is its url right?"
             ) from error
         except (FeatureNotSupported, UndefinedFile) as error:
-            raise ConfigError(
-                f"{self.name} needs the extension pgvector in PostgreSQL to search by meaning. "
-                "Leave embedder_url empty to search by words."
-            ) from error
+            raise ConfigError("memory_no_pgvector", name=self.name) from error
         except Error as error:
             raise DeliveryError(
                 f"the PostgreSQL of {self.name} reports an error ({type(error).__name__})"

@@ -40,6 +40,7 @@ EVENT = "event:"
 PAGE_SIZE = 100
 MAX_PAGES = 100
 PACKAGE = "mem0ai"
+DEPLOYMENTS = ("platform", "self_hosted", "embedded")
 # The timeout of calls to the models of the library.
 MODEL_TIMEOUT_S = 20.0
 
@@ -77,8 +78,7 @@ class Mem0(RemoteService):
         """Choose the engine for the deployment. Raises ConfigError if an option is invalid."""
         super().__init__(options)
         self._infer = options.infer
-        if options.deployment not in ("platform", "self_hosted", "embedded"):
-            raise ConfigError("deployment of mem0 should be platform, self_hosted or embedded.")
+        self._check_choice("deployment", options.deployment, DEPLOYMENTS)
         self._engine: _ServerEngine | _LibraryEngine
         if options.deployment == "embedded":
             self._engine = _LibraryEngine(options)
@@ -213,12 +213,9 @@ class _ServerEngine:
         self._is_platform = options.deployment == "platform"
         key = options.key.value
         if self._is_platform and not key:
-            raise ConfigError(
-                "mem0 needs the key of the platform: "
-                "`mneme memory setup mem0 --set key=MEM0_API_KEY`"
-            )
+            raise ConfigError("memory_needs_key", name="mem0", variable="MEM0_API_KEY")
         if not self._is_platform and options.url == Options.url:
-            raise ConfigError("mem0 needs the url of your server.")
+            raise ConfigError("memory_needs_url", name="mem0")
         headers = {}
         if key:
             headers = {"Authorization": f"Token {key}"} if self._is_platform else {"X-API-Key": key}
@@ -322,12 +319,13 @@ class _LibraryEngine:
         Raises ConfigError if an option is missing or the library isn't installed.
         """
         if not options.llm_url and not options.embedder_url:
-            raise ConfigError(
-                "mem0 needs llm_url: its library asks a model, and one for embeddings."
-            )
+            raise ConfigError("memory_needs_model", name="mem0")
         if library_version(PACKAGE) is None:
             raise ConfigError(
-                'mem0 needs its library to be embedded: pip install "mneme-gateway[mem0]".'
+                "memory_needs_package",
+                name="mem0",
+                library="mem0ai",
+                command='pip install "mneme-gateway[mem0]"',
             )
         self._options = options
         # Checks the server for `describe`. The library makes its own requests.

@@ -67,9 +67,7 @@ class OpenViking(RemoteService):
         try:
             segment(options.account)
         except DeliveryError as error:
-            raise ConfigError(
-                "account of openviking should be a name of letters and digits."
-            ) from error
+            raise ConfigError("memory_option_name", name=self.name, option="account") from error
         key = options.key.value
         self._http = JsonService(self.name, options.url, {"X-API-Key": key} if key else {})
         # Whether the server separates its users. None until the server was asked.

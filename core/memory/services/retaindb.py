@@ -54,7 +54,7 @@ class RetainDb(ServerService):
         super().__init__(options, "X-API-Key")
         self._project = options.project.strip()
         if not self._project:
-            raise ConfigError("project of retaindb should be a name.")
+            raise ConfigError("memory_option_name", name=self.name, option="project")
 
     async def probe(self) -> str:
         """Return a description of the server, after checking with a search that it's RetainDB."""

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from core.errors import ConfigError, DeliveryError
+from core.errors import DeliveryError
 from core.guard.guard import clean_service_text
 from core.guard.tool_definitions import ToolArguments, build_tool
 from core.memory.http import SEARCH, JsonService, number_of, objects, segment, text_of
@@ -71,16 +71,9 @@ class Supermemory(ServerService):
     def __init__(self, options: Options) -> None:
         """Check the options and choose the dialect. Raises ConfigError if an option is invalid."""
         super().__init__(options)
-        is_valid = (
-            options.api in DIALECTS
-            and options.search_mode in SEARCH_MODES
-            and options.dreaming in DREAMING_MODES
-        )
-        if not is_valid:
-            raise ConfigError(
-                "api should be ns or v4, search_mode hybrid or memories, and dreaming dynamic or "
-                "instant."
-            )
+        self._check_choice("api", options.api, DIALECTS)
+        self._check_choice("search_mode", options.search_mode, SEARCH_MODES)
+        self._check_choice("dreaming", options.dreaming, DREAMING_MODES)
         self._api = DIALECTS[options.api](self._http, options)
 
     async def probe(self) -> str:

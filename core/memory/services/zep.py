@@ -68,7 +68,9 @@ class Zep(RemoteService):
         elif options.deployment == "graphiti":
             self._engine = _create_graphiti(options)
         else:
-            raise ConfigError("deployment of zep should be cloud or graphiti.")
+            raise ConfigError(
+                "memory_choice", name=self.name, option="deployment", choices="cloud, graphiti"
+            )
 
     async def initialize(self, folder: Path) -> None:
         await super().initialize(folder)
@@ -110,7 +112,7 @@ def _create_graphiti(options: Options) -> GraphitiEngine:
     Raises ConfigError if an option is missing or invalid.
     """
     if not options.llm_url:
-        raise ConfigError("zep needs llm_url: Graphiti asks a model, and one for embeddings.")
+        raise ConfigError("memory_needs_model", name="zep")
     graph = Graph(
         url=options.graph_url, user=options.graph_user, password=options.graph_password.value
     )

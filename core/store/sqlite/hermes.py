@@ -51,10 +51,7 @@ def open_hermes(path: Path, title: str) -> Iterator[Connection]:
             _check_columns(connection, title)
             yield connection
     except (sqlite3.DatabaseError, OSError) as error:
-        raise HistoryError(
-            f"{title} cannot be read ({error}). Close Hermes, or copy its state.db and import the "
-            "copy."
-        ) from error
+        raise HistoryError("history_hermes_unreadable", title=title, reason=str(error)) from error
 
 
 def _read_only_uri(path: Path) -> str:
@@ -74,12 +71,6 @@ def _check_columns(connection: sqlite3.Connection, title: str) -> None:
     """Raise HistoryError if a table or column of Hermes is missing."""
     columns = set(map(tuple, connection.execute(_COLUMNS)))
     if _COLUMN_OF_MNEME in columns:
-        raise HistoryError(
-            f"{title} is a state.db of Mneme itself. Use `mneme export` in its home, and import "
-            "that."
-        )
+        raise HistoryError("history_own_database", title=title)
     if not columns >= _REQUIRED_COLUMNS:
-        raise HistoryError(
-            f"{title} is a database, but not one of Hermes: it lacks some columns of the tables "
-            "sessions and messages."
-        )
+        raise HistoryError("history_other_database", title=title)

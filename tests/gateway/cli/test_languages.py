@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import io
+import json
 import os
 from pathlib import Path
 from unittest.mock import patch
@@ -175,3 +176,55 @@ def test_file_that_cannot_be_imported_is_refused_in_the_language_of_the_shell(
     with pytest.raises(HistoryError) as raised, Source.open(file, ImportOptions()) as source:
         list(source.read_records())
     assert Texts("de").word(raised.value) != str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ("[memory.providers.mem0]\n", "Das Gedächtnis mem0 ist aus: deployment fehlt."),
+        (
+            "[memory.providers.mem0]\ndeployment = 'x'\n",
+            "deployment von mem0 muss eines davon sein: platform, self_hosted, embedded.",
+        ),
+        (
+            "[memory.providers.honcho]\nurl = 'https://api.honcho.dev'\n",
+            "honcho braucht den Schlüssel seiner Cloud",
+        ),
+        (
+            "[memory.providers.honcho]\nurl = 'http://127.0.0.1:9'\nlimit = 'many'\n",
+            "Das Gedächtnis honcho ist aus: limit muss eine ganze Zahl sein.",
+        ),
+        (
+            "[memory.providers.honcho]\nurl = 'http://127.0.0.1:9'\n",
+            "honcho ist nicht erreichbar (ConnectError): Läuft es, und stimmt die url?",
+        ),
+        ("[memory.providers.broken]\n", "Das Gedächtnis"),
+    ],
+)
+def test_problem_of_a_memory_service_is_in_the_language_of_the_shell(
+    home: Path, settings: str, problem: str
+) -> None:
+    (home / "plugins").mkdir(mode=0o700)
+    (home / "plugins" / "broken.py").write_text("raise ValueError('odd')\n")
+    (home / "mneme.toml").write_text(settings)
+    done = mneme(home, "check", "--json", LC_ALL="de_DE.UTF-8")
+    texts = {result["subject"]: result["text"] for result in json.loads(done.stdout)}
+    (text,) = [text for subject, text in texts.items() if subject.startswith("memory ")]
+    assert text.startswith(problem)
+
+
+def test_refusals_of_imports_and_skills_are_in_the_language_of_the_shell(
+    home: Path, tmp_path: Path
+) -> None:
+    german = {"LC_ALL": "de_DE.UTF-8"}
+    mneme(home, "remember", "Ana lives in Lisbon")
+    own = mneme(home, "import", str(home / "state.db"), **german)
+    assert "state.db ist eine state.db von Mneme selbst." in own.stderr
+    (tmp_path / "deep.json").write_text('{"a":' * 200)
+    deep = mneme(home, "import", str(tmp_path / "deep.json"), **german)
+    assert "mehr als 100 Ebenen tief verschachtelt" in deep.stderr
+    skill = tmp_path / "tidy"
+    skill.mkdir()
+    (skill / "SKILL.md").write_text("---\nname: Tidy Up\ndescription: x\n---\n")
+    refused = mneme(home, "skills", "add", str(skill), **german)
+    assert "Zeile 2: „Tidy Up“ kann kein Name einer Fähigkeit sein" in refused.stderr

@@ -321,7 +321,7 @@ def test_skills_commands_of_the_shell_list_disable_and_add_skill_folders(
     (folder / "scripts" / "run.sh").write_text("echo\n")
     assert "I have no skills yet" in good(home, "skills")
     assert "Added: tidy-inbox" in good(home, "skills", "add", str(tmp_path / "given"))
-    assert "There is a skill tidy-inbox already" in mneme(home, "skills", "add", str(folder)).stderr
+    assert "There is already a skill tidy-inbox" in mneme(home, "skills", "add", str(folder)).stderr
     assert "tidy-inbox: Sorts the mail. (needs a shell" in good(home, "skills")
     assert '"name": "tidy-inbox"' in good(home, "skills", "--json")
     assert "Sort it." in good(home, "skills", "show", "tidy-inbox")
