@@ -24,7 +24,7 @@ import asyncio
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -169,13 +169,7 @@ class JsonService:
 
         try:
             async with asyncio.timeout(limit.total_s):
-                try:
-                    return await self._send(build_request(), missing)
-                except (httpx.NetworkError, httpx.RemoteProtocolError):
-                    if not is_repeatable:
-                        raise
-                # The connection broke, so the call is tried a second time.
-                return await self._send(build_request(), missing)
+                return await self._send_or_repeat(build_request, missing, is_repeatable)
         except (TimeoutError, httpx.TimeoutException) as error:
             raise DeliveryError(
                 "service_no_answer", name=self.name, seconds=f"{limit.total_s:g}"
@@ -212,6 +206,17 @@ class JsonService:
         if len(content) > REQUEST_BYTES:
             raise Refused(f"the text for {self.name} is over {REQUEST_BYTES:,} bytes long")
         return content
+
+    async def _send_or_repeat(
+        self, build_request: Callable[[], httpx.Request], missing: Any, is_repeatable: bool
+    ) -> Any:
+        """Send a request, and repeat it once if the connection breaks and `is_repeatable`."""
+        try:
+            return await self._send(build_request(), missing)
+        except (httpx.NetworkError, httpx.RemoteProtocolError):
+            if not is_repeatable:
+                raise
+        return await self._send(build_request(), missing)
 
     async def _send(self, request: httpx.Request, missing: Any) -> Any:
         """Send a request, follow redirects on the same host, and return the decoded answer.

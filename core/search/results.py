@@ -30,6 +30,7 @@ from core.store.search.excerpts import (
     describe_quote,
 )
 from core.text.normalize import LETTER_CLASS, is_unspaced, plain_with_offsets
+from core.types import Session
 
 MAX_SESSIONS = 10
 MAX_PAGES = 10
@@ -100,14 +101,7 @@ def build_discovery(
     for row in rows:
         hits[row.message_id] = _build_hit(row, message_scores[row.message_id], highlighter)
 
-    matched_sessions = []
-    for group in page_groups:
-        best = group[0]
-        session = sessions.get(best.session_id)
-        if session is not None:
-            group_hits = tuple(hits[match.message_id] for match in group)
-            score = scores.get(best.root_id, best.score)
-            matched_sessions.append(MatchedSession(session, best.message_id, group_hits, score))
+    matched_sessions = _match_sessions(page_groups, sessions, hits, scores)
     has_more = len(groups) > page.stop
     return SearchResults(
         query=query.text,
@@ -117,6 +111,24 @@ def build_discovery(
         notes=join_notes(notes, _last_page_notes(query, has_more=has_more)),
         has_more=has_more and query.limits.page < MAX_PAGES,
     )
+
+
+def _match_sessions(
+    groups: Sequence[Sequence[MessageMatch]],
+    sessions: Mapping[int, Session],
+    hits: Mapping[int, Hit],
+    scores: Mapping[int, float],
+) -> list[MatchedSession]:
+    """Return the session of each group with its messages. Erased sessions are left out."""
+    matched_sessions = []
+    for group in groups:
+        best = group[0]
+        session = sessions.get(best.session_id)
+        if session is not None:
+            group_hits = tuple(hits[match.message_id] for match in group)
+            score = scores.get(best.root_id, best.score)
+            matched_sessions.append(MatchedSession(session, best.message_id, group_hits, score))
+    return matched_sessions
 
 
 def _group_matches(

@@ -263,17 +263,7 @@ class McpServers:
             matches = rank_offers(arguments.query, offers)[:MAX_FOUND_TOOLS]
             if not matches:
                 return "No tool fits. Try other words."
-            return "\n\n".join(
-                json.dumps(
-                    {
-                        "tool_name": offer.full_name,
-                        "description": _describe(offer),
-                        "arguments": offer.tool.schema_,
-                    },
-                    ensure_ascii=False,
-                )
-                for offer in matches
-            )
+            return "\n\n".join(map(_render_offer, matches))
 
         async def call(arguments: _CallArguments, context: ToolContext) -> str:
             offer = by_name.get(arguments.tool_name)
@@ -390,6 +380,16 @@ def _frame_foreign_text(server: str, text: str, options: McpServer) -> str:
     """Return a text from a server with its source, shortened and without our own markup."""
     safe_text = neutralise(make_well_formed(text))[: options.max_result_chars]
     return f"{_HEAD.format(server=server)}\n{safe_text}"
+
+
+def _render_offer(offer: Offer) -> str:
+    """Return a tool as JSON for the model, with the schema of its arguments."""
+    fields = {
+        "tool_name": offer.full_name,
+        "description": _describe(offer),
+        "arguments": offer.tool.schema_,
+    }
+    return json.dumps(fields, ensure_ascii=False)
 
 
 def _describe(offer: Offer) -> str:

@@ -114,7 +114,6 @@ def write_backup(
     )
     info = read_database_info(state_copy)
     files: dict[str, FileEntry] = {}
-    left_out: list[str] = []
     with tarfile.open(target, "w:gz", compresslevel=_COMPRESSION_LEVEL) as archive:
         archive.copybufsize = _READ_BYTES  # type: ignore[attr-defined]
         files[f"{HOME_FOLDER}/{STATE_FILE}"] = _add_file(
@@ -123,17 +122,8 @@ def write_backup(
         state_copy.unlink()
         if source.journal.is_file():
             files[JOURNAL_ENTRY] = _copy_and_add(archive, source.journal, JOURNAL_ENTRY, scratch)
-        for path in _list_files(source, left_out):
-            relative_path = path.relative_to(source.home)
-            name = f"{HOME_FOLDER}/{relative_path.as_posix()}"
-            on_progress(name, 0.0)
-            try:
-                files[name] = _copy_and_add(archive, path, name, scratch)
-            except FileNotFoundError:
-                # Another program has deleted the file meanwhile.
-                continue
-            except PermissionError as error:
-                left_out.append(f"{relative_path} ({error.strerror})")
+        home_files, left_out = _add_home_files(archive, source, scratch, on_progress)
+        files |= home_files
         manifest = Manifest(
             made_at=now,
             program=source.program,
@@ -145,6 +135,26 @@ def write_backup(
         )
         _add_manifest(archive, manifest)
     return manifest
+
+
+def _add_home_files(
+    archive: tarfile.TarFile, source: BackupSource, scratch: Path, on_progress: Progress
+) -> tuple[dict[str, FileEntry], list[str]]:
+    """Add the files of the home except state.db. Return their entries, and the omitted files."""
+    files: dict[str, FileEntry] = {}
+    left_out: list[str] = []
+    for path in _list_files(source, left_out):
+        relative_path = path.relative_to(source.home)
+        name = f"{HOME_FOLDER}/{relative_path.as_posix()}"
+        on_progress(name, 0.0)
+        try:
+            files[name] = _copy_and_add(archive, path, name, scratch)
+        except FileNotFoundError:
+            # Another program has deleted the file meanwhile.
+            continue
+        except PermissionError as error:
+            left_out.append(f"{relative_path} ({error.strerror})")
+    return files, left_out
 
 
 def _add_manifest(archive: tarfile.TarFile, manifest: Manifest) -> None:

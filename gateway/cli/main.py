@@ -183,27 +183,9 @@ def app(words: Sequence[str] = ()) -> typer.Typer:
     a second.
     """
     import typer
-    from typer.core import TyperGroup
-
-    class RootGroup(TyperGroup):
-        def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-            """Print a short introduction if no command is given, and translate help texts.
-
-            Shell completion also parses an empty command line. It gets the descriptions of the
-            commands, and nothing is printed.
-            """
-            if not args and not ctx.resilient_parsing:
-                from gateway.texts.text_files import load_shell_table
-
-                typer.echo(load_shell_table("CLI")["welcome"])
-                ctx.exit()
-            if ctx.resilient_parsing or not {*HELP_OPTIONS}.isdisjoint(args):
-                word_help(self)
-                ctx.formatter_class = _load_context_class().formatter_class
-            return super().parse_args(ctx, args)
 
     root = typer.Typer(
-        cls=RootGroup,
+        cls=_load_root_class(),
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
         # `mneme completion` prints, installs and removes it.
@@ -225,6 +207,31 @@ def app(words: Sequence[str] = ()) -> typer.Typer:
     elif first_word != "--version":
         _add_commands(root, first_word)
     return root
+
+
+def _load_root_class() -> Any:
+    """Return the class of the command line. It prints an introduction and translates help texts."""
+    import typer
+    from typer.core import TyperGroup
+
+    class RootGroup(TyperGroup):
+        def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+            """Print a short introduction if no command is given, and translate help texts.
+
+            Shell completion also parses an empty command line. It gets the descriptions of the
+            commands, and nothing is printed.
+            """
+            if not args and not ctx.resilient_parsing:
+                from gateway.texts.text_files import load_shell_table
+
+                typer.echo(load_shell_table("CLI")["welcome"])
+                ctx.exit()
+            if ctx.resilient_parsing or not {*HELP_OPTIONS}.isdisjoint(args):
+                word_help(self)
+                ctx.formatter_class = _load_context_class().formatter_class
+            return super().parse_args(ctx, args)
+
+    return RootGroup
 
 
 def _print_version(is_wanted: bool) -> None:

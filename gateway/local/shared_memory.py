@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from importlib.metadata import version
+from typing import TYPE_CHECKING
 
 from core.errors import Refused
 from core.facts.claims import count_sentences
@@ -23,6 +24,9 @@ from gateway.commands.registry import CommandContext
 from gateway.commands.sessions import find_sessions, session_to_json
 from gateway.services import Services
 from gateway.texts.catalog import SHELL as texts
+
+if TYPE_CHECKING:
+    from core.tools.mcp_server import SharedMemory
 
 RECALLED_SESSIONS = 5
 MIN_FACT_CHARS = 3
@@ -40,7 +44,20 @@ async def serve_memory(
     server uses standard input and output.
     """
     # Imported here because it loads the SDK.
-    from core.tools.mcp_server import SharedMemory, build_server, serve_http, serve_stdio
+    from core.tools.mcp_server import build_server, serve_http, serve_stdio
+
+    server = build_server(_build_memory(services, load_context), version("mneme-gateway"))
+    if port is None:
+        await serve_stdio(server)
+    else:
+        await serve_http(server, port, key)
+
+
+def _build_memory(
+    services: Services, load_context: Callable[[], Awaitable[CommandContext]]
+) -> SharedMemory:
+    """Build the functions that another program can call."""
+    from core.tools.mcp_server import SharedMemory
 
     facts = FactCommands(services)
 
@@ -66,17 +83,12 @@ async def serve_memory(
     async def propose_fact(content: str, program: str) -> str:
         return await _propose_fact(services, await load_context(), content, program)
 
-    memory = SharedMemory(
+    return SharedMemory(
         recall=recall,
         find_facts=find_facts,
         list_sessions=list_sessions,
         propose_fact=propose_fact,
     )
-    server = build_server(memory, version("mneme-gateway"))
-    if port is None:
-        await serve_stdio(server)
-    else:
-        await serve_http(server, port, key)
 
 
 async def _propose_fact(

@@ -152,11 +152,7 @@ def _wait_for_owner(
             excerpt = " ".join(message.text.split())[:MAX_SHOWN_CHARS]
             setup.dialog.tell(words["writer"].format(name=sender.name, id=sender.id, text=excerpt))
             if setup.dialog.confirm(words["is_it_you"], default=False):
-                setup.add_owner(platform, sender.id)
-                setup.draft.write()
-                setup.dialog.tell(words["result"].format(key=f"{platform}:{sender.id}"))
-                runner.run(_keep_for_start(setup, message))
-                setup.dialog.tell(words["answers"])
+                _store_owner(setup, runner, platform, message)
                 return
             refused_ids.add(sender.id)
             setup.dialog.tell(words["not_you"])
@@ -167,6 +163,18 @@ def _wait_for_owner(
     finally:
         is_over = True
         runner.run(close())
+
+
+def _store_owner(
+    setup: Setup, runner: asyncio.Runner, platform: str, message: FirstMessage
+) -> None:
+    """Make the sender of a message an owner, and say that Mneme will answer the message."""
+    words = setup.words["owner"]
+    setup.add_owner(platform, message.sender.id)
+    setup.draft.write()
+    setup.dialog.tell(words["result"].format(key=f"{platform}:{message.sender.id}"))
+    runner.run(_keep_for_start(setup, message))
+    setup.dialog.tell(words["answers"])
 
 
 async def _keep_for_start(setup: Setup, message: FirstMessage) -> None:
