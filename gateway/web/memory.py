@@ -26,7 +26,7 @@ from gateway.commands.memory import MemoryCommands, NoteEdit
 from gateway.commands.registry import make_button
 from gateway.commands.skills import describe_change
 from gateway.web.conversations import find_message
-from gateway.web.rendering import ChangedWords, diff_words
+from gateway.web.rendering import ChangedWords, count_fitting, diff_change, diff_words, measure_html
 from gateway.web.views import (
     MAX_FIELD_CHARS,
     Action,
@@ -41,6 +41,15 @@ from gateway.web.views import (
 )
 
 FACTS_PER_PAGE = 50
+# The facts of a page have at most so many bytes of HTML, and those that contradict each other half
+# of that. A fact has so many besides its text, which is on the page twice.
+MAX_FACTS_BYTES = 80_000
+FACT_FRAME_BYTES = 1_500
+# The same for the entries of a history, and for each run of words that changed or stayed.
+MAX_ENTRIES_BYTES = 90_000
+ENTRY_FRAME_BYTES = 1_300
+RUN_FRAME_BYTES = 11
+MAX_SOURCE_CHARS = 300
 CHANGES_PER_PAGE = 30
 # The number of changes before and after a change of a note that are searched for its history.
 MAX_CHANGES_TRACED = 200
@@ -55,9 +64,6 @@ MAX_WORDS_CHARS = 1_000
 # The actions of /memory on a fact that need only its number.
 FACT_ACTIONS = ("right", "wrong", "pin", "unpin", "restore", "forget")
 _HEADING = re.compile(r"(?m)^(?=#{1,3} )")
-# The front matter of a skill's text, and the names of the values at its beginning.
-_FRONT_MATTER = re.compile(r"---\n(.*?)\n---\n+", re.DOTALL)
-_FRONT_MATTER_NAME = re.compile(r"(name|description):\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +95,14 @@ async def load_memory(request: PageRequest) -> Values:
     instruction_versions = await notebook.versions(own_scope, INSTRUCTIONS)
     pending = await notebook.review.list_pending(request.scopes)
     conflicts = await request.services.facts.list_conflicts(request.scopes)
+    group_sizes = [sum(map(_measure_fact, group)) for group in conflicts]
+    conflicts = conflicts[: count_fitting(group_sizes, MAX_FACTS_BYTES // 2)]
+    in_conflict = [fact for group in conflicts for fact in group]
     database = request.services.database
     facts = await list_first_facts(database, request.scopes, FACTS_PER_PAGE + 1)
-    shown_facts = [*facts[:FACTS_PER_PAGE], *(fact for group in conflicts for fact in group)]
+    rest_bytes = MAX_FACTS_BYTES - sum(map(_measure_fact, in_conflict))
+    count = count_fitting(map(_measure_fact, facts[:FACTS_PER_PAGE]), rest_bytes)
+    shown_facts = [*facts[:count], *in_conflict]
     return {
         "files": files,
         "instructions": "\n\n".join(instructions),
@@ -99,10 +110,15 @@ async def load_memory(request: PageRequest) -> Values:
         "pending_count": len(pending),
         "problems": await notebook.list_problems(request.scopes),
         "conflicts": conflicts,
-        "groups": group_facts(request.texts, facts[:FACTS_PER_PAGE]),
+        "groups": group_facts(request.texts, facts[:count]),
         "changes_of": await count_changes(database, request.scopes, shown_facts),
-        "has_more": len(facts) > FACTS_PER_PAGE,
+        "has_more": len(facts) > count,
     }
+
+
+def _measure_fact(fact: Fact) -> int:
+    """Return about how many bytes of HTML a fact has in a list."""
+    return FACT_FRAME_BYTES + 2 * measure_html(fact.content)
 
 
 async def _load_file(request: PageRequest, target: str) -> NoteFileView:
@@ -125,8 +141,9 @@ async def load_facts(request: PageRequest) -> Values:
     before = request.number("before", LAST_ID)
     database = request.services.database
     facts = await list_latest_facts(database, request.scopes, FACTS_PER_PAGE + 1, before)
-    has_more = len(facts) > FACTS_PER_PAGE
-    facts = facts[:FACTS_PER_PAGE]
+    count = count_fitting(map(_measure_fact, facts[:FACTS_PER_PAGE]), MAX_FACTS_BYTES)
+    has_more = len(facts) > count
+    facts = facts[:count]
     return {
         "facts": facts,
         "changes_of": await count_changes(database, request.scopes, facts),
@@ -234,6 +251,12 @@ class HistoryEntry:
     source_text: str = ""
 
     @property
+    def size_bytes(self) -> int:
+        """Return about how many bytes of HTML it has."""
+        words = sum(RUN_FRAME_BYTES + measure_html(run.text) for run in self.words)
+        return ENTRY_FRAME_BYTES + words + measure_html(self.source_text[:MAX_SOURCE_CHARS])
+
+    @property
     def anchor(self) -> str:
         return f"{self.kind[0]}{self.number}" if self.kind == "fact" else f"c{self.number}"
 
@@ -256,18 +279,24 @@ async def load_history(request: PageRequest) -> Values:
     """Return one page of the changes of notes, skills and facts, latest first."""
     bounds = HistoryBounds(request.number("notes", LAST_ID), request.number("facts", LAST_ID))
     changes = await _list_changes(request, CHANGES_PER_PAGE + 1, bounds)
-    page = changes[:CHANGES_PER_PAGE]
+    entries = _fit_entries(await _describe_changes(request, changes[:CHANGES_PER_PAGE]))
+    page = changes[: len(entries)]
     return {
-        "entries": await _describe_changes(request, page),
-        "older": _find_bounds(page, bounds) if len(changes) > CHANGES_PER_PAGE else None,
+        "entries": entries,
+        "older": _find_bounds(page, bounds) if len(changes) > len(page) else None,
         "is_first": bounds == FIRST_BOUNDS,
     }
 
 
-async def load_latest_entries(request: PageRequest, limit: int) -> list[HistoryEntry]:
+async def load_latest_entries(request: PageRequest, limit: int) -> Sequence[HistoryEntry]:
     """Return the latest entries of the history."""
     changes = await _list_changes(request, limit, FIRST_BOUNDS)
-    return await _describe_changes(request, changes[:limit])
+    return _fit_entries(await _describe_changes(request, changes[:limit]))
+
+
+def _fit_entries(entries: Sequence[HistoryEntry]) -> Sequence[HistoryEntry]:
+    """Return the first entries of a history, as many as are small enough for one page."""
+    return entries[: count_fitting((entry.size_bytes for entry in entries), MAX_ENTRIES_BYTES)]
 
 
 async def _list_changes(
@@ -400,7 +429,9 @@ async def load_note(request: PageRequest) -> Values | None:
         note = next((view for view in views if view.text == text), None)
     notes_now = await load_current_notes(request)
     return {
-        "entries": [_describe_change(request, each, notes_now, {}) for each in changes],
+        "entries": _fit_entries(
+            [_describe_change(request, each, notes_now, {}) for each in changes]
+        ),
         "text": text or change.after or change.before or "",
         "note": note,
     }
@@ -458,7 +489,7 @@ async def load_skill(request: PageRequest) -> Values | None:
         "shown": fingerprint(text),
         "can_edit": skill.is_own and len(text) <= MAX_FIELD_CHARS,
         "verdict": await request.services.skills.find_verdict(skill),
-        "entries": [_describe_change(request, change, {}, {}) for change in changes],
+        "entries": _fit_entries([_describe_change(request, change, {}, {}) for change in changes]),
     }
 
 
@@ -619,25 +650,6 @@ async def _change_note(
     # As in a chat: a suspicious text gets a question with a button.
     context = replace(request.context, is_shell=False)
     return await MemoryCommands(request.services).change(edit, context)
-
-
-def diff_change(change: NoteChange) -> Sequence[ChangedWords]:
-    """Return the word diff of a change. It's empty for a verdict on a skill, which may be long."""
-    if change.skill is not None and change.before == change.after:
-        return ()
-    before, after = change.before or "", change.after or ""
-    if change.skill is not None:
-        before, after = _describe_skill_text(before), _describe_skill_text(after)
-    return diff_words(before, after)
-
-
-def _describe_skill_text(text: str) -> str:
-    """Return the text of a skill for people: its name, its description and its steps."""
-    match = _FRONT_MATTER.match(text)
-    if match is None:
-        return text
-    lines = [_FRONT_MATTER_NAME.sub("", line) for line in match[1].splitlines()]
-    return "\n".join([*lines, text[match.end() :]])
 
 
 def _facts(name: str, arguments: str) -> Action:

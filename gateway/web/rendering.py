@@ -6,7 +6,7 @@ All text is escaped, because the pages show text that strangers wrote.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import SequenceMatcher
@@ -20,6 +20,7 @@ from markupsafe import Markup, escape
 
 from core.markup.markdown import StyledText, TextEntity, render
 from core.search.results import MARKED_MATCH
+from core.store.notes import NoteChange
 from core.text.normalize import shorten, strip_controls
 from gateway.texts.catalog import Texts
 
@@ -50,6 +51,9 @@ _SHELL_COMMAND = re.compile(
 )
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 MAX_DIFF_CHARS = 20_000
+# The front matter of a skill's text, and the names of the values at its beginning.
+_FRONT_MATTER = re.compile(r"---\n(.*?)\n---\n+", re.DOTALL)
+_FRONT_MATTER_NAME = re.compile(r"(name|description):\s*")
 _LINK_SCHEMES = ("http://", "https://", "mailto:")
 
 
@@ -160,6 +164,18 @@ def measure_html(text: str) -> int:
     return len(escape(text).encode("utf-8", "replace"))
 
 
+def count_fitting(sizes_bytes: Iterable[int], limit_bytes: int) -> int:
+    """Return how many of the first items fit together. The first one always does."""
+    total = 0
+    count = 0
+    for size in sizes_bytes:
+        total += size
+        if count and total > limit_bytes:
+            break
+        count += 1
+    return count
+
+
 def render_said(text: str) -> Markup:
     """Render a person's text, with its own direction and its line breaks."""
     return Markup('<div class="said" dir="auto">{}</div>').format(
@@ -206,6 +222,25 @@ class ChangedWords:
 
     kind: str
     text: str
+
+
+def diff_change(change: NoteChange) -> Sequence[ChangedWords]:
+    """Return the word diff of a change. It's empty for a verdict on a skill, which may be long."""
+    if change.skill is not None and change.before == change.after:
+        return ()
+    before, after = change.before or "", change.after or ""
+    if change.skill is not None:
+        before, after = _describe_skill_text(before), _describe_skill_text(after)
+    return diff_words(before, after)
+
+
+def _describe_skill_text(text: str) -> str:
+    """Return the text of a skill for people: its name, its description and its steps."""
+    match = _FRONT_MATTER.match(text)
+    if match is None:
+        return text
+    lines = [_FRONT_MATTER_NAME.sub("", line) for line in match[1].splitlines()]
+    return "\n".join([*lines, text[match.end() :]])
 
 
 def diff_words(before: str, after: str) -> list[ChangedWords]:

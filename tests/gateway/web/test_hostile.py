@@ -311,6 +311,26 @@ async def test_conversation_of_long_messages_is_read_in_small_pages_without_a_ga
         assert len(around.body.encode()) < 150_000
 
 
+async def test_lists_of_long_facts_and_changes_are_small_pages_without_a_gap(home: Path) -> None:
+    async with open_page(home) as page:
+        letters = "漢" * 380
+        for number in range(60):
+            await page.harness.say(f"/remember thing {number} {letters}")
+        memory = await page.browser.open("/memory")
+        assert len(memory.body.encode()) < 150_000
+        assert 'href="/memory/facts"' in memory.body
+        for address in ("/memory/facts", "/memory/history"):
+            seen: list[int] = []
+            following: str | None = address
+            while following is not None:
+                shown = await page.browser.open(following)
+                assert len(shown.body.encode()) < 150_000, following
+                seen += map(int, re.findall(r'href="/memory/facts/(\d+)"', shown.body))
+                link = re.search(r'rel="next" href="([^"]+)"', shown.body)
+                following = None if link is None else html.unescape(link[1])
+            assert seen == list(range(60, 0, -1)), address
+
+
 async def test_a_megabyte_in_a_field_is_refused_and_a_long_message_is_cut(home: Path) -> None:
     async with open_page(home) as page:
         form = (await page.browser.open("/memory")).form("/do/remember")
