@@ -250,7 +250,7 @@ async def run_probe(
         return CheckResult(
             subject=subject,
             state="wrong",
-            text=texts.word_stored(texts.word(error)),
+            text=texts.word_reason(texts.word_stored(texts.word(error))),
             advice=advice,
             command=command,
         )

@@ -166,7 +166,7 @@ class Texts:
     def _word_value(self, value: object) -> object:
         """Return a value of an error in the form that a sentence of this language needs."""
         if isinstance(value, str):
-            return self.word_stored(value)
+            return self.word_reason(self.word_stored(value))
         if isinstance(value, list):
             return self.join_alternatives(value)
         if isinstance(value, MnemeError | Sentence):

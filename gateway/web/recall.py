@@ -10,6 +10,7 @@ from urllib.parse import quote
 from core.search.query import extract_filters, split_filters, text_for_next_page
 from core.store.query import ResultLimits, SearchQuery, SearchResults
 from core.text.normalize import shorten
+from gateway.web.rendering import shorten_attachments
 from gateway.web.views import Page, PageRequest, Values, View
 
 MAX_SESSIONS = 10
@@ -130,7 +131,10 @@ def _list_choices(
         "GROUP_PLATFORM": [
             *((f"platform:{platform}", platform.title()) for platform in platforms),
             *(
-                (f"in:{result.session.id}", shorten(result.session.title, MAX_TITLE_CHARS))
+                (
+                    f"in:{result.session.id}",
+                    shorten(shorten_attachments(result.session.title), MAX_TITLE_CHARS),
+                )
                 for result in results.sessions[:MAX_NAMES]
                 if result.session.title
             ),

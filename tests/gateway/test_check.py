@@ -27,6 +27,7 @@ from gateway.check import repair_indexes, run_checks, run_probe
 from gateway.commands.status import StatusCommands
 from gateway.services import Services
 from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import load_texts
 from gateway.upkeep.home_checks import CheckResult
 from tests.fixtures.bot_api import BotApi
 from tests.fixtures.clock import SteadyClock
@@ -248,6 +249,29 @@ async def _complaints(database: Database) -> list[str]:
         return await find_damage(database)
     except StoreError as error:
         return [str(error)]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        DeliveryError(
+            "Telegram (https://api.telegram.org) cannot be reached: "
+            "the name api.telegram.org cannot be resolved"
+        ),
+        DeliveryError(
+            "discord_unreachable", reason="the name of Discord's server cannot be resolved"
+        ),
+    ],
+)
+async def test_check_of_an_unreachable_platform_is_worded_in_the_readers_language(
+    error: DeliveryError,
+) -> None:
+    async def unreached() -> str:
+        raise error
+
+    text = (await run_probe("telegram", unreached(), load_texts("de"))).text
+    assert "lässt sich nicht auflösen" in text
+    assert "cannot" not in text
 
 
 async def test_check_of_the_telegram_token_distinguishes_valid_refused_and_unreachable() -> None:
