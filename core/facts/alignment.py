@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from itertools import pairwise
 
 from core.dates.periods_in_text import find_periods, month_number
 from core.facts.clauses import (
@@ -24,10 +23,12 @@ from core.facts.clauses import (
     is_same_word,
     is_span,
     is_typo,
+    list_links,
     span_days,
     split_statement,
 )
-from core.facts.wording import numbers_in
+from core.facts.wording import evidence_pattern, numbers_in
+from core.text.normalize import is_unspaced
 
 LANGUAGE_CHARS = 5_000
 """The language of the messages is detected from their last characters, up to this many."""
@@ -47,7 +48,7 @@ _ANY_DAY = date(2024, 1, 1)
 _OWN_MARKERS = frozenset({Marker.FIRST_PERSON, Marker.CONDITION})
 # The marks between a comment and the statement that follows or precedes it.
 _BEFORE = r"{}\s*[-\u2013\u2014]\s"
-_BEHIND = r"[,;(\u2013\u2014\uff0c\u3001]\s*{}"
+_BEHIND = r"[,;(\u2013\u2014\uff0c\u3001]\s*(?:\w+\s+)?{}"
 _DATE_SIGNS = frozenset("年月日曜周星期")
 
 
@@ -400,9 +401,9 @@ def _find_meant_periods(source: Source) -> set[tuple[int, int]]:
 def _is_date_word(token: Token) -> bool:
     if is_span(token.form) or token.form in _DATE_SIGNS:
         return True
-    return bool(
-        find_periods(f"1 {token.form} 2024", _ANY_DAY) or find_periods(token.form, _ANY_DAY)
-    )
+    # "1 after 2024" is a date of more than a day.
+    days = find_periods(f"1 {token.form} 2024", _ANY_DAY)
+    return any(first == last for first, last in days) or bool(find_periods(token.form, _ANY_DAY))
 
 
 def markers_of(clauses: Sequence[Clause]) -> frozenset[Marker]:
@@ -417,15 +418,100 @@ def people_of(clauses: Sequence[Clause]) -> frozenset[str]:
 
 
 def drops_inner_words(alignment: Alignment) -> bool:
-    """Return whether the note drops a word between others that it uses, as in "half sister"."""
-    if alignment.is_corrected_inside or alignment.has_same_date:
+    """Return whether the note drops a word of a clause that it uses, as in "half sister".
+
+    The word is between others, or before them: "the fake Eve is my boss".
+    """
+    if alignment.is_corrected_inside:
         return False
     for number, source in enumerate(alignment.sources):
-        for position, following in pairwise(sorted(alignment.positions_in(number))):
-            is_apart = following > position + 1
-            if is_apart and source.are_in_same_clause(position, following):
+        previous = -1
+        for position in sorted(alignment.positions_in(number)):
+            dropped = [
+                place
+                for place in range(previous + 1, position)
+                if source.are_in_same_clause(place, position)
+            ]
+            is_date = alignment.has_same_date and bool(dropped) and _is_date(source, dropped)
+            if dropped and not is_date and not _is_lead(source, dropped[0]):
                 return True
+            previous = position
     return False
+
+
+def _is_lead(source: Source, position: int) -> bool:
+    """Return whether a word begins a clause that a note may repeat without it.
+
+    Examples are "you should know that I swim" and "Languages that I speak: Dutch".
+    """
+    clause = source.sentence.clauses[source.find_clause(position)]
+    is_first = clause.tokens[:1] == (source.tokens[position],)
+    is_heading = f"{clause.text}:" in source.sentence.text
+    return is_first and (is_heading or begins_with(clause.text, "plain", source.sentence.languages))
+
+
+def _is_date(source: Source, positions: Sequence[int]) -> bool:
+    """Return whether words of a source may be a date, such as "last year" and "in a week".
+
+    In scripts without spaces, a part of a date isn't recognized, so any word may be one.
+    """
+    forms = [source.tokens[position].form for position in positions]
+    if all(_is_of_date(source.tokens, position) for position in positions):
+        return True
+    is_ahead = any(map(is_span, forms)) and bool(_find_days_ahead(source))
+    following = [token.form for token in source.tokens[positions[-1] + 1 :][:1]]
+    phrases = (" ".join(forms), " ".join(forms + following))
+    return (
+        is_ahead or is_unspaced(forms[0]) or any(find_periods(each, source.day) for each in phrases)
+    )
+
+
+def changes_links(alignment: Alignment) -> bool:
+    """Return whether the note has another small word before a word than the person typed.
+
+    Such words show who does what to whom: "from Ana" and "for Ana". The list `links` has them.
+    """
+    if alignment.is_foreign or alignment.is_corrected_inside:
+        return False
+    typed: list[tuple[str, str]] = []
+    inner: list[tuple[str, str]] = []
+    for number, source in enumerate(alignment.sources):
+        forms = {source.tokens[position].form for position in alignment.positions_in(number)}
+        for before, link, word in _list_links(source.sentence):
+            typed.append((link, word))
+            if before in forms and word in forms:
+                inner.append((link, word))
+    noted = [(link, word) for _, link, word in _list_links(alignment.note)]
+    if not all(_has_link(link, word, noted) for link, word in inner):
+        return True
+    for link, word in noted:
+        # A list needs a link that wasn't typed: "allergic to cats" for "allergies: cats".
+        is_moved = any(link == other or _has_link(other, word, typed) for other, _ in typed)
+        is_date = alignment.has_same_date and word.isdecimal()
+        if is_moved and not is_date and not _has_link(link, word, typed):
+            return True
+    return False
+
+
+def _has_link(link: str, word: str, pairs: Sequence[tuple[str, str]]) -> bool:
+    """Return whether a link stands before a word, perhaps in another form, in one of the pairs."""
+    return any(link == other and is_same_word(Token(word), Token(form)) for other, form in pairs)
+
+
+def _list_links(sentence: SplitSentence) -> list[tuple[str, str, str]]:
+    """Return each link with the word before it and the word behind it."""
+    forms = {token.form for token in sentence.tokens}
+    links = {word for language in sentence.languages for word in list_links(language)}
+    found: list[tuple[str, str, str]] = []
+    before, link = "", ""
+    for word in re.findall(r"[^\W\d_]+|\d+", evidence_pattern("user").sub(" ", sentence.plain)):
+        if word in links and word not in forms:
+            link = word
+        elif word in forms:
+            if link:
+                found.append((before, link, word))
+            before, link = word, ""
+    return found
 
 
 def has_corrected_typo(alignment: Alignment) -> bool:
@@ -436,8 +522,11 @@ def has_corrected_typo(alignment: Alignment) -> bool:
     names = {token.form for token in alignment.list_names()}
     for index, place in alignment.places.items():
         token = alignment.note.tokens[index]
-        typed = alignment.sources[place.source].tokens[place.position]
-        if is_typo(token, typed, is_name=token.form in names):
+        source = alignment.sources[place.source]
+        typed = source.tokens[place.position]
+        is_first = place.position == 0 and typed.form == source.sentence.plain.split(" ", 1)[0]
+        are_names = token.form in names and (typed.is_name or is_first)
+        if is_typo(token, typed, are_names=are_names):
             return True
     return False
 

@@ -280,6 +280,12 @@ def _function_words(language: str) -> frozenset[str]:
 
 
 @cache
+def list_links(language: str) -> frozenset[str]:
+    """Return small words such as "to", which show what the next word is to the others."""
+    return frozenset(map(_plain, _data()[language].get("links", "").split()))
+
+
+@cache
 def _common_words(language: str) -> frozenset[str]:
     """Return the words that identify a language."""
     table = _data()[language]
@@ -470,10 +476,10 @@ def is_same_word(word: Token, other: Token) -> bool:
     return _are_alike(word.form, other.form)
 
 
-def is_typo(word: Token, other: Token, *, is_name: bool) -> bool:
-    """Return whether two words that count as equal may be different words.
+def is_typo(word: Token, other: Token, *, are_names: bool) -> bool:
+    """Return whether two words that count as the same may be different words.
 
-    They may be if they differ in more than an ending. Names in Latin letters only get endings.
+    They may if they differ in more than an ending. Names in Latin letters only get an "s".
     """
     form, other_form = word.form, other.form
     if word.number is not None or form == other_form or is_unspaced(form):
@@ -482,8 +488,8 @@ def is_typo(word: Token, other: Token, *, is_name: bool) -> bool:
     if unit is not None and unit == _unit_of(other_form):
         return False
     short, long = sorted((form, other_form), key=len)
-    if is_name and other.is_name and not _CYRILLIC.search(form):
-        return not long.startswith(short)
+    if are_names and not _CYRILLIC.search(form):
+        return long != f"{short}s"
     if f"{short.removesuffix('y')}ies" == long:
         return False
     return _base_of(form) != _base_of(other_form) and not _share_stem(form, other_form)

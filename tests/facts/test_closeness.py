@@ -498,6 +498,22 @@ DOUBTFUL = (
     ("es", ["Mi papá es alérgico a las nueces"], "El papa del usuario es alérgico a las nueces."),
     ("de", ["Eve fördert meine Schwester Ana"], "Eve fordert Ana, die Schwester des Nutzers."),
     ("zh", ["我明天搬到バリ岛"], "用户明天搬到パリ岛"),
+    ("en", ["The fake Eve is my boss at the bank"], "Eve is my boss at the bank"),
+    ("en", ["I used to trust Eve with my keys"], "User trusts Eve with their keys."),
+    ("de", ["Ein Hochstapler namens Eve ist Chef der Bank"], "Eve ist Chef der Bank."),
+    ("ru", ["Поддельная Ева мой начальник в банке"], "Ева начальник пользователя в банке."),
+    ("en", ["Daniel feeds the cat in August"], "Daniela feeds the cat in August"),
+    ("en", ["Ben pays back half of the loan in May"], "Ben pays back the loan in May"),
+    (
+        "en",
+        ["Nina sees my statements before the tax day in May"],
+        "Nina sees User's statements after the tax day in May",
+    ),
+    ("en", ["My landlord gets the rent from Ben"], "User's landlord gets the rent for Ben."),
+    ("en", ["Money goes from Ana to the account"], "Money goes to Ana from the account."),
+    ("en", ["Rex eats anything but chocolate"], "Rex eats anything, chocolate."),
+    ("en", ["Ben may lend out my bike and my tent"], "Ben may lend out User's bike and car."),
+    ("en", ["Eve: my boss, so she hopes"], "Eve is User's boss."),
 )
 """Notes that don't follow, which a model has to find out."""
 
