@@ -9,13 +9,13 @@ from datetime import datetime, timedelta
 
 from core.errors import DeliveryError, StoreError
 from core.ports import Adapter, Clock, Reply
+from core.store.actions import YES_TO_SEVERAL
 from core.store.mailbox import InboxEntry, OutboxItem
 from core.store.ownership.pairing import Pairing
 from core.text.normalize import language_data, to_single_line
 from core.types import Account, Address, Answer, Command, Inbound, Scope, Sender, Session
 from gateway.access_and_rates import Access, Judgement, RateLimiter, Verdict
 from gateway.commands.registry import (
-    AMBIGUOUS_YES,
     CommandContext,
     CommandRegistry,
     ResolvedInbound,
@@ -188,7 +188,7 @@ class Admission:
             return False
         resolved_inbound = await self._commands.resolve(inbound, judgement.scope)
         command = resolved_inbound.command
-        if command is None or (command.name != "setup" and command != AMBIGUOUS_YES):
+        if command is None or (command.name != "setup" and command != YES_TO_SEVERAL):
             return False
         if not self._rates.acquire_command(inbound, command):
             return True

@@ -18,7 +18,7 @@ from core.markup.markdown import escape
 from core.notes.notebook import ALL_FILES
 from core.ports import Clock
 from core.store import rows
-from core.store.actions import Actions
+from core.store.actions import YES_TO_SEVERAL, build_yes
 from core.store.jobs import Job
 from core.store.mailbox import Outbox, OutboxItem
 from core.store.notes import PendingNote
@@ -61,7 +61,6 @@ class OwnerNotices:
     def __init__(
         self,
         find_private_chat: FindPrivateChat,
-        actions: Actions,
         outbox: Outbox,
         clock: Clock,
         zone: tzinfo,
@@ -71,7 +70,6 @@ class OwnerNotices:
         # If this is None, all notices are in English.
         self._languages = languages
         self._find_private_chat = find_private_chat
-        self._actions = actions
         self._outbox = outbox
         self._clock = clock
         self._zone = zone
@@ -86,12 +84,13 @@ class OwnerNotices:
         buttons: Sequence[Button] = (),
         *,
         is_for_terminal: bool = False,
+        asks: bool = False,
     ) -> None:
         """Send a notice to the person of `scope`, or to the owner if the scope is a group.
 
         Only one notice is sent per `key`. If the person has no private chat on a platform other
         than `excluded_platform`, the notice isn't sent. If `is_for_terminal`, the notice is shown
-        in the terminal.
+        in the terminal. If the notice `asks` for a decision, a "yes" after it may be meant for it.
         """
         chat: tuple[Address, Scope] | None = (_TERMINAL_ADDRESS, LOCAL_SCOPE)
         if not is_for_terminal:
@@ -102,9 +101,11 @@ class OwnerNotices:
         now = self._clock.now()
         answer = Answer(text=text, buttons=assign_button_ids(buttons))
         account = rows.parse_account(chat_scope.key.partition(":")[2])
-        await self._actions.add(make_button_actions(answer.buttons, chat_scope, account, now))
+        actions = make_button_actions(answer.buttons, chat_scope, account, now)
+        if asks and account is not None:
+            actions.append(build_yes(YES_TO_SEVERAL, account, chat_scope, address, key, now))
         notice = OutboxItem(key=key, kind="notice", address=address, answer=answer, next_at=now)
-        if await self._outbox.put(notice):
+        if await self._outbox.put(notice, actions=actions):
             self._on_change()
 
     async def load_texts(self, scope: Scope = LOCAL_SCOPE, excluded_platform: str = "") -> Texts:
@@ -213,11 +214,13 @@ class OwnerNotices:
             lines = [texts.DRAFT.format(reason=escape(texts.word_stored(note.reason))), ""]
             lines += texts.render_changes(note.operations)
             buttons = make_decision_buttons(texts, note)
-            await self.notify(f"draft:{note.id}", "\n".join(lines), note.scope, buttons=buttons)
+            await self.notify(
+                f"draft:{note.id}", "\n".join(lines), note.scope, buttons=buttons, asks=True
+            )
             return
         first = f"draft:{note.id}" if note.is_draft else (note.began_at or note.at).isoformat()
         await self.notify(
-            f"aside:{note.scope.key}:{first}", _render_pending(texts, note), note.scope
+            f"aside:{note.scope.key}:{first}", _render_pending(texts, note), note.scope, asks=True
         )
 
     async def notify_verdict(self, note: PendingNote, change_id: int | None) -> None:
@@ -234,7 +237,9 @@ class OwnerNotices:
         if change_id is None:
             text = "\n".join([f"{texts.NOTE_ASKED}{_of_group(texts, note.scope)}", *changes])
             buttons = make_decision_buttons(texts, note)
-            await self.notify(key, text, note.scope, buttons=buttons, is_for_terminal=is_local)
+            await self.notify(
+                key, text, note.scope, buttons=buttons, is_for_terminal=is_local, asks=True
+            )
             return
         contents = [operation.content for operation in note.operations if operation.content]
         text = texts.NOTE_KEPT.format(note=escape(" · ".join(contents)))
@@ -258,7 +263,8 @@ class OwnerNotices:
                 make_button(texts.BUTTON_HAS_CHANGED, "memory", f"right f{successor.id}"),
                 make_button(texts.BUTTON_BOTH_HOLD, "memory", f"undo f{fact.id}"),
             ]
-        await self.notify(f"closed:f{fact.id}:f{successor.id}", text, fact.scope, buttons=buttons)
+        key = f"closed:f{fact.id}:f{successor.id}"
+        await self.notify(key, text, fact.scope, buttons=buttons, asks=closing == "plain")
 
     async def notify_review(self, notes: Sequence[PendingNote], message_id: int) -> None:
         """Send a person the proposals of a memory review as one list with buttons.
@@ -280,7 +286,7 @@ class OwnerNotices:
         if first.began_at == first.at:
             key = f"aside:{first.scope.key}:{first.at.isoformat()}"
         text = "\n".join([*lines, "", texts.REVIEW_HINT])
-        await self.notify(key, text, first.scope, buttons=buttons)
+        await self.notify(key, text, first.scope, buttons=buttons, asks=True)
 
     async def warn_about_note(self, scope: Scope, target: str, reason: str, entry: str) -> None:
         """Warn about a suspicious note that was written into the file by hand. The note stays."""

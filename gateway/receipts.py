@@ -23,7 +23,7 @@ from core.media.tools import SEND_FILE
 from core.review.pending import is_waiting_result
 from core.scheduling.tool import read_choices
 from core.search.citations import CitedSource, number_citations
-from core.store.actions import ButtonAction
+from core.store.actions import YES_TO_SEVERAL, ButtonAction, build_yes
 from core.store.jobs import Job, is_nothing_new
 from core.store.mailbox import OutboxItem
 from core.store.messages import find_delivered_answer
@@ -31,7 +31,7 @@ from core.store.notes import TOOL_CALL, NoteChange, PendingNote
 from core.store.rows import find_last_turn, split_turns
 from core.text.normalize import shorten, to_single_line
 from core.tools.switches import CALL_TOOL
-from core.types import Account, Answer, Button, Command, File, Json, Message, Scope
+from core.types import Account, Address, Answer, Button, Command, File, Json, Message, Scope
 from gateway.answers.documents import attach_document, list_documents
 from gateway.answers.sources import LABEL_CHARS, SourceWriter
 from gateway.commands.registry import (
@@ -74,8 +74,17 @@ class _Reader:
     scope: Scope
     scopes: frozenset[Scope]
     account: Account
+    address: Address
+    # The key of the outbox item with the answer.
+    outbox_item: str
     is_direct: bool = True
     is_owner: bool = False
+
+    def build_unclear_yes(self, now: datetime) -> ButtonAction:
+        """Build a row that says that a "yes" to the answer may be meant for what waits in it."""
+        return build_yes(
+            YES_TO_SEVERAL, self.account, self.scope, self.address, self.outbox_item, now
+        )
 
 
 @dataclass
@@ -103,6 +112,8 @@ class ReceiptWriter:
             scope=turn.scope,
             scopes=turn.scopes,
             account=inbound.account,
+            address=inbound.address,
+            outbox_item=turn.outbox_item.key,
             is_direct=inbound.is_direct,
             is_owner=turn.is_owner,
         )
@@ -175,6 +186,8 @@ class ReceiptWriter:
         actions = make_button_actions(
             labelled_buttons, reader.scope, presser, self.services.clock.now()
         )
+        if pending or choices:
+            actions.append(reader.build_unclear_yes(self.services.clock.now()))
         text = "\n\n".join(part for part in (answer.text, "\n".join(lines)) if part)
         return replace(answer, text=text, buttons=(*answer.buttons, *labelled_buttons)), actions
 
@@ -440,11 +453,17 @@ class ReceiptWriter:
 
         paragraphs = [row.text for row in answers if row.text]
         answer = Answer(text="\n\n".join(paragraphs))
-        scopes = frozenset((note.scope,))
-        reader = _Reader(scope=note.scope, scopes=scopes, account=note.account)
+        key = f"verdict:{note.id}"
+        reader = _Reader(
+            scope=note.scope,
+            scopes=frozenset((note.scope,)),
+            account=note.account,
+            address=delivered.address,
+            outbox_item=key,
+        )
         answer, actions = await self._add_lines(texts, answer, rows, reader, judged_id)
         item = OutboxItem(
-            key=f"verdict:{note.id}",
+            key=key,
             kind="notice",
             address=delivered.address,
             answer=answer,

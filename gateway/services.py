@@ -143,7 +143,6 @@ class Services:
         self.outbox = Outbox(self.database, clock, job_messages.store_delivery, ownership)
         self.owner_notices = OwnerNotices(
             self.find_private_chat,
-            self.actions,
             self.outbox,
             clock,
             self.zone,

@@ -29,6 +29,7 @@ from core.guard.origin_and_fence import scrub, typed_text
 from core.memory.manager import MemoryManager
 from core.models.wrappers import ask_model
 from core.ports import Clock, Model
+from core.store.actions import YES_TO_MODEL, ButtonAction, build_yes
 from core.store.mailbox import InboxEntry, OutboxItem
 from core.store.rows import find_last_turn, fold
 from core.store.sessions import Conversations
@@ -92,6 +93,26 @@ class Turn:
     @property
     def text(self) -> str:
         return "\n".join(entry.inbound.text for entry in self.entries)
+
+    def add_yes(
+        self, actions: Sequence[ButtonAction], answer: str, now: datetime
+    ) -> Sequence[ButtonAction]:
+        """Return the actions of an answer, with a row if a "yes" confirms its question.
+
+        There is none if the question isn't alone at the end, if something else waits for the
+        person, or in a scheduled answer.
+        """
+        has_mark = "?" in answer or "\uff1f" in answer
+        if not has_mark or self.address.platform == "cron" or any(each.address for each in actions):
+            return actions
+        # Imported here because few answers ask something.
+        from core.review.transcript import asks_for_yes
+
+        if not asks_for_yes(answer):
+            return actions
+        account, key = self.entries[-1].inbound.account, self.outbox_item.key
+        yes = build_yes(YES_TO_MODEL, account, self.scope, self.address, key, now)
+        return [*actions, yes]
 
     def billing_scope(self, session: Session) -> BillingScope:
         return BillingScope(

@@ -557,9 +557,11 @@ class Agent:
     async def _finish(self, running: RunningTurn, row: Message) -> AnsweredTurn:
         """Store a turn's last row and the answer to deliver. Return the answered turn."""
         answer = Answer(text=running.render_answer(row.text))
+        shown_text = answer.text
         actions: Sequence[ButtonAction] = ()
         if self.add_receipts is not None and _may_have_receipts(answer, running.rows):
             answer, actions = await self.add_receipts(answer, running.turn, running.rows)
+        actions = running.turn.add_yes(actions, shown_text, self.clock.now())
         answer = replace(answer, text=hide_citations(answer.text))
         session, windows = running.session, self.compressor.windows
         has_compressed = is_first_after_compression(session, running.rows)

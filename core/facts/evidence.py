@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -31,6 +31,7 @@ from core.review.transcript import (
     MAX_EARLIER,
     find_question,
     list_foreign_texts,
+    load_takers,
     mark_repeats,
 )
 from core.store.sessions import Conversations
@@ -107,11 +108,15 @@ _NO_SESSION = 0
 class Evidence:
     """The typed messages of a conversation, which may support a statement.
 
-    `messages` are all messages of the conversation, oldest first.
+    `messages` are all messages of the conversation, oldest first. `takers` says which of them
+    answers a question that was shown (`core.review.transcript.find_question`).
     """
 
-    def __init__(self, messages: Sequence[Message]) -> None:
+    def __init__(
+        self, messages: Sequence[Message], takers: Mapping[int, str] | None = None
+    ) -> None:
         self.messages = messages
+        self._takers = takers
         typed_indexes = [
             index for index, message in enumerate(messages) if typed_text(message, with_speech=True)
         ]
@@ -131,7 +136,7 @@ class Evidence:
         rows = [
             Message(role="user", text=note, session_id=_NO_SESSION, created_at=at) for note in notes
         ]
-        return Evidence([*self.messages, *rows])
+        return Evidence([*self.messages, *rows], self._takers)
 
     def find_support(
         self,
@@ -309,7 +314,7 @@ class Evidence:
 
     def _question_before(self, index: int) -> str:
         """Return the question that a "yes" in this message answers, or ""."""
-        return find_question(self.messages[:index], self.messages[index])
+        return find_question(self.messages[:index], self.messages[index], self._takers)
 
 
 def _has_enough_words(statement: Statement, comparison: _Comparison) -> bool:
@@ -394,12 +399,13 @@ class EvidenceSearch:
         """
         history = await self.conversations.load_history(session, scopes)
         latest = await self.conversations.list_latest_from_outside(scopes, MAX_EARLIER)
+        takers = await load_takers(self.conversations, history, session)
 
         def mark() -> list[Message]:
             return mark_repeats(history, list_foreign_texts(latest, session))
 
         # Comparing long texts takes time, so it runs in a thread.
-        return Evidence(await asyncio.to_thread(mark))
+        return Evidence(await asyncio.to_thread(mark), takers)
 
     async def explain_missing(
         self, contents: Sequence[str], context: ToolContext, accepted_notes: Sequence[str] = ()

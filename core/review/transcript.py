@@ -29,9 +29,10 @@ from core.guard.origin_and_fence import (
 from core.review.phrases import is_plain_yes
 from core.review.repetition import repeats, shares_words
 from core.review.wishes import is_single_line
+from core.store.actions import YES_TO_MODEL, YES_TO_SEVERAL
 from core.store.sessions import Conversations
 from core.text.normalize import words_of
-from core.types import Message, Sender, Session, ToolContext
+from core.types import Command, Message, Sender, Session, ToolContext
 
 # Tools whose results contain only text that people typed or approved.
 OWN_TOOLS = frozenset({"facts", "remember_this", "memory", "reminder", "skill_manage"})
@@ -135,13 +136,14 @@ class TranscriptReader:
         own_rows = _join_accounts(rows, context)
         own_quoted = _join_accounts(quoted, context)
         recalled = {message.id: message for message in own_quoted if message.id is not None}
+        takers = await load_takers(self.conversations, own_rows, session)
         session_ids = {session.id, *(row.session_id for row in rows)}
         has_erased = await self.conversations.has_erased(session, session_ids)
 
         def read() -> Transcript:
             earlier = list_foreign_texts(latest, session)
             transcript = read_transcript(
-                own_rows, session, context.sender, earlier, self.prompt_marks, recalled
+                own_rows, session, context.sender, earlier, self.prompt_marks, recalled, takers
             )
             others = [ForeignText(_TOOL_SOURCE, text) for text in self.list_definitions()]
             if has_erased:
@@ -178,12 +180,13 @@ def read_transcript(
     earlier_foreign: Sequence[str] = (),
     prompt_marks: Sequence[str] = (),
     recalled: Mapping[int, Message] = MappingProxyType({}),
+    takers: Mapping[int, str] | None = None,
 ) -> Transcript:
     """Split the messages of a conversation, oldest first, into typed and foreign texts.
 
     `earlier_foreign` are foreign texts of earlier conversations. A system prompt with one of the
     `prompt_marks` contains files that the person may not have written. `recalled` are the messages
-    that recalled lines quote, by id.
+    that recalled lines quote, by id. See `find_question` for `takers`.
     """
     foreign = _list_all_foreign(rows, session, asker, recalled)
     if any(mark in session.prompt.text for mark in prompt_marks):
@@ -206,7 +209,7 @@ def read_transcript(
             if any(row is each for each in current):
                 typed.append(part)
                 # A "yes" to a question counts as if the person had typed the question.
-                questions.append(_find_confirmed_question(part, row, rows[:index], asker))
+                questions.append(_find_confirmed_question(part, row, rows[:index], asker, takers))
             else:
                 previous = part
     if not all(map(is_plain_yes, typed)):
@@ -255,13 +258,17 @@ def _list_results(rows: Sequence[Message], tool_name: str) -> tuple[str, ...]:
 
 
 def _find_confirmed_question(
-    part: str, reply: Message, earlier: Sequence[Message], asker: Sender
+    part: str,
+    reply: Message,
+    earlier: Sequence[Message],
+    asker: Sender,
+    takers: Mapping[int, str] | None,
 ) -> str:
     """Return the question that a typed "yes" in the message `reply` answers, or "".
 
     A question that repeats another member's words isn't the assistant's own, so it doesn't count.
     """
-    question = find_question(earlier, reply) if is_plain_yes(part) else ""
+    question = find_question(earlier, reply, takers) if is_plain_yes(part) else ""
     for row in earlier:
         is_others = row.sender is not None and row.sender.id != asker.id
         if question and is_others and shares_words(question, row.text, MIN_REPEATED_SHARE):
@@ -304,17 +311,44 @@ def list_foreign_texts(rows: Sequence[Message], session: Session) -> list[str]:
     return texts
 
 
-def find_question(earlier: Sequence[Message], reply: Message) -> str:
+async def load_takers(
+    conversations: Conversations, rows: Sequence[Message], session: Session
+) -> Mapping[int, str] | None:
+    """Return which event took the question of each answer that a person's message follows.
+
+    Return None for an incognito conversation, because nothing of it is stored.
+    """
+    if session.is_incognito:
+        return None
+    answers: list[int] = []
+    last_answer = 0
+    for row in rows:
+        if row.role == "assistant" and row.text.strip():
+            last_answer = row.id
+        elif last_answer and row.role == "user":
+            answers.append(last_answer)
+    return await conversations.load_takers(answers)
+
+
+def find_question(
+    earlier: Sequence[Message], reply: Message, takers: Mapping[int, str] | None = None
+) -> str:
     """Return the question that a "yes" in the message `reply` confirms, or "".
 
     The question must be the only question in the assistant's last answer, and at its end. If the
     conversation has foreign text, the answer must consist of the question alone, and no foreign
     text may have half of its words. A reply to another message answers that message. If another
     person wrote in between, the "yes" may answer that person.
+
+    `takers` says which event took the question that was shown with an answer, by the id of the
+    answer's message (`core.store.messages.load_takers`). It must be the reply. If `takers` is None,
+    what was shown isn't known, and only the messages count.
     """
     for message in reversed(earlier):
         if message.role == "assistant" and message.text.strip():
             if reply.quote is not None and reply.quote.message_id != message.id:
+                return ""
+            if takers is not None and takers.get(message.id) != f"message:{reply.external_id}":
                 return ""
             return _read_question(message.text, earlier)
         if message.role != "user" or not _is_same_sender(message, reply):
@@ -337,6 +371,30 @@ def _read_question(answer: str, earlier: Sequence[Message]) -> str:
         return ""
     is_foreign = shares_words(questions[0], "\n".join(texts), MIN_REPEATED_SHARE)
     return "" if is_foreign else questions[0]
+
+
+def choose_command(commands: Sequence[Command], answer: str) -> Command | None:
+    """Return which of the commands that wait for a "yes" it confirms.
+
+    `answer` is the model's last answer. None means that the model gets the "yes", because it asked
+    the question.
+    """
+    others = [command for command in commands if command != YES_TO_MODEL]
+    if not others:
+        return None
+    if len(others) > 1 or len(list_questions(answer)) > 1:
+        # The person may not have seen all questions yet, so it's unclear which one is meant.
+        return YES_TO_SEVERAL
+    _, _, task = others[0].arguments.partition(" | ")
+    if answer and task and others[0].name in ("remind", "cron"):
+        # A tool stored the question, and the model's answer may not show it.
+        return others[0] if shows_question(answer, task) else None
+    return YES_TO_SEVERAL if YES_TO_MODEL in commands else others[0]
+
+
+def asks_for_yes(answer: str) -> bool:
+    """Return whether an answer ends with its only question, so that a "yes" answers it."""
+    return ends_with_question(answer) and len(list_questions(answer)) == 1
 
 
 def _is_same_sender(message: Message, other: Message) -> bool:

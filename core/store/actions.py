@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from core.ports import Clock
@@ -19,6 +19,12 @@ from core.store.visibility import encode_list
 from core.types import Account, Address, Command, ErasureEpoch, Scope
 
 QUESTION_LIFETIME = timedelta(minutes=10)
+YES_TO_MODEL = Command(name="yes", arguments="to the model")
+"""Stands for the question at the end of the model's answer. The model itself gets the "yes"."""
+YES_TO_SEVERAL = Command(name="yes", arguments="to several")
+"""The command that runs if a "yes" could answer several questions."""
+YES_LIFETIME = timedelta(days=7)
+"""How long a "yes" is taken for an answer to `YES_TO_MODEL` or `YES_TO_SEVERAL`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +66,19 @@ def build_question(
     )
 
 
+def build_yes(
+    command: Command,
+    account: Account,
+    scope: Scope,
+    address: Address,
+    outbox_item: str,
+    now: datetime,
+) -> ButtonAction:
+    """Build the row that says what a "yes" to an outbox item means: one of the two constants."""
+    action = build_question(command, account, scope, address, outbox_item, now)
+    return replace(action, outbox_item=outbox_item, expires_at=now + YES_LIFETIME)
+
+
 _SELECT_ACTIONS = """
 SELECT actions.*, scopes.key AS scope_key FROM actions JOIN scopes ON scopes.id = actions.scope_id
 """
@@ -82,6 +101,7 @@ ORDER BY actions.taker IS NULL, actions.expires_at DESC
 
 Questions that ``:taker`` has already taken come first, then the latest ones.
 """
+_SELECT_COMMANDS = f"SELECT 1 FROM ({_SELECT_QUESTIONS}) AS questions WHERE command <> 'yes'"
 _SELECT_QUESTION_OF_MESSAGE = f"""
 {_SELECT_ACTIONS} JOIN outbox ON outbox.key = COALESCE(
     actions.outbox_key,
@@ -89,7 +109,7 @@ _SELECT_QUESTION_OF_MESSAGE = f"""
 )
 WHERE (actions.address = :chat OR substr(actions.address, 1, length(:chat) + 1) = :chat || '/')
     AND actions.account = :account AND actions.expires_at > :now AND actions.taker IS NULL
-    AND {contains_item("outbox.posted", "message_id")}
+    AND actions.command <> 'yes' AND {contains_item("outbox.posted", "message_id")}
 """
 """Selects the questions that a message on the platform shows, in a chat or one of its topics.
 
@@ -185,9 +205,9 @@ class Actions:
         return None if row is None else rows.parse_account(row["account"])
 
     async def has_question(self, address: Address, account: Account) -> bool:
-        """Return whether an open question waits for this account at this address."""
+        """Return whether an open question of a command waits for this account at this address."""
         values = {"address": address, "account": account, "taker": "", "now": self._clock.now()}
-        return await self._database.fetch_one(_SELECT_QUESTIONS, values) is not None
+        return await self._database.fetch_one(_SELECT_COMMANDS, values) is not None
 
     async def find_question(
         self, address: Address, message_id: str, account: Account

@@ -7,19 +7,29 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from core.errors import StoreError
 from core.store import rows
+from core.store.actions import YES_TO_MODEL, YES_TO_SEVERAL
 from core.store.engine import Connection, Database, Row, Values, in_list
 from core.store.mailbox import INTENT_MARK
 from core.store.rows import MESSAGE_COLUMNS, History, address_values, read_message
 from core.store.usage_limits import record_prefix_break
 from core.store.visibility import encode_list, scope_parameter, visible
-from core.types import Address, Json, Message, Quote, Scope, Session, is_memory_block
+from core.types import (
+    Address,
+    Json,
+    Message,
+    Quote,
+    Scope,
+    Session,
+    ToolCallKey,
+    is_memory_block,
+)
 
 MAX_QUOTE_CHARS = 500
 """The maximum length of a quote's text, as it is stored and shown to the model."""
@@ -54,6 +64,17 @@ SELECT address, posted, reply_to FROM outbox WHERE done_at IS NOT NULL AND kind 
     AND (reply_to IS NULL OR reply_to NOT LIKE '@%') AND key NOT LIKE 'turn:cron:%'
     AND {in_list("message_id", "ids")}
 ORDER BY id DESC LIMIT 1
+"""
+_SELECT_TAKERS = f"""
+SELECT outbox.message_id, actions.taker
+FROM actions JOIN outbox ON outbox.key = actions.outbox_key
+WHERE actions.command = 'yes' AND actions.arguments = :model AND actions.taker IS NOT NULL
+    AND {in_list("outbox.message_id", "ids")}
+    AND NOT EXISTS (
+        SELECT 1 FROM actions AS others
+        WHERE others.address = actions.address AND others.taker = actions.taker
+            AND others.command = 'yes' AND others.arguments = :several
+    )
 """
 _SELECT_TRANSCRIPT = f"""
 SELECT {MESSAGE_COLUMNS} FROM sessions JOIN messages ON messages.session_id = sessions.id
@@ -461,6 +482,28 @@ async def find_delivered_answer(
     return DeliveredAnswer(
         address=Address.parse(row["address"]), posted=posted, reply_to=row["reply_to"]
     )
+
+
+async def load_takers(database: Database, answer_ids: Sequence[int]) -> Mapping[int, str]:
+    """Return, by answer, the event that took the question at the end of the shown answer.
+
+    It has the form "message:12". An answer is missing if its question wasn't alone, if no event
+    answered it after its delivery, or if that event could have answered something else.
+    """
+    values = {"ids": encode_list(answer_ids)}
+    values |= {"model": YES_TO_MODEL.arguments, "several": YES_TO_SEVERAL.arguments}
+    taken = await database.fetch_all(_SELECT_TAKERS, values)
+    return {row["message_id"]: row["taker"] for row in taken}
+
+
+def list_answered_calls(rows_of_turn: Sequence[Message]) -> list[ToolCallKey]:
+    """Return the tool calls that have a result among these rows."""
+    calls: list[ToolCallKey] = []
+    for message in rows_of_turn:
+        if message.role == "tool":
+            ids = [block["tool_use_id"] for block in message.blocks or ()]
+            calls += [ToolCallKey(message.session_id, id_) for id_ in ids]
+    return calls
 
 
 # --- Histories ---

@@ -21,7 +21,7 @@ from core.store.incognito import IncognitoConversation, IncognitoRegistry
 from core.store.lineage import UndoRequest
 from core.store.mailbox import OutboxItem, close_entries, store_outbox_item
 from core.store.message_ids import LatestQuestion, load_latest_question
-from core.store.messages import append_message, set_sent_blocks
+from core.store.messages import append_message, list_answered_calls, set_sent_blocks
 from core.store.rows import MESSAGE_COLUMNS, address_values, read_message, request_checkpoint
 from core.store.tool_calls import CallOutcome, forget_calls, read_call_outcomes
 from core.store.usage_limits import ModelCall, log_call
@@ -293,7 +293,7 @@ class Conversations:
             return self._append_incognito(new_messages, dict(sent_blocks))
 
         now = self._clock.now()
-        answered_calls = _answered_calls(new_messages)
+        answered_calls = list_answered_calls(new_messages)
 
         def write_turn(connection: Connection) -> list[Message]:
             """Store the messages and everything else that `append` receives."""
@@ -383,6 +383,10 @@ class Conversations:
         if conversation is not None:
             return conversation.has_erased()
         return await messages.has_erased(self._database, ids)
+
+    async def load_takers(self, answer_ids: Sequence[int]) -> Mapping[int, str]:
+        """Return which event took the question of each answer. See `messages.load_takers`."""
+        return await messages.load_takers(self._database, answer_ids) if answer_ids else {}
 
     async def load_messages(self, ids: Collection[int], scopes: frozenset[Scope]) -> list[Message]:
         """Load the messages with these ids that are visible in these scopes."""
@@ -635,16 +639,6 @@ class Conversations:
         return await self._database.read(
             lambda connection: messages.load_transcript(connection, values)
         )
-
-
-def _answered_calls(messages: Sequence[Message]) -> list[ToolCallKey]:
-    """Return the tool calls that have a result among the messages."""
-    calls: list[ToolCallKey] = []
-    for message in messages:
-        if message.role == "tool":
-            ids = [block["tool_use_id"] for block in message.blocks or ()]
-            calls += [ToolCallKey(message.session_id, id_) for id_ in ids]
-    return calls
 
 
 def ensure_session(connection: Connection, session: Session) -> Session:

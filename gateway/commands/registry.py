@@ -23,7 +23,13 @@ from pydantic import TypeAdapter
 from core.errors import Refused, word_clause
 from core.menus.command_specs import CommandSpec
 from core.ports import Clock
-from core.store.actions import Actions, ButtonAction, build_question
+from core.store.actions import (
+    YES_TO_MODEL,
+    YES_TO_SEVERAL,
+    Actions,
+    ButtonAction,
+    build_question,
+)
 from core.store.erasure.statements import ErasureRequest
 from core.store.incognito import INCOGNITO_BADGE
 from core.store.mailbox import OutboxItem
@@ -210,8 +216,6 @@ class TalkAnswer:
 
 # The command of the "Yes" button. In the terminal, people can type it.
 YES_COMMAND = Command(name="yes")
-# The command that runs if a "yes" could be the answer to several questions.
-AMBIGUOUS_YES = Command(name="yes", arguments="to several")
 # These commands only ask whether they understood a time correctly, so "ok" confirms them.
 # Commands that can't be undone need a "yes".
 COMMANDS_CONFIRMED_BY_OK = frozenset({"remind", "cron"})
@@ -355,22 +359,14 @@ class CommandRegistry:
         if not questions:
             return None
         commands = [question.command for question in questions]
-        is_ok_enough = all(command.name in COMMANDS_CONFIRMED_BY_OK for command in commands)
-        if not is_yes(inbound, is_ok_enough=is_ok_enough):
+        others = [command for command in commands if command != YES_TO_MODEL]
+        is_ok_enough = all(command.name in COMMANDS_CONFIRMED_BY_OK for command in others)
+        if not others or not is_yes(inbound, is_ok_enough=is_ok_enough):
             return None
-        text = await self.actions.load_last_answer(inbound.address)
         # Imported here because few messages confirm anything.
-        from core.review.transcript import list_questions, shows_question
+        from core.review.transcript import choose_command
 
-        if len(commands) > 1 or len(list_questions(text)) > 1:
-            # The person may not have seen all questions yet, so the "yes" is ambiguous.
-            return AMBIGUOUS_YES
-        _, _, task = commands[0].arguments.partition(" | ")
-        is_of_model = bool(text and task) and commands[0].name in ("remind", "cron")
-        if is_of_model and not shows_question(text, task):
-            # The model's answer didn't show the question.
-            return None
-        return commands[0]
+        return choose_command(commands, await self.actions.load_last_answer(inbound.address))
 
     async def _unwrap_skill_call(self, inbound: Inbound, scope: Scope) -> Inbound:
         """Remove the command from an event that calls a skill. Return other events unchanged.
@@ -477,7 +473,7 @@ class CommandRegistry:
             raise Refused(texts.ASK_USAGE)
         if command == YES_COMMAND:
             return Answer(text=texts.NOTHING_WAITS_FOR_YES, is_private=True)
-        if command == AMBIGUOUS_YES:
+        if command == YES_TO_SEVERAL:
             raise Refused(texts.SEVERAL_QUESTIONS)
         platform = context.inbound.address.platform
         group = self._groups.get(command.name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from core.store.facts.rows import Fact
 from core.types import Address, Completion, Effect, Json, Request, Scope, Tool, ToolContext
-from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
+from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 from tests.fixtures.sweeps import keep_first
 
@@ -110,6 +111,54 @@ async def test_reply_that_only_contains_a_yes_confirms_no_question(home: Path, r
         await harness.say(MAIL, origin="forwarded")
         await harness.say("What is it about?")
         await harness.say(reply)
+        assert await jobs(harness) == ["take the insulin"]
+
+
+SHALL_I = "Shall I delete reminder 1?"
+FERRY_NOTE = (
+    "memory",
+    {"target": "memory", "action": "add", "content": "The ferry leaves at noon"},
+)
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_removed"),
+    [
+        ((says(SHALL_I),), True),
+        ((calls(FERRY_NOTE), says(SHALL_I)), False),
+        ((calls(FERRY_NOTE, text="Shall I note the ferry?"), says(SHALL_I)), False),
+    ],
+    ids=["alone", "above a waiting note", "below another question"],
+)
+async def test_yes_confirms_a_question_only_if_it_was_shown_alone(
+    home: Path, answer: Sequence[Completion], is_removed: bool
+) -> None:
+    model = obey(*answer, ATTACKS[2], says("Done."))
+    async with open_gateway(home, model) as harness:
+        await prepare(harness)
+        await harness.say(MAIL, origin="forwarded")
+        await harness.say("And what is new?")
+        reply = await harness.say("yes")
+        assert (await jobs(harness) == []) is is_removed
+        asked_of_model = len(model.requests) > 2 + len(answer)
+        assert is_removed or asked_of_model or "what your yes is for" in reply.text
+
+
+async def test_yes_that_was_sent_before_the_question_was_shown_confirms_nothing(
+    home: Path,
+) -> None:
+    model = obey(says(SHALL_I), ATTACKS[2], says("Done."))
+    async with open_gateway(home, model) as harness:
+        await prepare(harness)
+        await harness.say(MAIL, origin="forwarded")
+        model.gate, model.began = asyncio.Event(), asyncio.Event()
+        first = asyncio.create_task(harness.say("And what is new?"))
+        await model.began.wait()
+        early = await harness.admission.admit(harness.inbound("yes"), KeptReply())
+        model.gate.set()
+        await first
+        assert early is not None
+        await harness.admission.serve(early)
         assert await jobs(harness) == ["take the insulin"]
 
 

@@ -96,9 +96,7 @@ async def test_damage_found_before_the_platform_is_open_is_reported_when_it_is(h
         async def fail(*_: object) -> None:
             raise StoreDamagedError("the list of chats can't be read")
 
-        notices = OwnerNotices(
-            fail, services.actions, services.outbox, services.clock, services.zone, lambda: None
-        )
+        notices = OwnerNotices(fail, services.outbox, services.clock, services.zone, lambda: None)
         owner_chat = Address(platform="telegram", chat_id="42")
         watch = StoreWatch(
             services.database,

@@ -381,7 +381,7 @@ async def test_plain_yes_confirms_neither_of_two_open_questions(home: Path) -> N
         await harness.say(f"/link {code}", **on_discord())
         await harness.say("yes", **on_discord())
         await notices(harness)
-        assert "More than one question" in (await harness.say("yes", "7")).text
+        assert "what your yes is for" in (await harness.say("yes", "7")).text
         assert (
             len(await harness.services.people.load_visible_scopes(Scope.account("telegram", "7")))
             == 1
