@@ -80,11 +80,12 @@ class _Reader:
     is_direct: bool = True
     is_owner: bool = False
 
-    def build_unclear_yes(self, now: datetime) -> ButtonAction:
-        """Build a row that says that a "yes" to the answer may be meant for what waits in it."""
-        return build_yes(
-            YES_TO_SEVERAL, self.account, self.scope, self.address, self.outbox_item, now
-        )
+    def list_unclear_yes(self, waiting: Sequence[object], now: datetime) -> list[ButtonAction]:
+        """Return a row that says that a "yes" may be meant for what waits, if anything does."""
+        if not waiting:
+            return []
+        key = self.outbox_item
+        return [build_yes(YES_TO_SEVERAL, self.account, self.scope, self.address, key, now)]
 
 
 @dataclass
@@ -183,11 +184,9 @@ class ReceiptWriter:
             return answer, ()
         labelled_buttons = assign_button_ids(buttons[:MAX_BUTTONS])
         presser = reader.account if reader.is_direct else None
-        actions = make_button_actions(
-            labelled_buttons, reader.scope, presser, self.services.clock.now()
-        )
-        if pending or choices:
-            actions.append(reader.build_unclear_yes(self.services.clock.now()))
+        now = self.services.clock.now()
+        actions = make_button_actions(labelled_buttons, reader.scope, presser, now)
+        actions += reader.list_unclear_yes([*pending, *choices], now)
         text = "\n\n".join(part for part in (answer.text, "\n".join(lines)) if part)
         return replace(answer, text=text, buttons=(*answer.buttons, *labelled_buttons)), actions
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -466,52 +466,66 @@ def _is_date(source: Source, positions: Sequence[int]) -> bool:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Link:
+    """A small word with the words before and behind it."""
+
+    before: str
+    link: str
+    word: str
+
+    def is_between(self, forms: Collection[str]) -> bool:
+        return self.before in forms and self.word in forms
+
+    def is_among(self, others: Sequence[_Link]) -> bool:
+        """Return whether the same small word stands before the word, perhaps in another form."""
+        return any(self.link == other.link and self._has_word_of(other) for other in others)
+
+    def is_moved_in(self, typed: Sequence[_Link]) -> bool:
+        """Return whether the typed word has another small word, or another word has this one."""
+        is_near = any(self.link == other.link or self._has_word_of(other) for other in typed)
+        return is_near and not self.is_among(typed)
+
+    def _has_word_of(self, other: _Link) -> bool:
+        return is_same_word(Token(self.word), Token(other.word))
+
+
 def changes_links(alignment: Alignment) -> bool:
     """Return whether the note has another small word before a word than the person typed.
 
-    Such words show who does what to whom: "from Ana" and "for Ana". The list `links` has them.
+    Such words show who does what to whom: "from Ana" and "for Ana". The list `links` has them. A
+    list may need one that wasn't typed: "allergic to cats" for "allergies: cats".
     """
     if alignment.is_foreign or alignment.is_corrected_inside:
         return False
-    typed: list[tuple[str, str]] = []
-    inner: list[tuple[str, str]] = []
+    noted = _list_links(alignment.note)
+    typed: list[_Link] = []
     for number, source in enumerate(alignment.sources):
+        links = _list_links(source.sentence)
         forms = {source.tokens[position].form for position in alignment.positions_in(number)}
-        for before, link, word in _list_links(source.sentence):
-            typed.append((link, word))
-            if before in forms and word in forms:
-                inner.append((link, word))
-    noted = [(link, word) for _, link, word in _list_links(alignment.note)]
-    if not all(_has_link(link, word, noted) for link, word in inner):
-        return True
-    for link, word in noted:
-        # A list needs a link that wasn't typed: "allergic to cats" for "allergies: cats".
-        is_moved = any(link == other or _has_link(other, word, typed) for other, _ in typed)
-        is_date = alignment.has_same_date and word.isdecimal()
-        if is_moved and not is_date and not _has_link(link, word, typed):
+        if any(link.is_between(forms) and not link.is_among(noted) for link in links):
             return True
-    return False
+        typed += links
+    return any(
+        link.is_moved_in(typed) and not (alignment.has_same_date and link.word.isdecimal())
+        for link in noted
+    )
 
 
-def _has_link(link: str, word: str, pairs: Sequence[tuple[str, str]]) -> bool:
-    """Return whether a link stands before a word, perhaps in another form, in one of the pairs."""
-    return any(link == other and is_same_word(Token(word), Token(form)) for other, form in pairs)
-
-
-def _list_links(sentence: SplitSentence) -> list[tuple[str, str, str]]:
-    """Return each link with the word before it and the word behind it."""
+def _list_links(sentence: SplitSentence) -> list[_Link]:
+    """Return the small words of a sentence that the list `links` has."""
     forms = {token.form for token in sentence.tokens}
     links = {word for language in sentence.languages for word in list_links(language)}
-    found: list[tuple[str, str, str]] = []
+    sentence_links: list[_Link] = []
     before, link = "", ""
     for word in re.findall(r"[^\W\d_]+|\d+", evidence_pattern("user").sub(" ", sentence.plain)):
         if word in links and word not in forms:
             link = word
         elif word in forms:
             if link:
-                found.append((before, link, word))
+                sentence_links.append(_Link(before, link, word))
             before, link = word, ""
-    return found
+    return sentence_links
 
 
 def has_corrected_typo(alignment: Alignment) -> bool:

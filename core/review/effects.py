@@ -61,6 +61,20 @@ def _list_constants(schema: object) -> set[str]:
     return constants
 
 
+def list_choices(schema: object) -> set[str]:
+    """Return the strings that the arguments of a schema choose from, at any depth."""
+    choices: set[str] = set()
+    pending: list[object] = [schema]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, Mapping):
+            choices |= _list_constants(part)
+            pending += part.values()
+        elif isinstance(part, list):
+            pending += part
+    return choices
+
+
 def list_effects(tool: Tool, arguments: Json) -> frozenset[Effect]:
     """Return the effects of a call.
 

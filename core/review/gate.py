@@ -33,7 +33,7 @@ from dataclasses import dataclass, field, replace
 from core.errors import Refused, ToolError, word_clause
 from core.review.carried_out import CarriedOutWishes
 from core.review.doubts import speaks_against_wish
-from core.review.effects import list_effects
+from core.review.effects import list_choices, list_effects
 from core.review.naming import dictates_change, names_subject, points_at_thing
 from core.review.pending import Review
 from core.review.phrases import is_dictated
@@ -150,6 +150,9 @@ class Gate:
         call = arguments
         arguments, action_argument = _get_inner_call(tool, arguments)
         texts = _list_texts(arguments, action_argument)
+        if effect is Effect.CHANGE:
+            choices = list_choices(tool.schema)
+            texts = [text for text in texts if text not in choices]
         if effect is Effect.SEND and tool.is_lookup:
             return await self._explain_lookup(tool, arguments, transcript, context)
         if effect in (*_CONTENT_EFFECTS, Effect.SEND) and not tool.can_hold:
@@ -444,9 +447,19 @@ def _is_typed_replacement(
 
 
 def _list_new_texts(texts: Sequence[str], subject: Subject) -> list[str]:
-    """Return the texts that a call adds to an item, without names that are part of another text."""
+    """Return the texts that a call adds to an item, without names that are part of another text.
+
+    The longest part of the item's text names the item, unless it has a number. Any other part
+    replaces the item, so it's new, too.
+    """
+    parts = sorted((text for text in texts if text in subject.text), key=len)
+    if not subject.number:
+        parts = parts[:-1]
     new_texts = [text for text in texts if text not in subject.text]
-    return [text for text in new_texts if not any(text in other != text for other in new_texts)]
+    new_texts = [
+        text for text in new_texts if not any(text in other != text for other in new_texts)
+    ]
+    return [*new_texts, *parts]
 
 
 def _list_texts(value: object, action_argument: str) -> list[str]:

@@ -24,6 +24,7 @@ from core.review.phrases import (
     find_languages,
     has_marker,
     is_question,
+    marker,
     polite_words,
     split_clauses,
     to_plain,
@@ -262,14 +263,25 @@ def has_other_content(messages: Iterable[str], texts: Sequence[str]) -> bool:
 def _drop_asked_time(message: str, plain: str, languages: Iterable[str]) -> str:
     """Return the plain form of a message without "when" at the beginning of a question.
 
-    In "When does the ferry leave?", this word isn't a condition.
+    In "When does the ferry leave?", this word isn't a condition. It is one in "When Ben agrees can
+    you search for it?", because a request follows.
     """
     if is_question(message) and not re.search("[,\u3001\uff0c]", message):
         for language in languages:
             match = _pattern(language, "asks_when").match(plain)
             if match is not None:
-                return plain[match.end() :]
+                rest = plain[match.end() :]
+                return plain if _has_inner_request(rest.strip(), languages) else rest
     return plain
+
+
+def _has_inner_request(plain: str, languages: Iterable[str]) -> bool:
+    """Return whether words such as "can you" are between other plain words."""
+    return any(
+        request.start() > 0 and request.end() < len(plain)
+        for language in languages
+        for request in marker(language, "request").finditer(plain)
+    )
 
 
 def has_marks(messages: Iterable[str], texts: Iterable[str]) -> bool:

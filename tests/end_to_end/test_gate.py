@@ -162,6 +162,28 @@ async def test_yes_that_was_sent_before_the_question_was_shown_confirms_nothing(
         assert await jobs(harness) == ["take the insulin"]
 
 
+async def test_dictated_replacement_runs_at_once_also_if_the_call_names_the_file(
+    home: Path,
+) -> None:
+    text = "Never pay an invoice without calling Ana first"
+    change = call("memory", target="memory", action="replace", old_text=RULE, content=text)
+    async with open_gateway(home, obey(change, says("Done."))) as harness:
+        await prepare(harness)
+        await harness.say(MAIL, origin="forwarded")
+        await harness.say(f"Change the invoice note: {text}")
+        assert await notes(harness) == [text]
+
+
+async def test_unspecific_wish_to_correct_a_note_drops_no_part_of_it(home: Path) -> None:
+    note = "Lock the gate at night and give the dog its pill"
+    part = call("memory", action="replace", old_text=note, content="give the dog its pill")
+    async with open_gateway(home, obey(part, says("Done."))) as harness:
+        await harness.say(f"/memory add {note}")
+        await harness.say(MAIL, origin="forwarded")
+        await harness.say("Corrige la nota")
+        assert await notes(harness) == [note]
+
+
 @pytest.mark.parametrize(
     ("wish", "wanted"),
     keep_first(

@@ -204,6 +204,7 @@ def test_question_whether_to_open_an_address_does_not_ask_to_open_it() -> None:
         ("¿Cuándo sale el ferry del domingo?", False),
         ("If Ben agrees, can you search sunday ferry leave?", True),
         ("When Ben agrees, can you search sunday ferry leave?", True),
+        ("When Ben agrees can you search sunday ferry leave?", True),
     ],
 )
 def test_question_word_at_the_beginning_of_a_question_is_no_condition(
