@@ -88,10 +88,22 @@ def names_subject(wish: Wish, subject: Subject, foreign_texts: Sequence[str] = (
     if not read(words, subject, kinds, wish.language, needs_kind=needs_kind):
         return False
     name = _list_content(words, wish.language)
+    if re.fullmatch(kinds, name) and any(_mentions_kind(text, kinds) for text in foreign_texts):
+        # "Forget the reminder" may be about the reminder of an unpaid bill.
+        return False
     edge = "" if wish.language in UNSPACED_LANGUAGES else " "
     return not any(
         f"{edge}{name}{edge}" in f" {_list_content(text, wish.language)} " for text in foreign_texts
     )
+
+
+def _mentions_kind(text: str, kinds: str) -> bool:
+    """Return whether a text has a word for a kind in any language.
+
+    The Turkish word for a note doesn't count, because it is an English word, too.
+    """
+    matches = re.finditer(rf"(?<![a-z])(?:{kinds})(?![a-z])", to_plain(text))
+    return any(match[0] != "not" for match in matches)
 
 
 def _names_spaced(

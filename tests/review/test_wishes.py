@@ -109,6 +109,23 @@ def test_wish_for_one_thing_ends_only_one_thing() -> None:
         assert record.take(number, [others], [typed])
 
 
+@pytest.mark.parametrize(
+    ("typed", "foreign", "is_named"),
+    [
+        ("Vergiss die Erinnerung", "This is your last reminder: pay 40 euros", False),
+        ("Vergiss die Erinnerung", "The ferry is late, and I'm not there", True),
+        ("Ach, Erinnerung Insulin weg", "The ferry is late", False),
+        ("Die Erinnerung Insulin kann weg", "The ferry is late", True),
+    ],
+)
+def test_kind_alone_and_a_complaint_name_nothing_after_foreign_text(
+    typed: str, foreign: str, *, is_named: bool
+) -> None:
+    insulin = Subject(label="reminder 4", text="Insulin", number="4", kind="reminder")
+    wishes = find_wishes([typed], Effect.REMOVE)
+    assert any(names_subject(wish, insulin, [foreign]) for wish in wishes) is is_named
+
+
 def test_name_that_a_foreign_text_also_has_may_mean_something_else() -> None:
     wishes = find_wishes(["Forget fact 7"], Effect.REMOVE)
     assert any(names_subject(wish, DENTIST, ["A letter."]) for wish in wishes)
