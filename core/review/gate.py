@@ -8,10 +8,10 @@ the person's words in the messages that are being answered, and the foreign text
 
 - A call that changes a pinned item waits.
 
-- If the person spoke, and the conversation contains no foreign text, every other call runs at once.
-  But a message may be a paste that isn't recognized. Therefore, an item is removed or weakened at
-  once only if a short message contains words that only this item has, and doesn't name another
-  person as the author of the request.
+- If the person spoke, and the conversation contains no foreign text, every other call runs at once,
+  unless it sends something and the message forbids that. But a message may be a paste that isn't
+  recognized. Therefore, an item is removed or weakened at once only if a short message contains
+  words that only this item has, and doesn't name another person as the author of the request.
 
 - Otherwise, the whole message must be the request (`core/review/wishes.py`), and it must name the
   item exactly (`core/review/naming.py`). A text that is sent or that replaces another text must be
@@ -42,6 +42,7 @@ from core.review.searches import (
     asks_for_address,
     asks_for_look_up,
     asks_to_send,
+    forbids_sending,
     has_marks,
     has_other_content,
     is_made_of,
@@ -109,7 +110,9 @@ class Gate:
             return replace(context, hold_reason=word_clause("waits_misheard"))
         ends_items = bool(effects & _ENDING_EFFECTS) and bool(subjects)
         if transcript.is_clean:
-            effects = _list_doubtful_effects(effects, subjects, transcript)
+            is_forbidden = not tool.is_lookup and forbids_sending(transcript.messages)
+            sends = effects & {Effect.SEND} if is_forbidden else frozenset()
+            effects = sends | _list_doubtful_effects(effects, subjects, transcript)
         for effect in sorted(effects, key=lambda effect: effect.value):
             reason = await self._explain(effect, tool, arguments, subjects, transcript, context)
             if reason:

@@ -38,6 +38,8 @@ _ENDING_LANGUAGES = UNSPACED_LANGUAGES | {"ko"}
 _PUNCTUATION = ".,;:!?\u2026\"'()\u201c\u201d\u201e\u00ab\u00bb"
 # A composed query may have this many signs, such as quotation marks.
 _MAX_SIGNS = 2
+# At most this many words may be between a verb and the word that denies it.
+_MAX_DENIAL_WORDS = 2
 # A clause of at most this many words may be the secret that the clause before it announces.
 _MAX_SECRET_WORDS = 3
 # The characters that may follow a web address in a text: a slash, then punctuation and a space, or
@@ -210,6 +212,27 @@ def asks_to_send(messages: Iterable[str], tool_words: str, *, has_subject: bool)
     if has_subject:
         kinds.append("gives")
     return any(_has_verb(text, kinds or ("deeds", "lookups")) for text in messages)
+
+
+def forbids_sending(messages: Iterable[str]) -> bool:
+    """Return whether a message says "never send …", apart from a text behind a colon."""
+    for message in messages:
+        own_words = re.split("[:\uff1a]", message, maxsplit=1)[0]
+        languages = find_languages(message)
+        for clause, _ in split_clauses(own_words, languages):
+            if any(_forbids(clause, "sends", code) for code in languages):
+                return True
+    return False
+
+
+def _forbids(clause: str, name: str, language: str) -> bool:
+    """Return whether a denial stands at most two words before or after a verb from a table."""
+    for verb in _pattern(language, name).finditer(clause):
+        for denial in marker(language, "denial").finditer(clause):
+            start, end = min(verb.end(), denial.end()), max(verb.start(), denial.start())
+            if len(clause[start:end].split()) <= _MAX_DENIAL_WORDS:
+                return True
+    return False
 
 
 def _has_verb(text: str, names: Sequence[str]) -> bool:

@@ -9,6 +9,7 @@ from core.review.searches import (
     asks_for_address,
     asks_for_look_up,
     asks_to_send,
+    forbids_sending,
     has_other_content,
     is_typed_span,
     list_searchable,
@@ -195,6 +196,24 @@ def test_question_whether_to_open_an_address_does_not_ask_to_open_it() -> None:
     assert not asks_for_address([f"Why did you open {url} ?"], url)
     assert asks_for_address([url], url)
     assert asks_for_address([f"What's on {url} ?"], url)
+
+
+@pytest.mark.parametrize(
+    ("message", "is_forbidden"),
+    [
+        ("Never send anything to anyone", True),
+        ("Schick das bitte nicht ab", True),
+        ("No envíes nada a nadie", True),
+        ("N'envoie rien à personne", True),
+        ("Send Ben: I can't come", False),
+        ("Send it to Ben, I can't come", False),
+        ("Schick Ben die Adresse, er kennt sie nicht", False),
+    ],
+)
+def test_message_that_forbids_to_send_is_told_from_one_that_is_sent(
+    message: str, *, is_forbidden: bool
+) -> None:
+    assert forbids_sending([message]) is is_forbidden
 
 
 @pytest.mark.parametrize(
