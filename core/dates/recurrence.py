@@ -178,16 +178,14 @@ def _build_rule(text: str, start: datetime) -> rrule:
     try:
         return rrulestr(text, dtstart=start, cache=False)
     except (ValueError, KeyError, TypeError) as error:
-        raise Refused(f"'{text[:80]}' isn't a valid recurrence ({error}).") from error
+        raise Refused("recurrence_invalid", text=text[:80], reason=str(error)) from error
 
 
 def _parse_time(text: str) -> datetime:
     try:
         return datetime.strptime(text, "%Y%m%dT%H%M%S")  # noqa: DTZ007
     except ValueError as error:
-        raise Refused(
-            f"'{text[:20]}' isn't a valid time. Write it like 20261120T090000."
-        ) from error
+        raise Refused("recurrence_bad_time", text=text[:20]) from error
 
 
 @lru_cache(maxsize=4_096)
@@ -195,7 +193,7 @@ def _load(text: str) -> _Recurrence:
     """Parse a recurrence. Raises Refused if it is invalid."""
     match = _TEXT.fullmatch(text.strip())
     if match is None:
-        raise Refused("That isn't a valid recurrence. Write DTSTART and RRULE as in RFC 5545.")
+        raise Refused("recurrence_unreadable")
     zone = load_zone("UTC" if match["utc"] else match["zone"] or "UTC")
     start = _parse_time(match["start"])
     fields = dict(part.partition("=")[::2] for part in match["rule"].split(";"))
@@ -209,7 +207,7 @@ def _load(text: str) -> _Recurrence:
     recurrence = _Recurrence(zone, start, fields)
     is_number = all(fields.get(name, "1").isdecimal() for name in ("INTERVAL", "COUNT"))
     if "FREQ" not in fields or not is_number or recurrence.interval < 1:
-        raise Refused("A recurrence needs FREQ, and its INTERVAL and COUNT must be numbers.")
+        raise Refused("recurrence_needs_frequency")
     _check_numbers(fields)
     _build_rule(recurrence.text, start)
     return recurrence
@@ -219,11 +217,11 @@ def _check_numbers(fields: dict[str, str]) -> None:
     """Raise Refused if a number is out of range, or if no month has the named days."""
     for name, (least, greatest) in _RANGES.items():
         if not all(least <= number <= greatest for number in _read_numbers(fields, name)):
-            raise Refused(f"{name} of a recurrence must be between {least} and {greatest}.")
+            raise Refused("recurrence_out_of_range", field=name, least=least, greatest=greatest)
     days = [abs(number) for number in _read_numbers(fields, "BYMONTHDAY")]
     months = _read_numbers(fields, "BYMONTH")
     if days and months and min(days) > max(_MONTH_LENGTHS[month - 1] for month in months):
-        raise Refused(f"Month {months[0]} has no day {min(days)}, so it would never be due.")
+        raise Refused("recurrence_never_due", month=months[0], day=min(days))
 
 
 def _read_numbers(fields: dict[str, str], name: str) -> list[int]:
@@ -233,4 +231,4 @@ def _read_numbers(fields: dict[str, str], name: str) -> list[int]:
     try:
         return [int(number) for number in fields[name].split(",")]
     except ValueError as error:
-        raise Refused(f"{name} of a recurrence must be numbers with commas.") from error
+        raise Refused("recurrence_needs_numbers", field=name) from error

@@ -377,7 +377,8 @@ def _ask_for_options(
     prompts = list(missing)
     if not assignments:
         prompts += [key for key in form.prompted_defaults if key not in existing]
-    for key in dict.fromkeys(prompts):
+    # An address comes before the key for it.
+    for key in sorted(dict.fromkeys(prompts), key=form.is_secret):
         value = _prompt_for_option(form, key)
         if value is not None:
             values[key] = value

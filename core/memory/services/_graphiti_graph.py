@@ -107,8 +107,7 @@ class Graph:
                     await driver.execute_query("RETURN 1 AS one")
             except TimeoutError as error:
                 raise DeliveryError(
-                    f"the graph of zep gave no answer within {SEARCH.total_s:g} s: does it run, "
-                    "and is its graph_url right?"
+                    "service_graph_no_answer", seconds=f"{SEARCH.total_s:g}"
                 ) from error
             finally:
                 await driver.close()
@@ -194,13 +193,9 @@ def translate_errors() -> Iterator[None]:
     except (MnemeError, EdgesNotFoundError, NodeNotFoundError):
         raise
     except (DriverError, ConnectionError) as error:
-        raise DeliveryError(
-            "the graph of zep cannot be reached: does it run, and is its graph_url right?"
-        ) from error
+        raise DeliveryError("service_graph_unreached") from error
     except AuthError as error:
-        raise DeliveryError(
-            "the graph of zep refuses the login: are graph_user and graph_password right?"
-        ) from error
+        raise DeliveryError("service_graph_login") from error
     except (Neo4jError, GraphitiError, RuntimeError, *PAYLOAD_ERRORS) as error:
         raise DeliveryError(
             f"Graphiti couldn't use the graph or the answer of the model ({type(error).__name__})"

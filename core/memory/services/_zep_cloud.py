@@ -51,7 +51,7 @@ class CloudEngine:
         """Check the key with a request, and return a description for the owner."""
         project = await self._http.call("GET", "/project", call_timeout=SEARCH)
         if not text_of(project, "uuid"):
-            raise DeliveryError("zep names no project: is its url right?")
+            raise DeliveryError("service_is_other", name="zep")
         return f"its cloud, project {text_of(project, 'name') or text_of(project, 'uuid')}"
 
     async def search(self, space: str, query: str, limit: int) -> Sequence[RemoteMemory]:

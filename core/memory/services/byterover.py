@@ -293,9 +293,7 @@ class ByteRover(RemoteService):
         except _ProgramError as error:
             if error.is_permanent:
                 raise
-            raise _ProgramError(
-                "brv cannot reach its model: does its server run, and is its url right?"
-            ) from error
+            raise _ProgramError("service_program_no_model") from error
         self._is_connected = True
 
     def _tree(self, space: str) -> Tree:
@@ -464,7 +462,7 @@ def _read_data(output: bytes) -> Any:
     if answer.get("success") is True:
         return data
     if _WRONG_KEY.search(text_of(data, "error", "message")):
-        raise _ProgramError("byterover: the key is not accepted", is_permanent=True)
+        raise _ProgramError("service_key_refused", name="byterover", is_permanent=True)
     raise _ProgramError("brv has failed")
 
 

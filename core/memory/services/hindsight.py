@@ -82,7 +82,7 @@ class Hindsight(ServerService):
         """
         answer = await self._http.call("GET", "/version", call_timeout=SEARCH)
         if not (version := text_of(answer, "api_version")):
-            raise DeliveryError("the server at the url of hindsight doesn't report a version")
+            raise DeliveryError("service_is_other", name=self.name)
         # The server returns its version without a key, so a second call checks the key.
         unused_bank = _bank_path(f"{self._namespace}-nobody")
         await self._http.call(

@@ -106,9 +106,7 @@ class Honcho(ServerService):
             "POST", "/v3/workspaces", {"id": self._namespace}, call_timeout=SEARCH
         )
         if text_of(answer, "id") != self._namespace:
-            raise DeliveryError(
-                "the server at the url of honcho has no workspaces, so it isn't Honcho"
-            )
+            raise DeliveryError("service_is_other", name=self.name)
         schema = await self._http.call("GET", "/openapi.json", call_timeout=SEARCH, missing=None)
         version = text_of(schema.get("info"), "version") if isinstance(schema, dict) else ""
         return f"honcho {version or '3'}, {self.location}; search, conclusions, reasoning"

@@ -217,10 +217,7 @@ class LangChain(RemoteService):
         try:
             yield
         except OperationalError as error:
-            raise DeliveryError(
-                f"the PostgreSQL of {self.name} cannot be reached or refuses the login: does it "
-                "run, and is its url right?"
-            ) from error
+            raise DeliveryError("service_postgres_unreached", name=self.name) from error
         except (FeatureNotSupported, UndefinedFile) as error:
             raise ConfigError("memory_no_pgvector", name=self.name) from error
         except Error as error:

@@ -238,7 +238,7 @@ class _ServerEngine:
             return f"mem0, a server at {host}, which answers; it makes memories by its own model"
         answer = await self.http.call("GET", "/v1/ping/", call_timeout=SEARCH)
         if not text_of(answer, "org_id"):
-            raise DeliveryError("mem0 names no owner of the key: is its url right?")
+            raise DeliveryError("service_is_other", name="mem0")
         project = text_of(answer, "project_id")
         return f"mem0, the platform, project {project}; it makes memories some time after a turn"
 

@@ -87,7 +87,7 @@ class OpenViking(RemoteService):
         version = text_of(health, "version")
         mode = text_of(health, "auth_mode")
         if not version:
-            raise DeliveryError("the server at the url of openviking doesn't report a version")
+            raise DeliveryError("service_is_other", name=self.name)
         self._separates_users = mode not in ("", "dev")
         # /health needs no key, so a second call checks the key.
         await self._call("GET", "/api/v1/fs/stat", f"{self._namespace}-nobody", uri=MEMORIES)
@@ -132,10 +132,7 @@ class OpenViking(RemoteService):
     async def keep(self, space: str, item: SyncItem) -> Sequence[str]:
         """Store an item as a file. Raises Refused if other users could read it."""
         if not await self._is_served(space):
-            raise Refused(
-                "openviking runs in the mode dev, which doesn't separate users; set its auth_mode "
-                "to trusted"
-            )
+            raise Refused("service_dev_mode")
         uri = _uri_of(item.key)
         if item.is_retry and await self._exists(space, uri):
             return [uri]

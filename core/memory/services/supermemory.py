@@ -82,10 +82,7 @@ class Supermemory(ServerService):
         Raises DeliveryError if the server doesn't support the dialect.
         """
         if not await self._api.is_spoken(f"{self._namespace}-nobody"):
-            raise DeliveryError(
-                "the server at the url of supermemory doesn't support this dialect: set api to "
-                "another"
-            )
+            raise DeliveryError("service_other_dialect", name=self.name)
         dialect = self._api.name
         return (
             f"supermemory, {self.location}; memories, search and a profile by its dialect {dialect}"

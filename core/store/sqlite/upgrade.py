@@ -207,11 +207,7 @@ def _check(connection: sqlite3.Connection, path: Path, on_progress: OnProgress |
         on_progress(UpgradeProgress(UpgradeStage.CHECK, 0, 1))
     problems = _list_problems(connection.execute("PRAGMA integrity_check(5)"))
     if problems:
-        raise StoreDamagedError(
-            f"{path} can't be upgraded, because it is damaged ({'; '.join(problems)}). Nothing was "
-            "changed. Run `mneme check --repair`, which saves what can still be read, or restore a "
-            "backup."
-        )
+        raise StoreDamagedError("store_not_upgraded", path=path, text="; ".join(problems))
 
 
 def _list_problems(lines: Iterable[tuple[object, ...]]) -> list[str]:
