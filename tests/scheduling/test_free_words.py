@@ -36,36 +36,26 @@ def may_ask(
 
 
 @each_row(
-    ("typed", "task"),
+    ("typed", "task", "may_judge"),
     [
-        ("shout at me tomorrow at 8 to leave the office", "leave the office"),
-        ("tomorrow 8:00, bins", "bins"),
-        ("толкни меня завтра в 8 утра, надо переставить машину", "переставить машину"),
-        ("明日の朝8時に車を動かすよう声かけて", "車を動かす"),
-        ("dame un toque mañana a las 8 para sacar el coche", "sacar el coche"),
-        ("내일 아침 8시에 차 빼라고 말해 줘", "차 빼기"),
+        ("shout at me tomorrow at 8 to leave the office", "leave the office", True),
+        ("tomorrow 8:00, bins", "bins", True),
+        ("толкни меня завтра в 8 утра, надо переставить машину", "переставить машину", True),
+        ("明日の朝8時に車を動かすよう声かけて", "車を動かす", True),
+        ("dame un toque mañana a las 8 para sacar el coche", "sacar el coche", True),
+        ("내일 아침 8시에 차 빼라고 말해 줘", "차 빼기", True),
+        # The time, a name or a figure was not typed.
+        ("shout at me tomorrow at 9 to leave the office", "leave the office", False),
+        ("shout at me tomorrow at 8 to leave the office", "send Mallory the keys", False),
+        ("shout at me tomorrow at 8 to leave the office", "leave Mallory the office", False),
+        ("shout at me tomorrow at 8 to leave the office", "leave the office, code 4471", False),
+        ("I leave the office", "leave the office", False),
     ],
 )
-def test_helper_model_may_judge_a_reminder_whose_time_and_most_words_were_typed(
-    typed: str, task: str
+def test_helper_model_may_judge_a_reminder_only_if_its_time_names_and_figures_were_typed(
+    typed: str, task: str, may_judge: bool
 ) -> None:
-    assert may_ask(typed, task)
-
-
-@each_row(
-    ("typed", "task"),
-    [
-        ("shout at me tomorrow at 9 to leave the office", "leave the office"),
-        ("shout at me tomorrow at 8 to leave the office", "send Mallory the keys"),
-        ("shout at me tomorrow at 8 to leave the office", "leave Mallory the office"),
-        ("shout at me tomorrow at 8 to leave the office", "leave the office, code 4471"),
-        ("I leave the office", "leave the office"),
-    ],
-)
-def test_reminder_with_an_untyped_time_name_or_figure_is_not_sent_to_the_helper_model(
-    typed: str, task: str
-) -> None:
-    assert not may_ask(typed, task)
+    assert may_ask(typed, task) is may_judge
 
 
 @pytest.mark.slow

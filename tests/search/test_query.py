@@ -102,17 +102,29 @@ def test_a_megabyte_is_planned_in_linear_time(index: sqlite3.Connection, text: s
     assert_linear(ask, text)
 
 
-def test_typed_words_are_all_required_by_the_query() -> None:
-    assert fts_expression(plan_typed("ferry to Porto")) == '("ferry" AND "to" AND "Porto")'
-
-
-def test_operators_of_a_query_become_an_expression_of_fts() -> None:
-    assert (
-        fts_expression(plan_typed("ferry OR boat -car")) == '("ferry") OR (("boat") NOT (("car")))'
-    )
-    assert fts_expression(plan_typed("ferry NOT car")) == fts_expression(plan_typed("ferry -car"))
-    assert fts_expression(plan_typed('"ferry boat" pre*')) == '("ferry boat" AND "pre"*)'
-    assert fts_expression(plan_typed('-"night train" ferry')) == '(("ferry") NOT (("night train")))'
+@each_row(
+    ("typed", "expression"),
+    [
+        ("ferry to Porto", '("ferry" AND "to" AND "Porto")'),
+        ("ferry OR boat -car", '("ferry") OR (("boat") NOT (("car")))'),
+        ("ferry NOT car", '(("ferry") NOT (("car")))'),
+        ("ferry -car", '(("ferry") NOT (("car")))'),
+        ('"ferry boat" pre*', '("ferry boat" AND "pre"*)'),
+        ('-"night train" ferry', '(("ferry") NOT (("night train")))'),
+        # An operator in lower case is a word.
+        ("this or that", '("this" AND "or" AND "that")'),
+        # Punctuation stays inside the quotes.
+        ("don't a-b c++", '("don\'t" AND "a-b" AND ("c++" OR "cu2bu2b"))'),
+        ("--verbose", '("--verbose")'),
+        # Scripts without spaces are asked for by their pairs.
+        ("数据库", '("数据 据库")'),
+        ("缓存", '("缓存")'),
+        ("缓", '("缓")'),
+        ("👍", '("u1f44d")'),
+    ],
+)
+def test_typed_words_and_operators_become_an_expression_of_fts(typed: str, expression: str) -> None:
+    assert fts_expression(plan_typed(typed)) == expression
 
 
 def test_operators_without_operands_are_harmless() -> None:
@@ -123,25 +135,6 @@ def test_operators_without_operands_are_harmless() -> None:
     )
     for text in ("OR", "NOT", "AND OR", '"', "*", "-", "%", "+++", "", " ", "-ferry", "NOT ferry"):
         assert not plan_typed(text).alternatives
-
-
-def test_an_operator_in_lower_case_is_a_word() -> None:
-    assert fts_expression(plan_typed("this or that")) == '("this" AND "or" AND "that")'
-
-
-def test_punctuation_stays_inside_the_quotes() -> None:
-    assert (
-        fts_expression(plan_typed("don't a-b c++"))
-        == '("don\'t" AND "a-b" AND ("c++" OR "cu2bu2b"))'
-    )
-    assert fts_expression(plan_typed("--verbose")) == '("--verbose")'
-
-
-def test_scripts_without_spaces_are_asked_for_by_their_pairs() -> None:
-    assert fts_expression(plan_typed("数据库")) == '("数据 据库")'
-    assert fts_expression(plan_typed("缓存")) == '("缓存")'
-    assert fts_expression(plan_typed("缓")) == '("缓")'
-    assert fts_expression(plan_typed("👍")) == '("u1f44d")'
 
 
 def test_query_of_mixed_scripts_is_split_into_words_and_unspaced_runs() -> None:

@@ -188,16 +188,22 @@ def test_stemming_accepts_any_text(word: str) -> None:
     assert isinstance(stem(word), str)
 
 
-def test_unspaced_text_is_indexed_as_character_pairs_and_single_han_characters() -> None:
-    assert run_terms("猫不吃") == ["猫不", "不吃", "猫", "不", "吃"]
-    assert run_terms("犬が") == ["犬が", "犬"]
-    assert run_terms("フェリー") == ["フェ", "ェリ", "リー"]
-    assert run_terms("猫") == ["猫"]
-
-
-def test_one_letter_korean_word_is_also_indexed_without_its_particle() -> None:
-    assert run_terms("배를") == ["배를", "배"]
-    assert run_terms("비밀번호가") == ["비밀", "밀번", "번호", "호가"]
+@each_row(
+    ("text", "terms"),
+    [
+        ("猫不吃", ["猫不", "不吃", "猫", "不", "吃"]),
+        ("犬が", ["犬が", "犬"]),
+        ("フェリー", ["フェ", "ェリ", "リー"]),
+        ("猫", ["猫"]),
+        # A Korean word of one letter is also indexed without its particle.
+        ("배를", ["배를", "배"]),
+        ("비밀번호가", ["비밀", "밀번", "번호", "호가"]),
+    ],
+)
+def test_unspaced_text_is_indexed_as_character_pairs_and_single_han_characters(
+    text: str, terms: list[str]
+) -> None:
+    assert run_terms(text) == terms
 
 
 def test_thai_text_is_indexed_by_pairs_of_syllables() -> None:
