@@ -16,6 +16,8 @@ from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
+pytestmark = pytest.mark.slow
+
 OWNER = Scope.account("telegram", "42")
 
 
@@ -123,7 +125,6 @@ async def test_unknown_tool_bad_argument_and_refusal_are_returned_to_the_model_a
         assert "nothing to note" in results[2]["content"]
 
 
-@pytest.mark.slow
 async def test_every_model_request_extends_the_previous_one_over_thirty_turns_and_a_restart(
     home: Path,
 ) -> None:

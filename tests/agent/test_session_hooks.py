@@ -6,9 +6,13 @@ import asyncio
 import sys
 from pathlib import Path
 
+import pytest
+
 from core.types import Completion, Request, Usage
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
+
+pytestmark = pytest.mark.slow
 
 WATCHER = """
 import threading

@@ -18,6 +18,8 @@ from tests.fixtures.scripted_model import ScriptedModel, calls, says
 from tests.fixtures.sweeps import list_cases
 from tests.gateway.web.test_hostile import check_document
 
+pytestmark = pytest.mark.slow
+
 WORDS = load_texts("en").table("page_recall")
 OWNER_SCOPES = frozenset({Scope.account("telegram", "42"), LOCAL_SCOPE})
 PATHS = (

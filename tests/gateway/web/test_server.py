@@ -24,6 +24,8 @@ from gateway.web.logins import LOGINS_FILE, MAX_WRONG_KEYS, Visitor
 from tests.fixtures.gateway_harness import open_gateway
 from tests.fixtures.page_browser import Form, find_free_port, open_browser, open_page
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[3]
 OWNER_SCOPE = Scope.account("telegram", "42")
 WORDS = load_texts("en").table("page")
@@ -364,7 +366,6 @@ async def test_security_check_states_who_can_reach_the_web_page(
     assert words in f"{finding.text} {finding.advice}"
 
 
-@pytest.mark.slow
 def test_gateway_without_the_page_loads_no_web_server_and_no_template_engine() -> None:
     program = "import sys, gateway.app; print(*sys.modules)"
     done = subprocess.run(
