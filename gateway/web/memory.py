@@ -229,9 +229,9 @@ def _pair_wordings(
 class HistoryEntry:
     """A change of a note, a skill or a fact, for the history."""
 
-    # The number of the change or of the fact, for commands.
+    # "note", "skill" or "fact".
     kind: str
-    # The number of the change, or of the fact, which its commands take.
+    # The number of the change or of the fact, for commands.
     number: int
     at: datetime
     # What was done, in a word such as "corrected".
