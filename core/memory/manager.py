@@ -54,6 +54,8 @@ DELIVERY_TIMEOUT_S = 30.0
 CLOSE_TIMEOUT_S = 1.0
 # The timeout of an initialization, which continues if the call that began it times out.
 START_TIMEOUT_S = 300.0
+# How long `close` waits for an initialization. If it's cancelled, a library leaves files open.
+START_CLOSE_TIMEOUT_S = 5.0
 # The timeout of background work of built-in providers. After a pause, the work of several days may
 # be pending.
 BACKGROUND_TIMEOUT_S = 600.0
@@ -182,8 +184,9 @@ class GuardedProvider:
 
     async def close(self, timeout_s: float) -> None:
         """Shut the provider down and end its thread."""
-        if self._initialization is not None:
-            self._initialization.cancel()
+        if (initialization := self._initialization) is not None:
+            await asyncio.wait([initialization], timeout=START_CLOSE_TIMEOUT_S)
+            initialization.cancel()
         if self._is_ready:
             await self.try_call(timeout_s, "shutdown")
         if self._thread is not None:

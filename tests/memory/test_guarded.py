@@ -110,6 +110,21 @@ async def test_provider_whose_files_could_not_be_opened_is_opened_by_the_next_ca
         assert provider.starts == 2
 
 
+async def test_provider_that_is_still_opening_is_closed_after_that(home: Path) -> None:
+    class Closing(SlowStart):
+        is_closed = False
+
+        async def shutdown(self) -> None:
+            self.is_closed = True
+
+    provider = Closing()
+    async with harness(home, [provider]) as one:
+        with pytest.raises(DeliveryError, match="oddity failed"):
+            await one.memory.externals["oddity"].call(0.05, "is_available")
+        asyncio.get_running_loop().call_later(0.1, provider.may_open.set)
+    assert provider.is_closed
+
+
 @pytest.mark.parametrize("gift", [None, 7, "tea at five", {"tea": 5}, [None], object()])
 async def test_odd_result_of_a_provider_does_not_stop_the_turn(home: Path, gift: Any) -> None:
     async with harness(home, [Oddity(gift)]) as one:
