@@ -37,6 +37,8 @@ PEOPLE = (PERSON, *range(6001, 6010))
 # Every so many backups, the restored home is also opened and asked.
 ASKED_EVERY = 20
 KEPT = 5
+# How long people talk without a backup, to compare the times of answers.
+ALONE_S = 30.0
 BACKUP_S = 120.0
 ANSWER_S = 300.0
 OPTIONS = f"""
@@ -59,8 +61,9 @@ class Talk:
 
     def __init__(self, live: LiveSystem) -> None:
         self.live = live
-        # The texts that were answered.
+        # The texts that were answered, and how long each answer took in seconds.
         self.answered: list[str] = []
+        self.answer_times: list[float] = []
 
     async def run(self, person: int) -> None:
         """Talk until cancelled."""
@@ -68,9 +71,11 @@ class Talk:
         while True:
             number += 1
             text = f"Person {person} saw ferry number {number} leave the old harbour."
+            said_at = time.monotonic()
             self.live.telegram.user_says(person, text)
             await self.live.until(lambda: self._is_answered(person), ANSWER_S)
             self.answered.append(text)
+            self.answer_times.append(time.monotonic() - said_at)
             del self.live.telegram.calls[:], self.live.model.requests[:]
 
     def _is_answered(self, person: int) -> bool:
@@ -122,6 +127,8 @@ async def test_backup_every_second_under_load_is_restorable_each_time(home: Path
         talk = Talk(live)
         talking = [asyncio.create_task(talk.run(person)) for person in PEOPLE]
         await live.until(lambda: len(talk.answered) > len(PEOPLE), ANSWER_S)
+        await asyncio.sleep(ALONE_S)
+        times_alone = talk.answer_times[len(PEOPLE) :]
         for number in range(BACKUPS):
             before = set(list_files(home))
             answered = list(talk.answered)
@@ -148,6 +155,7 @@ async def test_backup_every_second_under_load_is_restorable_each_time(home: Path
                     assert "ferry number" in recalled
                 shutil.rmtree(folder)
             await asyncio.sleep(max(0.0, 1.0 - (time.monotonic() - began_s)))
+        times_beside = talk.answer_times[len(PEOPLE) + len(times_alone) :]
         for task in talking:
             assert not task.done(), task.exception()
             task.cancel()
@@ -161,5 +169,6 @@ async def test_backup_every_second_under_load_is_restorable_each_time(home: Path
     slowest = max(durations)
     print(  # noqa: T201  Asked for.
         f"{BACKUPS} backups, {killed} killed, {len(talk.answered)} messages answered; "
-        f"a backup took {median(durations):.2f} s (median), {slowest:.2f} s at most"
+        f"a backup took {median(durations):.2f} s (median), {slowest:.2f} s at most; an answer "
+        f"took {median(times_beside):.2f} s beside backups, {median(times_alone):.2f} s alone"
     )
