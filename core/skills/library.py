@@ -544,7 +544,7 @@ def _check_new_skill(
     skill: folders.UnpackedSkill, taken_names: Container[str], root: Path, author: Author
 ) -> str:
     """Return the name of a skill that can be added to `root`. Raises Refused if it can't."""
-    place = f"{SKILL_FILE} in {skill.title}"
+    place = f"{skill.title}/{SKILL_FILE}"
     name = parse_skill(folders.decode_text(skill.files[SKILL_FILE], place), place).name
     if name in taken_names or (root / name).exists():
         raise Refused("skill_exists_already", name=name)

@@ -279,7 +279,7 @@ def _unpack(path: Path, folder: Path, title: str) -> HistoryError | None:
                     "history_unpacked_too_large", title=title, size=size, limit=limit
                 )
             for entry in entries:
-                name = f"{_display_name(entry.filename)} in {title}"
+                name = f"{title}/{_display_name(entry.filename)}"
                 archive.extract(entry, folder)
     except _DAMAGED_ARCHIVE_ERRORS:
         return HistoryError("history_damaged_archive", title=name)

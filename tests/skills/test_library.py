@@ -365,7 +365,7 @@ HOSTILE: Mapping[str, tuple[Mapping[str, str | bytes], str]] = {
     "none": ({"README.md": "x"}, r"There is no SKILL\.md in given\.zip"),
     "broken": (
         {"x/SKILL.md": "x"},
-        r"SKILL\.md in x, line 1: the first of the two lines of three dashes around the front matter is missing",
+        r"x/SKILL\.md, line 1: the first of the two lines of three dashes around the front matter is missing",
     ),
     "a secret": (
         {"x/SKILL.md": skill_text("x", body="key sk-ant-api03-" + "Aa0" * 30)},
@@ -447,7 +447,7 @@ async def test_each_skill_of_a_folder_is_added_or_refused_for_itself(
     added = await skills.add(source, LOCAL_SCOPE, only(LOCAL_SCOPE), TYPED)
     assert added.names == [f"skill-{number:02}" for number in range(16)]
     assert list(map(str, added.problems)) == [
-        "SKILL.md in wordy, line 3: its description has 1,025 characters, but at most 1,024 are "
+        "wordy/SKILL.md, line 3: its description has 1,025 characters, but at most 1,024 are "
         "allowed."
     ]
     assert await names(skills, only(LOCAL_SCOPE)) == added.names
