@@ -48,12 +48,15 @@ sweep:
 services:
 	@$(TEST_SETUP) && sh tests/services/setup.sh && sh tests/services/run.sh
 
-# Runs the tests of the store, search, facts, privacy and scheduling with their stores on PostgreSQL, and Mneme in a shell. Tests with
-# the mark sqlite are about the file state.db. Without PostgreSQL, the tests are skipped with a sentence. With
+# Runs the tests of the store, search, facts, privacy and scheduling, and STORIES of whole gateways, with their stores on PostgreSQL. Tests
+# with the mark sqlite are about the file state.db. Without PostgreSQL, the tests are skipped with a sentence. With
 # MNEME_POSTGRES_REQUIRED=1, they fail.
+STORIES = approval_kills attacks authored_pastes bad_input cache_misses calendar comments_and_quotations erasure_races \
+	fact_receipts failures file_kills files_again first_contact move odd_lines open_files order origins path_budget \
+	picture_descriptions postgres
 postgres:
 	@$(TEST_SETUP) && MNEME_TEST_STORE=postgres python -m pytest -q -n 4 --dist worksteal -m "not sqlite and not sweep and not services and not pages" \
-		--ignore tests/store/sqlite tests/store tests/search tests/facts tests/privacy tests/scheduling tests/end_to_end/test_postgres.py
+		--ignore tests/store/sqlite tests/store tests/search tests/facts tests/privacy tests/scheduling $(STORIES:%=tests/end_to_end/test_%.py)
 
 # Real speech: espeak-ng and pocketsphinx, which are installed outside of this folder if they may be. Without them, the tests
 # are skipped with a sentence. With MNEME_SPEECH_REQUIRED=1, they fail.

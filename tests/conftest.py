@@ -16,10 +16,17 @@ import pytest
 import structlog
 from hypothesis import settings
 
+from config.settings import Settings
 from core.store.sqlite.database import Database
 from gateway import queues
 from tests.fixtures.clock import SteadyClock
-from tests.fixtures.stores import IS_POSTGRES_RUN, TestStores, open_store, use_stores
+from tests.fixtures.stores import (
+    IS_POSTGRES_RUN,
+    TestStores,
+    make_loader,
+    open_store,
+    use_stores,
+)
 
 # The fixtures of this module are a plugin, which must not be imported before.
 if TYPE_CHECKING:
@@ -113,7 +120,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture(autouse=True)
-def store_engine(request: pytest.FixtureRequest) -> Iterator[str]:
+def store_engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The engine of the stores that the test opens: "sqlite" or "postgres"."""
     engine: str = getattr(request, "param", "postgres" if IS_POSTGRES_RUN else "sqlite")
     if engine == "sqlite":
@@ -126,6 +133,7 @@ def store_engine(request: pytest.FixtureRequest) -> Iterator[str]:
 
     stores = TestStores(get_server)
     use_stores(stores)
+    monkeypatch.setattr(Settings, "load", make_loader(Settings.load))
     try:
         yield engine
     finally:

@@ -27,6 +27,9 @@ from tests.fixtures.mounts import can_mount
 from tests.gateway.cli.test_main import ROOT, imported
 from tests.transfer.test_archive import exported, line, take
 
+# The disk with state.db is full or read-only, or the file is damaged.
+pytestmark = pytest.mark.sqlite
+
 RUNNER = """
 import os, shlex, subprocess, sys
 import gateway.app

@@ -32,7 +32,8 @@ from tests.fixtures.model_reply import ModelReply
 from tests.fixtures.scripted_terminal import open_terminal
 from tests.fixtures.transcript import clean, cut, fill_blocks
 
-pytestmark = pytest.mark.slow
+# The hour ends with a backup and its restore, which contain state.db.
+pytestmark = [pytest.mark.slow, pytest.mark.sqlite]
 
 PERSON = 4242
 KEY = "sk-ant-first-hour"

@@ -22,7 +22,8 @@ from tests.fixtures.forked import ROOT
 from tests.fixtures.live_system import LiveSystem
 from tests.fixtures.mounts import can_mount
 
-pytestmark = pytest.mark.slow
+# The disk that is full is the one with state.db. On a server, `core/store/postgres/faults.py` reports it.
+pytestmark = [pytest.mark.slow, pytest.mark.sqlite]
 
 PERSON = 4242
 OTHERS = (5001, 5002)

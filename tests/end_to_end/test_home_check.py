@@ -13,7 +13,8 @@ from tests.end_to_end.test_home_upgrade import COMMAND, environment, unpacked
 from tests.fixtures.command_line import good
 from tests.fixtures.forked import ROOT
 
-pytestmark = pytest.mark.slow
+# The homes of earlier versions have a state.db.
+pytestmark = [pytest.mark.slow, pytest.mark.sqlite]
 
 
 def checked(home: Path, seed: str, *options: str) -> str:

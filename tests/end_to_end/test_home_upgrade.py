@@ -29,7 +29,8 @@ from tests.fixtures.bot_api import BotApi
 from tests.fixtures.command_line import good, mneme
 from tests.fixtures.forked import ROOT, ForkedProcess
 
-pytestmark = pytest.mark.slow
+# The homes of earlier versions have a state.db.
+pytestmark = [pytest.mark.slow, pytest.mark.sqlite]
 
 HOMES = ROOT / "tests" / "fixtures" / "homes"
 EXPECTED: dict[str, Any] = json.loads((HOMES / "home_6540fd2.json").read_text(encoding="utf-8"))

@@ -20,7 +20,8 @@ from tests.fixtures.command_line import process
 from tests.fixtures.live_system import PERSON, LiveSystem
 from tests.fixtures.sweeps import keep_first
 
-pytestmark = pytest.mark.slow
+# A server's files aren't in the home.
+pytestmark = [pytest.mark.slow, pytest.mark.sqlite]
 
 
 def stored_texts(home: Path) -> list[str]:

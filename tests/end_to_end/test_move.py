@@ -81,6 +81,8 @@ def answer(home: Path, question: tuple[str, ...]) -> str:
     return re.sub(r'"took_ms": [0-9.]+', "", done.stdout)
 
 
+# The home was written by an earlier version, so it has a state.db.
+@pytest.mark.sqlite
 async def test_moved_home_answers_every_question_like_the_first(tmp_path: Path) -> None:
     home = unpacked(tmp_path, "home_wal")
     await asyncio.to_thread(good, home, "sessions")
@@ -108,6 +110,8 @@ async def test_moved_home_answers_every_question_like_the_first(tmp_path: Path) 
         assert access.is_owner
 
 
+# The archive with everything contains state.db.
+@pytest.mark.sqlite
 async def test_everything_isn_t_imported_into_a_home_with_messages(tmp_path: Path) -> None:
     home = tmp_path / "home"
     good(home, "chat", stdin="hello\n")
@@ -131,8 +135,8 @@ async def test_export_of_an_owner_approved_by_code_is_the_owner_s_in_a_new_home(
     (line,) = [one for one in lines if one["text"] == DRAWER]
     assert (line["scope"], line["whose"]) == ("account:telegram:4242", "owner")
     (tmp_path / "history.jsonl").write_text(exported)
-    (tmp_path / "new").mkdir()
     other = tmp_path / "new" / "home"
+    other.mkdir(parents=True)
     for taken in (len(exported.splitlines()), 0):
         report = json.loads(good(other, "import", str(tmp_path / "history.jsonl"), "--json"))
         assert report["taken"] == taken

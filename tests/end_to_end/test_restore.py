@@ -22,7 +22,8 @@ from tests.fixtures.forgetting import forgetting_of
 from tests.fixtures.gateway_harness import open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, says
 
-pytestmark = pytest.mark.slow
+# Backups contain state.db. A database on a server is restored with pg_restore.
+pytestmark = [pytest.mark.slow, pytest.mark.sqlite]
 
 SAID = "I moved to Zanzibar in May.\nI live by the sea.\n/memory add Zanzibar is warm\n"
 FORGET = "/forget Zanzibar\nyes\n"

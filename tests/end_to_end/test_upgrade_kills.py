@@ -11,7 +11,8 @@ from tests.fixtures.home_questions import NAMES, VARIANTS
 from tests.fixtures.sweeps import list_cases
 from tests.fixtures.upgrade_kills import kill_upgrades
 
-pytestmark = pytest.mark.slow
+# The homes of earlier versions have a state.db.
+pytestmark = [pytest.mark.slow, pytest.mark.sqlite]
 
 KILLS = 4
 SEED = 39
