@@ -250,6 +250,13 @@ class Logins:
             self._save()
         return login
 
+    def forget_answers(self) -> None:
+        """Drop all answers and their files, because data that they repeat was erased."""
+        for login in self._logins.values():
+            login.files.clear()
+            running = {key: each for key, each in login.answers.items() if not each.done()}
+            login.answers = running
+
     def list_logins(self, account: Account) -> list[Login]:
         """Return the logins of an account, the most recently used first."""
         logins = [login for login in self._logins.values() if login.visitor.account == account]

@@ -126,7 +126,7 @@ class PageServer:
         self._options = services.settings.page
         self._hosts = _list_hosts(self._options)
         self.cookie = f"{COOKIE}_{self._options.port}"
-        caches = [services.conversations.invalidate]
+        caches = [services.conversations.invalidate, self._logins.forget_answers]
         self._epochs = EpochGuard(services.database, caches)
         self._environment = create_environment()
         self._static = {path.name: path.read_bytes() for path in STATIC_FOLDER.iterdir()}
@@ -405,7 +405,14 @@ class PageServer:
         """
         login = page_request.login
         run_worded = partial(_word_refusal, run, page_request.texts, draft)
-        answer_id, outcome = answer_once(login, page_request.path, form, run_worded)
+
+        async def run_fresh() -> Outcome:
+            """Run the action. If it has erased data, forget the earlier answers."""
+            outcome = await run_worded()
+            await self._epochs.view(login.visitor.scope, login.visitor.account)
+            return outcome
+
+        answer_id, outcome = answer_once(login, page_request.path, form, run_fresh)
         await asyncio.shield(outcome)
         back = form.get("back", "/")
         is_local = (

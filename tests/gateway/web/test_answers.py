@@ -36,6 +36,25 @@ async def test_each_tab_shows_the_answer_to_its_own_form_and_keeps_its_button(ho
         assert 'class="answer"' not in (await page.browser.open(asked.path)).body
 
 
+async def test_answers_that_repeat_what_was_erased_since_are_no_longer_shown(home: Path) -> None:
+    async with open_page(home) as page:
+        form = (await page.browser.open("/memory")).form("/do/remember")
+        noted = await page.browser.send(form, text="I am allergic to peanuts")
+        assert "peanuts" in noted.text
+        draft = await page.browser.send(
+            (await page.browser.open("/reminders")).form("/do/add-reminder"), line="peanuts"
+        )
+        assert 'value="peanuts"' in draft.body
+        form = (await page.browser.open("/memory/forget")).form("/do/forget-words")
+        asked = await page.browser.send(form, words="allergic")
+        erased = await page.browser.send(asked.form("/press/"))
+        assert 'class="answer"' in erased.body
+        for answer in (noted, draft, asked):
+            again = await page.browser.open(answer.path)
+            assert "peanuts" not in again.body
+            assert "allergic" not in again.body
+
+
 async def test_open_form_survives_another_login_of_the_same_browser(home: Path) -> None:
     async with open_page(home) as page:
         form = (await page.browser.open("/memory")).form("/do/remember")
