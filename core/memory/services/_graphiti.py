@@ -51,6 +51,8 @@ class GraphitiEngine:
         self._model = model
         self._embedder = embedder
         self._graphiti: Any = None
+        # The drivers by space.
+        self._drivers: dict[str, Any] = {}
         # Additions that are running or whose result hasn't been read yet, by the keys of the items.
         self._additions: dict[str, asyncio.Task[Sequence[str]]] = {}
 
@@ -219,8 +221,8 @@ class GraphitiEngine:
         from graphiti_core.errors import EdgesNotFoundError, NodeNotFoundError
         from graphiti_core.nodes import EpisodicNode
 
-        graphiti = self._scoped_graphiti(space)
         with translate_errors():
+            graphiti = await self._scoped_graphiti(space)
             try:
                 await self._empty_summaries(graphiti.driver, episode)
                 await _take_back_ends(
@@ -270,8 +272,8 @@ class GraphitiEngine:
         from graphiti_core.edges import EntityEdge
         from graphiti_core.errors import EdgeNotFoundError
 
-        driver = self._driver(space)
         with translate_errors():
+            driver = await self._driver(space)
             try:
                 edge = await EntityEdge.get_by_uuid(driver, fact)
             except EdgeNotFoundError:
@@ -282,15 +284,21 @@ class GraphitiEngine:
             await edge.delete(driver)
         return True
 
-    def _driver(self, space: str) -> Any:
+    async def _driver(self, space: str) -> Any:
         """Return the driver for a space. In FalkorDB, each space is a graph of its own."""
-        driver = self._graphiti.driver
-        return driver.clone(database=space) if space else driver
+        driver = self._drivers.get(space)
+        if driver is None:
+            driver = self._graphiti.driver.clone(database=space)
+            if driver is not self._graphiti.driver:
+                # FalkorDB's driver builds the indices of the graph in this task.
+                await driver._init_task
+            self._drivers[space] = driver
+        return driver
 
-    def _scoped_graphiti(self, space: str) -> Any:
+    async def _scoped_graphiti(self, space: str) -> Any:
         """Return a copy of the library that uses the driver for a space."""
         scoped = copy(self._graphiti)
-        scoped.driver = self._driver(space)
+        scoped.driver = await self._driver(space)
         scoped.clients = scoped.clients.model_copy(update={"driver": scoped.driver})
         return scoped
 
@@ -298,7 +306,8 @@ class GraphitiEngine:
         self, space: str, query: str, parameters: Mapping[str, str] | None = None
     ) -> Sequence[Json]:
         with translate_errors():
-            rows, _, _ = await self._driver(space).execute_query(query, **(parameters or {}))
+            driver = await self._driver(space)
+            rows, _, _ = await driver.execute_query(query, **(parameters or {}))
         return list(rows)
 
 

