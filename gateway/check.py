@@ -325,7 +325,7 @@ async def _repair_file(texts: Texts, settings: Settings) -> str:
     except Timeout as error:
         raise ConfigError(texts.REPAIR_NEEDS_STOP) from error
     lost_rows = ", ".join(
-        f"{name}: {_describe_count(texts, count)}" for name, count in report.lost.items()
+        texts.pair(name, _describe_count(texts, count)) for name, count in report.lost.items()
     )
     lost = texts.compose("rows_lost", rows=lost_rows) if lost_rows else texts.compose("none_lost")
     return texts.REPAIRED.format(
@@ -382,11 +382,12 @@ async def _check_store(texts: Texts, services: Services) -> AsyncIterator[CheckR
     )
     dead_letters = []
     for at, platform, error in await services.inbox.list_dead_letters():
-        dead_letters.append(f"{texts.format_moment(at, services.zone)} {platform}: {error}")
+        moment = texts.format_moment(at, services.zone)
+        dead_letters.append(texts.pair(f"{moment} {platform}", error))
     if dead_letters:
         yield build_result(
             "set aside",
-            ["; ".join(dead_letters)],
+            [texts.SEMICOLON.join(dead_letters)],
             texts.DEAD_LETTERS,
             "",
             command="mneme check --repair",
@@ -397,7 +398,7 @@ async def _check_store(texts: Texts, services: Services) -> AsyncIterator[CheckR
     if dead_items:
         yield build_result(
             "outbox",
-            ["; ".join(dead_items)],
+            [texts.SEMICOLON.join(dead_items)],
             texts.UNDELIVERED_ADVICE,
             "",
             command=f"mneme outbox retry {dead_item.item.id}",
@@ -417,9 +418,9 @@ async def _check_context_files(texts: Texts, services: Services) -> list[CheckRe
         if folder == settings.home and not files:
             continue
         # A folder that can't be read is reported as a file with its own path.
-        problems = [f"{folder}: {file.reason}." for file in files if file.path == folder]
+        problems = [texts.pair(folder, f"{file.reason}.") for file in files if file.path == folder]
         summary = _summarize_files(texts, files, folder, settings.context.file_chars)
-        right = f"{folder}: {summary or texts.NO_FILES}."
+        right = texts.pair(folder, f"{summary or texts.NO_FILES}.")
         results.append(
             build_result(
                 "context files",
@@ -444,7 +445,7 @@ def _summarize_files(
         if file.state == "read" and len(file.text) > max_chars:
             note = texts.compose("cut_in_the_middle")
         names_by_state[file.state].append(f"{path} ({note})" if note else str(path))
-    return "; ".join(
+    return texts.SEMICOLON.join(
         f"{texts.table('FILE_STATES')[state]} {', '.join(names)}"
         for state, names in names_by_state.items()
         if names
@@ -475,7 +476,7 @@ async def probe_model(texts: Texts, settings: Settings) -> str | None:
     finally:
         await client.close()
     if failures:
-        problems = [f"{', '.join(names)}: {failure}" for failure, names in failures.items()]
+        problems = [texts.pair(", ".join(names), failure) for failure, names in failures.items()]
         kind = _OutOfReach if faults <= _NETWORK_FAULTS else ConfigError
         raise kind(" ".join([*problems, *answers]))
     return " ".join(answers)
@@ -518,7 +519,7 @@ async def _probe_memory(texts: Texts, settings: Settings, name: str, counts: Out
     works = texts.compose("usable")
     if report:
         works = texts.compose("usable_as", report=report)
-    return f"{works}; {sync_state or texts.compose('nothing_to_send')}."
+    return f"{works}{texts.SEMICOLON}{sync_state or texts.compose('nothing_to_send')}."
 
 
 async def probe_provider(provider: MemoryProvider, texts: Texts = SHELL) -> str:

@@ -279,7 +279,8 @@ class OwnerNotices:
         for note in notes:
             kind = texts.table("RECEIPT_PENDING").get(note.target)
             kind = kind or texts.table("RECEIPT_PENDING")["memory"]
-            lines.append(f"- {note.id}: {kind}; {escape(texts.word_stored(note.reason))}")
+            reason = escape(texts.word_stored(note.reason))
+            lines.append("- " + texts.pair(note.id, texts.SEMICOLON.join((kind, reason))))
             lines += texts.render_changes(note.operations)
             buttons += make_decision_buttons(texts, note)
         key = f"review:{first.scope.key}:{message_id}"

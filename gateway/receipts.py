@@ -646,7 +646,7 @@ def _render_pending(texts: Texts, note: PendingNote) -> str:
     return texts.RECEIPT_WAITS.format(
         number=note.id,
         kind=kind,
-        changes="; ".join(parts),
+        changes=texts.SEMICOLON.join(parts),
         reason=escape(texts.word_stored(note.reason)),
     )
 

@@ -108,7 +108,7 @@ class SourceWriter:
         day = self.texts.format_day(at, self.services.zone)
         place = f"[{day}](<{link}>)" if link else day
         quote = self.texts.quote(shorten(to_single_line(text), MAX_QUOTE_CHARS))
-        return f"{place}: {quote}" if link else f"{place}: {quote} (`{command}`)"
+        return self.texts.pair(place, quote if link else f"{quote} (`{command}`)")
 
     async def _render_fact(self, fact_id: int) -> str:
         """Return a fact with the date and link of its message, or with its web page."""
@@ -122,7 +122,7 @@ class SourceWriter:
         page = await self._find_page(fact.content)
         if page is not None:
             quote = self.texts.quote(shorten(fact.content, MAX_QUOTE_CHARS))
-            return f"{self._render_page(page)}: {quote}"
+            return self.texts.pair(self._render_page(page), quote)
         return self._quote(fact.last_said_at, fact.content, None, f"/memory why f{fact.id}")
 
     async def _load_message(self, message_id: int) -> CitedMessage | None:

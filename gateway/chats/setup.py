@@ -89,11 +89,11 @@ class SetupCommands:
         match name:
             case "listen":
                 labels = {
-                    key: f"{key}: {text}" for key, text in texts.table("SETUP_LISTENS").items()
+                    key: texts.pair(key, text) for key, text in texts.table("SETUP_LISTENS").items()
                 }
             case "store":
                 labels = {
-                    key: f"{key}: {text}" for key, text in texts.table("SETUP_STORES").items()
+                    key: texts.pair(key, text) for key, text in texts.table("SETUP_STORES").items()
                 }
             case "language":
                 labels = {language: language for language in load_names().values()}

@@ -234,7 +234,9 @@ def list_facts_command(
                 texts.compose("nothing_about", text=text) if words else texts.NOTHING_YET
             )
         for fact in facts:
-            shell.print_text(f"f{fact.id}: {texts.describe_fact(fact, commands.known_facts.zone)}")
+            shell.print_text(
+                texts.pair(f"f{fact.id}", texts.describe_fact(fact, commands.known_facts.zone))
+            )
 
     shell.run_as_owner(work, scope)
 

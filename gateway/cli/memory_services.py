@@ -60,7 +60,9 @@ def providers_command(as_json: AsJson = False) -> None:
         if as_json:
             rows = [{"name": name} | asdict(state) for name, state in states.items()]
             return {"providers": rows, "warnings": warnings}
-        lines = [f"{name}: {_describe_provider(name, state)}" for name, state in states.items()]
+        lines = [
+            texts.pair(name, _describe_provider(name, state)) for name, state in states.items()
+        ]
         shell.print_text("\n".join(lines + warnings))
         return None
 
@@ -120,7 +122,7 @@ def _describe_provider(name: str, state: _ProviderState) -> str:
     )
     counts = OutboxCounts(held=0, due=state.waiting, dead=state.undelivered, error=state.error)
     sync_state = texts.describe_sync_state(counts)
-    return f"{text}; {sync_state}" if sync_state else text
+    return f"{text}{texts.SEMICOLON}{sync_state}" if sync_state else text
 
 
 def complete_service(incomplete: str) -> list[str]:

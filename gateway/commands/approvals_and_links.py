@@ -148,7 +148,7 @@ class AccountCommands:
         if usage:
             details.append(usage)
         names = texts.join_list(_format_names(texts, accounts))
-        return f"- {names}: {'; '.join(dict.fromkeys(details))}"
+        return "- " + texts.pair(names, texts.SEMICOLON.join(dict.fromkeys(details)))
 
     async def _describe_usage(
         self, texts: Texts, accounts: Sequence[KnownAccount], month_start: datetime

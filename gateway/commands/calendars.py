@@ -28,7 +28,7 @@ def describe_items(texts: Texts, items: Sequence[CalendarItem], zone: ZoneInfo) 
             when = texts.format_moment(item.moment, zone)
         else:
             when = describe_recurrences(item.recurrences, zone.key, texts.schedule_words)
-        lines.append(f"- {when}: {item.text}")
+        lines.append(f"- {texts.pair(when, item.text)}")
     if len(items) > MAX_LISTED:
         lines.append(texts.MORE_REMINDERS.format(count=len(items) - MAX_LISTED))
     return "\n".join(lines)

@@ -383,8 +383,8 @@ class FactCommands:
             before = texts.quote(shorten(change.before, _MAX_BEFORE_CHARS))
             action_name = texts.FACT_PREVIOUSLY.format(done=action_name, text=before)
         elif change.reason:
-            action_name = f"{action_name}: {escape(texts.word_stored(change.reason))}"
-        return f"- {texts.format_day(change.at, self.known_facts.zone)}: {action_name}"
+            action_name = texts.pair(action_name, escape(texts.word_stored(change.reason)))
+        return "- " + texts.pair(texts.format_day(change.at, self.known_facts.zone), action_name)
 
     async def _ask_to_forget(self, fact: Fact, context: CommandContext) -> Answer:
         """Ask for confirmation to erase a fact and all messages that contain its text."""
@@ -452,7 +452,7 @@ def _quote_source(source: Message, context: CommandContext) -> str:
         return source.text
     else:
         author = source.sender.name
-    return f"{author}: {source.text}"
+    return context.texts.pair(author, source.text)
 
 
 def _group_key(fact: Fact) -> str:

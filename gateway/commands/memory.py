@@ -259,7 +259,7 @@ class MemoryCommands:
         lines = [texts.PENDING]
         buttons: list[Button] = []
         for note in pending_notes:
-            lines.append(f"- {note.id}: {describe_pending(texts, note, self._zone)}")
+            lines.append("- " + texts.pair(note.id, describe_pending(texts, note, self._zone)))
             lines += render_pending_changes(texts, note)
             buttons += make_decision_buttons(texts, note)
         text = "\n".join([*lines, "", texts.PENDING_HINT])
@@ -488,7 +488,7 @@ class MemoryCommands:
 
     def _render_change(self, texts: Texts, change: NoteChange) -> str:
         """Render one line of the history: number, time, file, action, author and texts."""
-        head = f"{change.id}: {', '.join(self._describe_change(texts, change))}"
+        head = texts.pair(change.id, ", ".join(self._describe_change(texts, change)))
         if change.skill:
             return escape(head)
 
@@ -496,12 +496,12 @@ class MemoryCommands:
         before = texts.quote(change.before or "")
         after = texts.quote(change.after or "")
         if change.before == change.after:
-            return f"{head}: {after}{link}"
+            return texts.pair(head, f"{after}{link}")
         if change.before is None:
-            return f"{head}: + {after}{link}"
+            return texts.pair(head, f"+ {after}{link}")
         if change.after is None:
-            return f"{head}: - {before}{link}"
-        return f"{head}: {before} → {after}{link}"
+            return texts.pair(head, f"- {before}{link}")
+        return texts.pair(head, f"{before} → {after}{link}")
 
     def _describe_change(self, texts: Texts, change: NoteChange) -> list[str]:
         """Return when and how a change was made, what it changed, who made it, and where."""
@@ -563,9 +563,8 @@ def describe_pending(texts: Texts, note: PendingNote, zone: tzinfo) -> str:
     place = ALL_FILES.get(note.target) or texts.table("PENDING_KINDS")[note.target]
     if note.account is not None:
         place = texts.PENDING_FOR.format(place=place, account=note.account.key)
-    return (
-        f"{texts.format_moment(note.at, zone)}, {place}; {escape(texts.word_stored(note.reason))}"
-    )
+    reason = escape(texts.word_stored(note.reason))
+    return texts.SEMICOLON.join((f"{texts.format_moment(note.at, zone)}, {place}", reason))
 
 
 def render_pending_changes(texts: Texts, note: PendingNote) -> list[str]:

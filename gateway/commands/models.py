@@ -219,7 +219,7 @@ class ToolCommands:
         for group in self._groups:
             is_off = group in switched_off
             state = texts.TOOLS_STATE_OFF if is_off else texts.TOOLS_STATE_ON
-            lines.append(f"- {group}: {state}")
+            lines.append(f"- {texts.pair(group, state)}")
             label = texts.TOOLS_SWITCH_ON if is_off else texts.TOOLS_SWITCH_OFF
             arguments = f"{'on' if is_off else 'off'} {group}"
             buttons.append(make_button(label.format(group=group), "tools", arguments))

@@ -378,7 +378,7 @@ class ReminderTalk:
         sentences = [texts.describe_set_job(self._appointments, job, is_full=not is_recurring)]
         if is_recurring:
             moments = self._appointments.list_next_moments(job)
-            times = "; ".join(map(texts.schedule_words.format_moment, moments))
+            times = texts.SEMICOLON.join(map(texts.schedule_words.format_moment, moments))
             sentences.append(texts.NEXT_TIMES.format(times=times))
         for assumption, key in _ASSUMPTION_TEXTS.items():
             if assumption in reading.assumptions:

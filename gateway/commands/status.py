@@ -121,7 +121,7 @@ class StatusCommands:
             counts = await self._services.outbox.count_items(f"{MEMORY}:{name}:")
             sync_state = texts.describe_sync_state(counts)
             if sync_state:
-                lines.append(f"{escape(name)}: {escape(sync_state)}")
+                lines.append(texts.pair(escape(name), escape(sync_state)))
         return [texts.table("STATUS")["memory"].format(state=line) for line in lines]
 
     async def _describe_outbox(self, texts: Texts) -> str:
@@ -266,7 +266,10 @@ class UsageCommands:
         for month, spending in await self._usage_log.list_months(context.scopes):
             name = texts.format_day(datetime.combine(month, time(12), UTC), UTC, "month")
             cost = _format_cost(texts, spending)
-            lines.append(f"- {name}: {cost}; {_format_tokens(texts, spending)}")
+            lines.append(
+                "- "
+                + texts.pair(name, texts.SEMICOLON.join((cost, _format_tokens(texts, spending))))
+            )
         return Answer(text="\n".join(lines) or texts.NO_MODEL_ASKED)
 
     async def _show_session(self, session_id: int, context: CommandContext) -> Answer:
@@ -338,7 +341,7 @@ def _render_month(texts: Texts, spending: Spending, elapsed_share: float, line: 
     if elapsed_share >= MIN_FORECAST_SHARE:
         text += texts.USAGE_FORECAST.format(forecast=texts.format_amount(spending, forecast))
     models = [f"{escape(model)} {_format_cost(texts, part)}" for model, part in spending.by_model]
-    sentences = [f"{escape(text)}: {', '.join(models)}."]
+    sentences = [texts.pair(escape(text), f"{', '.join(models)}.")]
     if line and forecast > line:
         amount = escape(texts.format_amount(spending, line))
         sentences.append(texts.USAGE_OVER_LINE.format(line=amount))
@@ -359,9 +362,9 @@ def _render_spending(texts: Texts, name: str, spending: Spending) -> str:
         return words["no_calls"].format(name=name)
     calls = ", ".join(_list_calls(texts, spending))
     lines = [
-        f"**{name}**: {_format_tokens(texts, spending)}.",
+        texts.pair(f"**{name}**", f"{_format_tokens(texts, spending)}."),
         f"- {escape(_describe_cost(texts, spending))}",
-        f"- {texts.format_count(spending.calls, 'call')}: {calls}.",
+        "- " + texts.pair(texts.format_count(spending.calls, "call"), f"{calls}."),
     ]
     misses = [f"  - {miss}" for miss in _list_misses(texts, spending)]
     if misses:

@@ -153,7 +153,7 @@ async def hint_at_events(
     events = [escape(render_event(event)) for event in agenda.events if not event.is_all_day]
     if not events:
         return ""
-    return " " + texts.EVENTS_THEN.format(events="; ".join(events[:MAX_EVENTS]))
+    return " " + texts.EVENTS_THEN.format(events=texts.SEMICOLON.join(events[:MAX_EVENTS]))
 
 
 def _parse_hours(texts: Texts, words: str) -> tuple[str, str]:

@@ -108,6 +108,10 @@ class Texts:
         """Return the name of Babel's locale for dates and numbers."""
         return _LOCALES.get(self.language, self.language.replace("-", "_"))
 
+    def pair(self, name: object, value: object) -> str:
+        """Return a name, the colon of this language, which French separates, and the value."""
+        return f"{name}{self.COLON}{value}"
+
     def word(self, error: Exception | Sentence) -> str:
         """Return the sentence of an error in this language, or else the error's own sentence."""
         key: str = getattr(error, "key", "")
@@ -500,7 +504,7 @@ class Texts:
             clauses.append(
                 template.format(count=self.format_number(counts.dead), error=counts.error)
             )
-        return "; ".join(clauses)
+        return self.SEMICOLON.join(clauses)
 
 
 class _Number(int):

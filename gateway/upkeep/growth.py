@@ -77,7 +77,7 @@ class SizeLog:
                 part += f" ({sign}{texts.format_number(round(growth[name] / 1e6, 1))})"
             parts.append(part)
         text = ", ".join(parts)
-        return text if growth is None else f"{text}; {texts.GROWTH_UNIT}"
+        return text if growth is None else f"{text}{texts.SEMICOLON}{texts.GROWTH_UNIT}"
 
     async def measure(self) -> tuple[Sizes, Mapping[str, float] | None]:
         """Return the sizes in bytes, and their growth per month if it's known."""

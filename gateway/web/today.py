@@ -137,7 +137,7 @@ async def _describe(request: PageRequest, note: PendingNote) -> PendingItem:
         editable = []
     if _is_read_reminder(note, editable):
         time, text = editable
-        changes = f"{escape(time.text)}: {escape(text.text)}"
+        changes = request.texts.pair(escape(time.text), escape(text.text))
         return PendingItem(note, heading, changes, editable, is_reminder=True)
     changes = "\n".join(render_pending_changes(request.texts, note))
     if note.target in FILES and all(each.action == "add" for each in note.operations):

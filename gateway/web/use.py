@@ -208,7 +208,7 @@ def draw_chart(
         titles = {}
         for name, amount in amounts_of_day.items():
             label = _format_measure(texts, spending, amount, has_prices=has_prices)
-            titles[name] = f"{_name_day(texts, day)}, {name or '?'}: {label}"
+            titles[name] = texts.pair(f"{_name_day(texts, day)}, {name or '?'}", label)
         segments = _stack(amounts_of_day, titles, names, highest)
         bars.append(Bar(round(number * step, 2), round(step - BAR_GAP, 2), segments))
     return Chart(

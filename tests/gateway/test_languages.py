@@ -386,6 +386,16 @@ def test_first_day_of_a_month_is_an_ordinal_number_in_french() -> None:
     assert french.format_day(eleventh, UTC) == "11 mars 2026"
 
 
+def test_a_colon_has_the_spaces_of_the_language() -> None:
+    pairs = {code: load_texts(code).pair("web", 2) for code in ("de", "en", "fr", "zh")}
+    assert pairs == {
+        "de": "web: 2",
+        "en": "web: 2",
+        "fr": "web\N{NO-BREAK SPACE}: 2",
+        "zh": "web：2",
+    }
+
+
 def test_german_texts_format_dates_lists_and_numbers_in_german() -> None:
     german = load_texts("de")
     at = datetime(2026, 3, 3, 10, 30, tzinfo=UTC)
