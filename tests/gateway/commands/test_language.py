@@ -119,7 +119,7 @@ async def test_help_facts_and_suggestions_come_in_the_language_of_the_person(hom
         assert "ce qu'il faut te rappeler" in usage
         assert "Retenir un fait" in (await harness.say("/help all", "7", language="fr")).text
         suggestion = (await harness.say("/oubli", "7", language="fr")).text
-        assert "Tu veux dire /forget" in suggestion
+        assert "Tu voulais dire /forget" in suggestion
         stored = await harness.say("/remember L'anniversaire d'Ana est le 3 mai", "7")
         assert stored.text.startswith("Je retiens")
         facts = (await harness.say("/facts", "7")).text
