@@ -193,7 +193,7 @@ async def test_event_of_the_model_has_a_receipt_with_a_button_that_removes_it(
         model.script = [calls(("calendar", add)), says("Done.")]
         answer = (await harness.say("Put Swim in my calendar on 24 December at 9")).answer
         assert answer is not None
-        assert "✓ Calendar: added “Thu 24 Dec 2026 09:00 to 10:00 Swim”" in answer.text
+        assert "✓ Added to the calendar: “Thu 24 Dec 2026 09:00 to 10:00 Swim”" in answer.text
         (button,) = answer.buttons
         assert "Swim" in (await harness.say("/agenda 24 December")).text
         undone = await harness.say(button.id, kind="action")

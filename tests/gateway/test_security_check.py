@@ -55,7 +55,7 @@ async def test_everyone_who_is_served_is_listed_with_the_reason(home: Path) -> N
     assert other["level"] == "look"
     assert "by mneme.toml" in other["text"]
     assert "mneme people" in other["advice"]
-    assert find(findings, "people", "1 ask for access")["level"] == "look"
+    assert find(findings, "people", "People who ask for access: 1.")["level"] == "look"
 
 
 def test_groups_whose_members_reach_the_model_are_listed(home: Path) -> None:
@@ -120,7 +120,7 @@ def test_plugins_and_skills_with_scripts_are_listed(home: Path) -> None:
         (home / "skills" / name / "SKILL.md").write_text("---\nname: x\n---\n")
     findings = list_findings(home, OWNER)
     plugin = find(findings, "plugins", "plugins/diary (switched off)")
-    skill = find(findings, "skills", "The skill tidy has 1 scripts, such as scripts/sort.py")
+    skill = find(findings, "skills", "The skill tidy has scripts (1), such as scripts/sort.py")
     assert (plugin["level"], skill["level"]) == ("look", "look")
     assert not any("plain" in finding["text"] for finding in findings)
 

@@ -75,7 +75,7 @@ async def test_new_zone_counts_for_new_times_and_asks_about_existing_reminders(h
         assert (job.next_at, job.schedule.zone) == (datetime(2030, 1, 15, 8, tzinfo=UTC), BERLIN)
         answer = await harness.say("remind me on 16 January 2030 at 10:00 to mow")
         assert "at 10:00 (Europe/Berlin)" in answer.text
-        assert "no city or time zone 'Atlantis'" in (await harness.say("/timezone Atlantis")).text
+        assert "no city or time zone “Atlantis”" in (await harness.say("/timezone Atlantis")).text
         assert "Europe/Berlin" in (await harness.say("/timezone")).text
 
 
