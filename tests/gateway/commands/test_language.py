@@ -139,7 +139,7 @@ async def test_a_reminder_and_its_changes_are_described_in_the_language_of_the_p
         assert paused.startswith("Mis en pause\N{NO-BREAK SPACE}: 1")
         assert "en pause" in (await harness.say("/cron", "7")).text
         removed = (await harness.say("/cron remove 1", "7")).text
-        assert removed.startswith("Retiré\N{NO-BREAK SPACE}: 1")
+        assert removed.startswith("Supprimé\N{NO-BREAK SPACE}: 1")
         assert "lundi 5 mai 2031" in removed
 
 
