@@ -42,6 +42,8 @@ _MANY_TIMES = 40
 # This many times are compared if schedules end or leave out months. They cover a year of days.
 _YEAR_TIMES = 400
 _DAY = timedelta(days=1)
+# The day on which summer time begins.
+_SHORTEST_DAY = timedelta(hours=23)
 _END = re.compile(r"\b(?:COUNT|UNTIL)\b[^;\s]*")
 # Matches the parts of a rule that leave out months or days. The first times of an hourly schedule
 # don't show these gaps.
@@ -210,13 +212,15 @@ def _recur_alike(
     skips = _skips(schedule) != _skips(other)
     count = _YEAR_TIMES if skips or _has_end(schedule) else _MANY_TIMES
     due, other_due = (_list_first(each, now, count) for each in (schedule, other))
+    if len(due) == count and _list_ends(schedule) != _list_ends(other):
+        return False
     interval = min(_list_gaps(due), default=None)
-    if interval is not None and interval < _DAY:
+    if interval is not None and interval < _SHORTEST_DAY:
         tolerance = _DAY if is_start_open else interval
         return not skips and _have_same_gaps(due, other_due, tolerance)
     if interval is not None and is_start_open:
         return _have_same_rhythm(due, other_due, interval)
-    return due == other_due and (len(due) < count or _list_ends(schedule) == _list_ends(other))
+    return due == other_due
 
 
 def _have_same_gaps(

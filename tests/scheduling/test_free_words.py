@@ -76,6 +76,11 @@ def test_helper_model_may_judge_a_reminder_only_if_its_time_names_and_figures_we
         ),
         ("daily at 7", "DAILY;BYHOUR=7;BYMINUTE=0;COUNT=90", False),
         ("daily at 7", "DAILY;BYHOUR=7;BYMINUTE=0;UNTIL=20270401T000000Z", False),
+        (
+            "daily at 7 until 31 December 2028",
+            "DAILY;BYHOUR=7;BYMINUTE=0;UNTIL=20991231T000000Z",
+            False,
+        ),
         ("daily at 7", "DAILY;BYHOUR=7;BYMINUTE=0;BYDAY=MO,TU,WE,TH,FR", False),
         ("daily at 7", "DAILY;BYHOUR=7;BYMINUTE=0;BYMONTH=11,12,1,2", False),
         ("every 2 hours", "HOURLY;INTERVAL=2;BYDAY=FR,SA,SU,MO", False),
