@@ -22,7 +22,7 @@ from zoneinfo import ZoneInfo
 
 from core.guard.origin_and_fence import FILE_LEAD, FRAME_START, OPENING, TIME_LINE
 from core.ports import TextCallback
-from core.text.normalize import plain_with_offsets
+from core.text.normalize import join_sentences, plain_with_offsets
 from core.text.terms import is_smalltalk
 from core.types import Completion, Json, Request
 
@@ -263,7 +263,7 @@ class _Answerer:
         if kind == "time":
             return self._tell_time(answer, messages)
         if kind == "greeting" and not self._has_explained(messages):
-            return f"{answer} {self._explain_usage()}"
+            return join_sentences((answer, self._explain_usage()))
         return answer
 
     def _answer_request(self, text: str) -> str | None:
@@ -316,7 +316,7 @@ class _Answerer:
         reply = self.texts[key]
         if self._has_explained(messages):
             return reply
-        return f"{reply} {self._explain_usage()}"
+        return join_sentences((reply, self._explain_usage()))
 
     def _has_explained(self, messages: Sequence[Json]) -> bool:
         """Return whether an earlier answer in the conversation has explained the missing model."""

@@ -18,7 +18,7 @@ import re
 import threading
 import tomllib
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from importlib.resources import files
 from itertools import cycle
@@ -599,6 +599,16 @@ def to_single_line(text: str) -> str:
     return " ".join(strip_controls(text).split())
 
 
+def join_sentences(sentences: Iterable[str]) -> str:
+    """Join sentences with spaces, but without one after a full-width mark such as ``。``."""
+    text = ""
+    for sentence in filter(None, sentences):
+        gap = "" if not text or text.endswith(_WIDE_ENDS) else " "
+        text += gap + sentence
+    return text
+
+
+_WIDE_ENDS = ("。", "！", "？", "」", "）")
 _SENTENCE_ENDS = (".", "!", "?", "…", "。", "！", "？")
 
 

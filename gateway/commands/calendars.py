@@ -11,6 +11,7 @@ from core.errors import Refused
 from core.scheduling.appointments import TEXT_CHARS
 from core.scheduling.due import next_due
 from core.scheduling.recurrence_words import describe_recurrences
+from core.text.normalize import join_sentences
 from core.types import LOCAL_SCOPE
 from gateway.commands.registry import CommandContext
 from gateway.services import Services
@@ -70,4 +71,4 @@ async def set_reminders(
             break
         set_count += 1
     report = texts.CALENDAR_SET.format(count=texts.format_count(set_count, "reminder"))
-    return " ".join([report, *problems])
+    return join_sentences([report, *problems])

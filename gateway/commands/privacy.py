@@ -15,7 +15,7 @@ from core.errors import Refused
 from core.markup.markdown import escape
 from core.store.erasure.statements import ErasureItem, ErasureList, ErasureRequest
 from core.store.visibility import epoch_number
-from core.text.normalize import shorten
+from core.text.normalize import join_sentences, shorten
 from core.types import Answer, Command
 from gateway.chats.admins import ChatAdmins
 from gateway.commands.registry import CommandContext, load_specs
@@ -58,7 +58,7 @@ class ForgetCommands:
             if request.is_limited:
                 sentence = texts.FORGET_NOTHING_OF_YOURS
             remains = _describe_remains(texts, erasure_list, self._services.settings)
-            return Answer(text=" ".join([sentence, *remains]))
+            return Answer(text=join_sentences([sentence, *remains]))
         rendered = render_erasure_list(texts, erasure_list, self._zone)
         return Answer(
             text=f"{rendered}\n\n{texts.CONFIRM_ERASURE}",
@@ -80,7 +80,7 @@ class ForgetCommands:
 def render_erasure_list(texts: Texts, erasure_list: ErasureList, zone: tzinfo) -> str:
     """Return a list of what an erasure would remove, for the person to confirm."""
     counts = _describe_counts(texts, erasure_list, "copy")
-    end = ":" if erasure_list.items else "."
+    end = texts.COLON.rstrip() if erasure_list.items else "."
     lines = [f"{texts.FORGET_QUESTION.format(things=counts)}{end}", ""]
     lines += [_render_item(texts, item, zone) for item in erasure_list.items]
     unlisted_count = sum(erasure_list.counts.values()) - len(erasure_list.items)
@@ -92,11 +92,11 @@ def render_erasure_list(texts: Texts, erasure_list: ErasureList, zone: tzinfo) -
 
 
 def _render_item(texts: Texts, item: ErasureItem, zone: tzinfo) -> str:
-    head = texts.table("TRACE_KINDS").get(item.kind, "")
+    text = escape(shorten(item.text, _MAX_ITEM_CHARS))
     if item.kind == "message":
         author = f"{escape(item.author)}, " if item.author else ""
-        head = f"{author}{texts.format_day(item.at, zone)}: "
-    return f"- {head}{escape(shorten(item.text, _MAX_ITEM_CHARS))}"
+        return "- " + texts.pair(f"{author}{texts.format_day(item.at, zone)}", text)
+    return f"- {texts.table('TRACE_KINDS').get(item.kind, '')}{text}"
 
 
 def is_owner_alone(context: CommandContext) -> bool:
@@ -134,7 +134,7 @@ def render_receipt(
     sentences += copies
     is_recorded = receipt.is_journaled or receipt.is_done
     sentences.append(texts.LEFT_TO_YOU if is_recorded else texts.NOT_NOTED)
-    return " ".join(sentences)
+    return join_sentences(sentences)
 
 
 def _describe_remains(texts: Texts, receipt: ErasureList, settings: Settings) -> Sequence[str]:

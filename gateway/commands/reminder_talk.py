@@ -26,6 +26,7 @@ from core.scheduling.dialogue import Dialogue, Move, Situation, Step, decide, de
 from core.scheduling.phrases import list_phrases
 from core.store.actions import ButtonAction, build_question
 from core.store.jobs import Job
+from core.text.normalize import join_sentences
 from core.types import Account, Address, Answer, Button, Command
 from gateway.commands.privacy import is_owner_alone
 from gateway.commands.registry import (
@@ -383,7 +384,7 @@ class ReminderTalk:
         for assumption, key in _ASSUMPTION_TEXTS.items():
             if assumption in reading.assumptions:
                 sentences.append(texts[key])
-        return " ".join(map(escape, sentences))
+        return join_sentences(map(escape, sentences))
 
     def _build_question_about(
         self, job: Job, lines: Sequence[str], context: CommandContext

@@ -16,6 +16,7 @@ from core.review.pending import split_anyway
 from core.skills.format import Skill
 from core.skills.tools import RuleReader, SkillTools, render_files, render_skill
 from core.store.notes import Operation
+from core.text.normalize import join_sentences
 from core.types import Answer, Command, Inbound, Scope
 from gateway.commands.registry import (
     CommandContext,
@@ -219,4 +220,4 @@ def describe_change(texts: Texts, report: Report) -> Answer:
             buttons.append(make_button(texts.BUTTON_UNDO, "memory", command))
         else:
             lines.append(escape(texts.word(sentence)))
-    return Answer(text=" ".join(lines), buttons=tuple(buttons))
+    return Answer(text=join_sentences(lines), buttons=tuple(buttons))

@@ -112,7 +112,7 @@ class StatusCommands:
         """Return lines with the state of each memory, its warnings, and its unsynced messages."""
         own_names = texts.table("STATES")
         states = [
-            f"{escape(own_names.get(name, name))} {escape(texts.word_state(state))}"
+            f"{escape(own_names.get(name, name))} ({escape(texts.word_state(state))})"
             for name, state in memory.states.items()
         ]
         lines = [", ".join(states)]

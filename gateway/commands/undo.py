@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from core.errors import Refused
 from core.store.lineage import UndoRequest
 from core.store.rows import split_turns
-from core.text.normalize import shorten, to_single_line
+from core.text.normalize import join_sentences, shorten, to_single_line
 from core.types import Answer, Command, Message
 from gateway.commands.registry import CommandContext, load_specs, make_button, parse_number
 from gateway.commands.sessions import MAX_TITLE_CHARS
@@ -75,7 +75,7 @@ class UndoCommands:
             changes = " · ".join(receipt.text for receipt in receipts)
             sentences.append(texts.UNDO_OFFERS.format(changes=changes))
             buttons += [receipt.undo for receipt in receipts if receipt.undo is not None]
-        return Answer(text=" ".join(sentences), buttons=tuple(buttons))
+        return Answer(text=join_sentences(sentences), buttons=tuple(buttons))
 
     async def _list_receipts(
         self, messages: Sequence[Message], context: CommandContext

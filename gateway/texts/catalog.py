@@ -22,7 +22,7 @@ from core.markup.markdown import escape
 from core.store.mailbox import DeadItem, OutboxCounts
 from core.store.notes import Operation
 from core.store.usage_limits import Spending, UsedLimit
-from core.text.normalize import isolate_title
+from core.text.normalize import isolate_title, join_sentences
 from core.types import Account
 from gateway.texts import dates
 from gateway.texts.text_files import (
@@ -123,7 +123,7 @@ class Texts:
 
     def word_report(self, report: Report) -> str:
         """Return the sentences of a report in this language."""
-        return " ".join(map(self.word, report.sentences))
+        return join_sentences(map(self.word, report.sentences))
 
     def word_stored(self, text: str) -> str:
         """Translate a sentence or clause of core that was stored in English."""
@@ -409,7 +409,7 @@ class Texts:
             parts.append(end)
         parts.append(words["said_on"].format(day=self.format_day(fact.last_said_at, zone)))
         speaker = f"{fact.speaker}: " if fact.scope.is_group and fact.speaker else ""
-        return f"{speaker}{fact.content.rstrip(' .')} ({'; '.join(parts)})"
+        return f"{speaker}{fact.content.rstrip(' .')} ({self.SEMICOLON.join(parts)})"
 
     # --- Sentences of several parts ---
 

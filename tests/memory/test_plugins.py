@@ -193,7 +193,7 @@ async def test_gateway_runs_without_a_plugin_that_fails_to_load_and_status_names
         assert (await harness.say("good morning Mneme")).text == "hello"
         status = (await harness.say("/status")).text
     assert "broken.py cannot be used: ZeroDivisionError" in status.replace("\\", "")
-    assert "**memory**: notes works, history works, facts works" in status
+    assert "**memory**: notes (works), history (works), facts (works)" in status
 
 
 async def test_the_owner_is_told_once_that_a_memory_is_out_of_order(home: Path) -> None:

@@ -22,6 +22,7 @@ from core.text.normalize import (
     is_unspaced,
     isolate_right_to_left,
     isolate_title,
+    join_sentences,
     make_stream_safe,
     plain_with_offsets,
     quote_at_end,
@@ -276,3 +277,13 @@ def test_right_to_left_words_are_isolated_by_unicode_marks_in_left_to_right_text
 def test_title_with_right_to_left_words_is_isolated_as_a_whole() -> None:
     assert isolate_title("ברכה 12") == "\u2068ברכה 12\u2069"
     assert isolate_title("Fähre 12") == "Fähre 12"
+
+
+def test_sentences_are_joined_with_spaces_but_not_after_full_width_marks() -> None:
+    assert join_sentences(["One.", "", "Two."]) == "One. Two."
+    assert join_sentences(["已忘记。", "我又查了一遍：什么都没留下。"]) == (
+        "已忘记。我又查了一遍：什么都没留下。"
+    )
+    assert join_sentences(["確認してください：mneme check", "もう一度。"]) == (
+        "確認してください：mneme check もう一度。"
+    )
