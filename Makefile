@@ -52,7 +52,7 @@ services:
 # with the mark sqlite are about the file state.db. Without PostgreSQL, the tests are skipped with a sentence. With
 # MNEME_POSTGRES_REQUIRED=1, they fail.
 STORIES = approval_kills attacks authored_pastes bad_input cache_misses calendar comments_and_quotations erasure_races \
-	fact_receipts failures file_kills files_again first_contact move odd_lines open_files order origins path_budget \
+	fact_receipts failures file_kills files_again first_contact move odd_lines open_files order origins \
 	picture_descriptions postgres
 postgres:
 	@$(TEST_SETUP) && MNEME_TEST_STORE=postgres python -m pytest -q -n 4 --dist worksteal -m "not sqlite and not sweep and not services and not pages" \

@@ -81,7 +81,7 @@ def asked(number: int) -> str:
         note = {
             "target": "memory",
             "action": "add",
-            "content": f"Rui's boat lies at berth {100 + number}.",
+            "content": f"Rui's boat lies at berth {100 + number} in Vigo.",
         }
         text = f"{note['content']} {text} [call memory {json.dumps(note)}]"
     return text

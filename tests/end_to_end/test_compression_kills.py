@@ -96,7 +96,8 @@ async def test_process_killed_at_any_step_of_compression_loses_and_duplicates_no
         many = 0
         while not brain.is_there:
             many += 1
-            await live.types(f"x{many}q1 {LONG if many > 1 else NOTE['content']}.")
+            first = f"{NOTE['content']}. x{many}q1"
+            await live.types(first if many == 1 else f"x{many}q1 {LONG}.")
             await live.until(lambda: brain.is_there or f"Answer to x{many}q1" in shown(live))  # noqa: B023
         if step == "transaction":
             with unwritable(live):

@@ -179,7 +179,7 @@ async def test_archive_entry_larger_than_its_stated_size_is_reported_and_not_rea
     path.write_bytes(raw.replace((5_000_000).to_bytes(4, "little"), (50).to_bytes(4, "little")))
     report = await imported(database, path)
     assert report.imported_count == 3
-    assert "lie.json in" in sentence(report.read_error or "")
+    assert "lie.json is damaged" in sentence(report.read_error or "")
 
 
 @pytest.mark.parametrize("inner", ["result.json", "inner.zip"])
@@ -262,7 +262,7 @@ async def test_broken_entry_of_an_archive_is_reported_with_what_follows_it(
     path.write_bytes(raw)
     report = await imported(database, path)
     assert report.imported_count == 3
-    assert "b.json in" in sentence(report.read_error or "")
+    assert "b.json is damaged" in sentence(report.read_error or "")
 
 
 def test_import_of_a_single_file_creates_no_temporary_folder(
