@@ -567,8 +567,9 @@ def _drop_obsolete_options(own_options: dict[str, Any]) -> None:
 def _complete_model_names(model: dict[str, Any]) -> None:
     """Split lists of models into the first model and its fallbacks, and set the helper models.
 
-    If the settings name no helper model, it is the small model of the chat model's server, or the
-    chat model itself. The helper models of the chat model's fallbacks become its fallbacks.
+    If the helper model is "" (the default), it becomes the small model of the chat model's server,
+    or the chat model itself. Its fallbacks are then the small models of the chat model's fallbacks,
+    unless the settings name others.
     """
     for name in ("chat", "helper"):
         names = model.get(name)

@@ -61,7 +61,7 @@ class FirstMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastMessage:
-    """A message of a chat as the platform stores it. Mneme may not have stored it."""
+    """A message of a chat as the platform stores it. It isn't necessarily in Mneme's store."""
 
     at: datetime
     # The sender's name. Empty if it's unknown.

@@ -681,7 +681,7 @@ class Request:
     turn_key: str = ""
     # A failed call isn't retried.
     is_single_attempt: bool = False
-    # Whether another model may answer if this one fails.
+    # Whether the last resort, which is no model, may answer if all models fail.
     has_fallback: bool = True
     language: str = ""
 

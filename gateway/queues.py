@@ -428,7 +428,7 @@ class ConversationQueues:
             queue.timeout = None
 
     async def extend_batch(self, address: Address) -> bool:
-        """Add the messages that interrupted a turn to its batch.
+        """Add the messages that restarted a turn to its batch.
 
         Returns False if the turn ended for another reason.
         """

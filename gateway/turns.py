@@ -176,7 +176,7 @@ class TurnDispatcher:
             event.changes.append(inbound)
 
     async def load_latest_question(self, inbound: Inbound) -> str | None:
-        """Return the text of an edited message before the edit, if only its answer follows it.
+        """Return the text that a message had before its edit, if only its answer follows it.
 
         Returns None for incognito messages, and if a tool may have changed something for the
         answer, because a second answer might do that again. While the message is being answered,

@@ -207,7 +207,7 @@ class DiscordEvents:
                 for address, last_id in last_ids.items()
             ]
             if self._opens_threads:
-                channels += _list_parents(last_ids)
+                channels += _list_thread_parents(last_ids)
             channels.sort(reverse=True)
             for last_id, channel_id in channels[:CATCH_UP_CHANNELS]:
                 self.start_task(
@@ -667,8 +667,8 @@ class DiscordEvents:
             self.start_task(self.catch_up())
 
 
-def _list_parents(last_ids: Mapping[Address, str]) -> list[tuple[int, int]]:
-    """Return the channels of threads without a stored message, each after its newest thread's id.
+def _list_thread_parents(last_ids: Mapping[Address, str]) -> list[tuple[int, int]]:
+    """Return the channels with stored messages only in threads, as (newest thread id, channel id).
 
     If every mention begins a thread, all messages for the bot in such a channel are in its threads.
     """

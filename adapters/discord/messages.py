@@ -277,7 +277,9 @@ class DiscordMessages(_Messages):
             self._is_typing = False
 
     async def _get_channel(self) -> discord.PartialMessageable:
-        """Return the library's object for the channel, without a call to Discord.
+        """Return the library's object for the channel.
+
+        If the answer belongs in a new thread, the first call creates the thread.
 
         Raises DeliveryError if the id of the channel isn't a number.
         """

@@ -51,7 +51,10 @@ def _write_lines(styled: StyledText) -> Iterator[str]:
 
 
 def _write_block(entity: TextEntity, styled: StyledText) -> str:
-    """Return the block of an entity. `styled` is the entity's text, including the entity itself."""
+    """Return the block of an entity.
+
+    `styled` is the text that the entity covers. Its entities include this one.
+    """
     inner = StyledText(
         styled.text, tuple(other for other in styled.entities if other.kind != entity.kind)
     )

@@ -223,8 +223,8 @@ class _Breaker:
     """Decides whether to ask a model, based on its latest failures.
 
     A model that failed in a turn isn't asked again in that turn. After `MAX_FAILED_TURNS` failed
-    turns in a row, the model counts as unreachable, and turns no longer wait for it. One call in
-    each `RETRY_PAUSE` then tries the model again. Once the model answers, all turns use it again.
+    turns in a row, the model counts as unreachable, and turns no longer wait for it. From then on,
+    one call per `RETRY_PAUSE` tries the model again. If it answers, all turns use it again.
     """
 
     def __init__(self, clock: Clock, outage: Sentence | None = None) -> None:
@@ -328,8 +328,8 @@ class FallbackModel:
         A model that fails or counts as unreachable is skipped. Once a fallback has answered in a
         turn, it's used until the end of the turn, so that no other model continues its tool calls.
 
-        Raises ModelError if the conversation is too long, or if no model answers and the request
-        has no fallback.
+        Raises ModelError if the conversation is too long,
+        or if no model answers and the request excludes the last resort.
         """
         reasons: list[Sentence] = []
         names = list(dict.fromkeys((request.model, *self._fallbacks)))
@@ -456,7 +456,7 @@ class HelperModel:
     ) -> Completion:
         """Ask the helper model, and then its fallbacks.
 
-        Raises ModelError if none of them answers.
+        Raises ModelError if the request is too long, or if none of them answers.
         """
         if request.model != self._options.helper or not request.has_fallback:
             return await self._model.complete(request, on_text, on_wait)

@@ -450,7 +450,7 @@ def _is_typed_replacement(
 
 
 def _list_new_texts(texts: Sequence[str], subject: Subject) -> list[str]:
-    """Return the texts that a call adds to an item, without names that are part of another text.
+    """Return the texts that a call adds to an item, without those that are part of another one.
 
     The longest part of the item's text names the item, unless it has a number. Any other part
     replaces the item, so it's new, too.

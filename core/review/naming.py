@@ -141,7 +141,8 @@ def _drop_lead(words: str, language: str) -> str:
 def _read_numbers(words: str, kinds: str, language: str) -> list[str]:
     """Return the numbers in words such as "the reminders 3 and 4".
 
-    If there are other words, the result is empty.
+    `kinds` is a pattern for the words of the item's kind, such as "reminders?". If there are other
+    words, or if a number occurs twice, the result is empty.
     """
     small = "|".join(map(re.escape, _list_small(language)))
     marks = "|".join(map(re.escape, sorted(_list_words(language, "number"))))
@@ -242,7 +243,7 @@ def dictates_change(message: str, text: str, subject: Subject) -> bool:
 
 
 def is_kept_or_in_text(message: str, subject: Subject) -> bool:
-    """Return whether a message wants to keep an item, or is about a text that mentions its name."""
+    """Return whether a message asks to keep an item, or is about a text rather than the item."""
 
     def names(clause: str) -> bool:
         return _compare(_PART.findall(clause), subject.text)[0] > 0

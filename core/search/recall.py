@@ -586,7 +586,7 @@ class HistoryProvider(MemoryProvider):
         return await self._find_lines(self._recall, self._build_query(text, context))
 
     async def queue_prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
-        """Search for a question with a model's help, and keep the results for the next turn."""
+        """Search for the question that `text` ends with, with a model's help, for the next turn."""
         if self._deep_recall is None or not ends_with_question(text):
             return ()
         billing = BillingScope(

@@ -262,8 +262,8 @@ def append_message(connection: Connection, message: Message) -> Message:
     """Insert a message, and return it with its id, exactly as a later read returns it.
 
     If a message with the same external id exists, insert nothing and return the existing message.
-    `blocks` are stored only if they differ from the plain text. Raises StoreError if the session
-    doesn't exist.
+    The message's `blocks` are stored only if they differ from its text. Raises StoreError if the
+    session doesn't exist.
     """
     values = _message_values(message)
     # The statement has no RETURNING clause, because SQLite would create a temporary table for the

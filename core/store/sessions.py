@@ -326,10 +326,11 @@ class Conversations:
         )
 
     async def load_stopped_outcome(self, call: ToolCallKey) -> CallOutcome | None:
-        """Return the outcome of a tool call that was stopped before it had a result.
+        """Return what was recorded of a tool call that was stopped before its result was stored.
 
-        Wait for a write that the call has begun. Return None if the call stored nothing. Raises
-        StoreError if another program locks the store.
+        The outcome says whether the call is done or waits for approval. Wait for a write that the
+        call has begun. Return None if the call stored nothing. Raises StoreError if another program
+        locks the store.
         """
         # Writes run one after the other, so this runs after the writes of the call.
         outcomes = await self._database.write(
@@ -579,7 +580,10 @@ class Conversations:
         *,
         is_later: bool,
     ) -> list[Message]:
-        """List messages of a session. See `lineage.load_transcript_page`."""
+        """List messages before `bound`, or from it on if `is_later`, oldest first.
+
+        See `lineage.load_transcript_page`.
+        """
         return await self._database.read(
             lambda connection: lineage.load_transcript_page(
                 connection, session_id, scopes, bound, limit, is_later=is_later
@@ -652,8 +656,8 @@ def ensure_session(connection: Connection, session: Session) -> Session:
 def create_session(connection: Connection, session: Session, ending: EndReason = "new") -> Session:
     """Store a session, and return it with its id.
 
-    The address's open session ends for the reason `ending`. If `session` itself has already ended,
-    as in an import or a delegated task, the open session stays open. Raises StaleReadError if
+    End the address's open session, with `ending` as the reason, unless `session` itself has already
+    ended, as in an import or a delegated task. Raises StaleReadError if
     `ending` is "compression" and the parent of `session` has already ended.
     """
     parent = None if session.parent_id is None else _load_session(connection, session.parent_id)

@@ -558,12 +558,16 @@ def _list_messages(
 
 
 def _progress_values(task: SyncTask) -> Mapping[str, object]:
-    """Return the parameters of `_SET_SYNCED` and `_SELECT_IS_SYNCED`."""
+    """Return the parameters of `_SET_SYNCED` and `_SELECT_IS_SYNCED`.
+
+    `subject` is the session, or the end of it. `first` and `last_id` are message ids.
+    """
     subject = f"{task.session}.end" if task.hook == "on_session_end" else task.session
     return {
         "provider": task.provider,
         "subject": subject,
         "last_id": task.last_id,
+        # "12-18" are several turns, from message 12 on. Other hooks don't use `first`.
         "first": task.turn.partition("-")[0],
     }
 

@@ -362,7 +362,7 @@ def _list_corrections(word: str) -> Iterator[tuple[str, float]]:
 
 
 def _alphabet_of(word: str) -> tuple[str, str]:
-    """Return the letters and the vowels of the alphabet of a word's first letter.
+    """Return the letters and the vowels of the alphabet in which a word begins.
 
     Both are empty if the alphabet is unknown.
     """

@@ -257,7 +257,9 @@ class SetupCommands:
         return Answer(text=text, has_erased_data=True)
 
     async def _list_scopes(self, server: str, context: CommandContext) -> set[Scope]:
-        """Return the scopes of a server's channels, without those that only the owner uses."""
+        """Return the scopes of a server's channels.
+
+        Unless the owner asks, the owner's own channels are left out."""
         scopes = {context.scope}
         for key in self._rules.list_chats(server):
             address = Address.parse(key)

@@ -163,7 +163,7 @@ class Sharing:
         return front
 
     async def _connect_or_give_up(self, front: Front, number: int) -> None:
-        """Connect to another gateway, or take over its chats if it's dead."""
+        """Try to connect to another gateway until it answers. If it's dead, take over its chats."""
         while not await front.connect(number):
             if await self._membership.give_up(number) is not None:
                 return

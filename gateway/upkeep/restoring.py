@@ -154,8 +154,9 @@ def _swap_folders(new: Path, home: Path, old_home: Path) -> None:
     """Move the folder `home` to `old_home`, and the folder `new` to `home`.
 
     If the system can exchange two folders in one step, there's a home at every moment, even if the
-    process is killed. Otherwise, a kill between the two steps leaves no home, and both folders stay
-    next to its place. Raises OSError.
+    process is killed. Otherwise, there's no home if
+    the process is killed between the two steps: the old one is at `old_home`, and the new one is
+    still at `new`. Raises OSError.
     """
     if exchange_paths(new, home):
         new.rename(old_home)

@@ -84,7 +84,7 @@ ORDER BY id DESC LIMIT :limit
 
 
 def list_earlier_ids(connection: Connection, message: Message, limit: int) -> list[int]:
-    """Return the ids of the last user messages before a message of the same session."""
+    """Return the ids of the last user messages before a message in its session, latest first."""
     values = {"session_id": message.session_id, "id": message.id, "limit": limit}
     return [int(row[0]) for row in connection.execute(_SELECT_EARLIER_MESSAGES, values)]
 

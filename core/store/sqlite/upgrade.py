@@ -72,7 +72,7 @@ OnProgress = Callable[[UpgradeProgress], None]
 def upgrade_file(path: Path, on_progress: OnProgress | None = None) -> None:
     """Upgrade an existing file to the present schema.
 
-    If the upgrade fails, raises StoreError and leaves the file unchanged.
+    Raises StoreError if the upgrade fails. In that case, the file stays unchanged.
     """
     with (
         translate_errors(path),
