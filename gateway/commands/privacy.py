@@ -94,7 +94,7 @@ def render_erasure_list(texts: Texts, erasure_list: ErasureList, zone: tzinfo) -
 def _render_item(texts: Texts, item: ErasureItem, zone: tzinfo) -> str:
     text = escape(shorten(item.text, _MAX_ITEM_CHARS))
     if item.kind == "message":
-        author = f"{escape(item.author)}, " if item.author else ""
+        author = f"{escape(item.author)}{texts.COMMA}" if item.author else ""
         return "- " + texts.pair(f"{author}{texts.format_day(item.at, zone)}", text)
     return f"- {texts.table('TRACE_KINDS').get(item.kind, '')}{text}"
 

@@ -115,7 +115,7 @@ class StatusCommands:
             f"{escape(own_names.get(name, name))} ({escape(texts.word_state(state))})"
             for name, state in memory.states.items()
         ]
-        lines = [", ".join(states)]
+        lines = [texts.COMMA.join(states)]
         lines += [escape(texts.word(warning)) for warning in memory.warnings]
         for name in memory.externals:
             counts = await self._services.outbox.count_items(f"{MEMORY}:{name}:")
@@ -134,7 +134,7 @@ class StatusCommands:
             parts.append(texts.table("STATUS")["due"].format(count=counts.due))
         if dead_items:
             parts.append(texts.UNDELIVERED.format(count=len(dead_items)))
-        return ", ".join(parts) or texts.table("STATUS")["empty"]
+        return texts.COMMA.join(parts) or texts.table("STATUS")["empty"]
 
     def _describe_store(self, texts: Texts) -> str:
         """Return the size of state.db, and a warning if it's damaged."""
@@ -236,7 +236,7 @@ class UsageCommands:
         if not parts:
             return Answer(text=texts.OWNER_LINE_NONE)
         button = make_button(texts.BUTTON_ANSWER_LAST, "retry", "")
-        text = texts.OWNER_LINE_RAISED.format(used=", ".join(parts))
+        text = texts.OWNER_LINE_RAISED.format(used=texts.COMMA.join(parts))
         return Answer(text=text, buttons=(button,))
 
     async def _render_month(self, context: CommandContext) -> list[str]:
@@ -258,7 +258,7 @@ class UsageCommands:
         names = [model for model, _ in spending.by_model if model in uncounted]
         if not names:
             return []
-        return [escape(texts.USAGE_ESTIMATED.format(models=", ".join(names)))]
+        return [escape(texts.USAGE_ESTIMATED.format(models=texts.COMMA.join(names)))]
 
     async def _list_months(self, context: CommandContext) -> Answer:
         texts = context.texts
@@ -324,10 +324,10 @@ class UsageCommands:
             title = words["group_today" if budget.scope.is_group else "your_limits"]
             if budget.is_owner_line:
                 title = texts.OWNER_LINE_TITLE
-            usage = ", ".join(
+            usage = texts.COMMA.join(
                 texts.format_used(budget.usage_of(name)) for name in budget.limited_names
             )
-            lines.append(f"**{title}**: {usage}.")
+            lines.append(texts.pair(f"**{title}**", f"{usage}."))
         return lines
 
 
@@ -346,11 +346,11 @@ def _render_month(texts: Texts, spending: Spending, elapsed_share: float, line: 
         amount = escape(texts.format_amount(spending, line))
         sentences.append(texts.USAGE_OVER_LINE.format(line=amount))
     if spending.unpriced_models:
-        names = escape(", ".join(spending.unpriced_models))
+        names = escape(texts.COMMA.join(spending.unpriced_models))
         sentences.append(texts.USAGE_NO_PRICES.format(models=names))
     if spending.price_dates:
         days = [datetime.fromisoformat(f"{month}-01T12:00:00Z") for month in spending.price_dates]
-        dates = ", ".join(texts.format_day(day, UTC, "month") for day in days)
+        dates = texts.COMMA.join(texts.format_day(day, UTC, "month") for day in days)
         sentences.append(texts.USAGE_PRICE_DATES.format(dates=dates))
     return f"**{texts.table('USAGE')['this_month']}**: {' '.join(sentences)}"
 
@@ -360,7 +360,7 @@ def _render_spending(texts: Texts, name: str, spending: Spending) -> str:
     words = texts.table("USAGE")
     if not spending.calls:
         return words["no_calls"].format(name=name)
-    calls = ", ".join(_list_calls(texts, spending))
+    calls = texts.COMMA.join(_list_calls(texts, spending))
     lines = [
         texts.pair(f"**{name}**", f"{_format_tokens(texts, spending)}."),
         f"- {escape(_describe_cost(texts, spending))}",
@@ -412,7 +412,7 @@ def _format_tokens(texts: Texts, spending: Spending) -> str:
 def _describe_cost(texts: Texts, spending: Spending) -> str:
     """Return the cost of model calls, with and without the cache, and any missing prices."""
     words = texts.table("USAGE")
-    models = ", ".join(spending.unpriced_models)
+    models = texts.COMMA.join(spending.unpriced_models)
     if spending.cost is None or spending.uncached_cost is None:
         return words["cost_unknown"].format(models=models)
     text = words["cost_cached" if spending.usage.cache_read else "cost"].format(

@@ -76,7 +76,7 @@ class SizeLog:
                 sign = "" if growth[name] < 0 else "+"
                 part += f" ({sign}{texts.format_number(round(growth[name] / 1e6, 1))})"
             parts.append(part)
-        text = ", ".join(parts)
+        text = texts.COMMA.join(parts)
         return text if growth is None else f"{text}{texts.SEMICOLON}{texts.GROWTH_UNIT}"
 
     async def measure(self) -> tuple[Sizes, Mapping[str, float] | None]:

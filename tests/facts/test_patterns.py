@@ -140,6 +140,7 @@ Faço anos a 3 de maio => me|birthday=3.5
 Я живу в Москве => me|home=москве
 Я переехал в Казань => me|home=казань
 Моя сестра живёт в Казани => моя сестра|home=казани
+Моя сестра Ана живёт в Порту => моя сестра ана|home=порту
 Меня зовут Иван => me|name=иван
 I'm from Rome originally => me|from=rome
 my sister Ana and I live in Rome => me|home=rome ; me|sister|ana=ana
