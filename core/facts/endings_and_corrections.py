@@ -33,6 +33,8 @@ MIN_SIMILARITY = 0.6
 """A name may correct another one without naming it only if they share at least this part of their
 letters."""
 _WORD = r"[^\W\d_]"
+# A number with at least two digits, such as a code.
+_NUMBERS = (re.compile(r"\d[\d -]*\d"),)
 _VALUES = (
     # A day of a month: "5月4日", "4 May", "4. Mai", "May 4".
     (
@@ -42,8 +44,7 @@ _VALUES = (
     ),
     # A time of day: "18:40", "4時".
     (re.compile(r"\d{1,2}[:.h]\d{2}"), re.compile(r"\d{1,2}時(?:\d{1,2}分)?")),
-    # A number with at least two digits, such as a code.
-    (re.compile(r"\d[\d -]*\d"),),
+    _NUMBERS,
 )
 """The forms of values that a correction can replace, each with its spellings."""
 
@@ -211,9 +212,20 @@ def _find_corrections(content: str, text: str) -> Iterator[tuple[str, str]]:
     for spellings in _VALUES:
         old = _find_value(spellings, content)
         new = _find_value(spellings, text, excluded=old)
-        if old is not None and new is not None:
+        if old is None or new is None:
+            continue
+        # "no, at 11" corrects a reminder, not the code of a door.
+        is_number = spellings is _NUMBERS
+        if not is_number or _is_clock_time(new, text) == _is_clock_time(old, content):
             yield old, new
     yield from _find_name_correction(content, text)
+
+
+def _is_clock_time(number: str, text: str) -> bool:
+    """Return whether a number in a text is a time of day, such as "at 11"."""
+    pattern: str = language_data("changes", "core.facts")["shared"]["clock_time"]
+    pattern = pattern.replace("{value}", re.escape(number))
+    return re.search(pattern, text, re.IGNORECASE) is not None
 
 
 def _find_name_correction(content: str, text: str) -> Iterator[tuple[str, str]]:

@@ -38,6 +38,9 @@ I work at Siemens | the Siemens dishwasher died
 I live in Porto | we left Porto at nine
 I'm vegan | are you not vegan any more?
 I drive a grey Skoda | "I sold the Skoda", he read
+My locker code is 4471 | no, at 11
+My locker code is 4471 | sorry, 11 o'clock
+My locker code is 4471 | nein, um 11 Uhr
 """
 CORRECTS = """
 My birthday is on 3 May | no wait, I meant 4 May | me|birthday | 4.5

@@ -161,7 +161,7 @@ def test_missing_library_is_named_with_the_command_that_installs_it(home: Path) 
     ("options", "why"),
     [
         ({"url": "redis://host"}, "should be an address like postgresql://host/database"),
-        ({"url": "postgresql://ana:secret@host/db"}, "should have no password"),
+        ({"url": "postgresql://ana:secret@host/db"}, "must not contain a password"),
         (
             {"embedder_url": "not an address"},
             r"^memory\.providers\.langchain\.embedder_url should be an address like https://",

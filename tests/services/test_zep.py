@@ -447,7 +447,7 @@ async def test_graphiti_with_a_slow_model_is_not_called_broken(
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"llm_url": "http://127.0.0.1:9"}, "server of zep's model cannot be reached"),
+        ({"llm_url": "http://127.0.0.1:9"}, r"zep \(llm_url\) cannot be reached"),
         ({"graph_url": "bolt://127.0.0.1:9"}, "graph of zep (cannot be reached|gave no answer)"),
     ],
 )
