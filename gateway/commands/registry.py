@@ -486,23 +486,27 @@ class CommandRegistry:
         return await group.run(command, context)
 
     def _render_unknown_command(self, texts: Texts, name: str, platform: str) -> str:
-        """Return an answer to an unknown command. It suggests similar names and synonyms."""
+        """Return an answer that suggests similar names, also of the person's language."""
         commands = {spec_name: spec_name for spec_name in self._specs}
         for command, words in language_data("synonyms", "gateway.commands").items():
             if command in self._specs or platform == "terminal":
                 commands[command] = command
                 commands.update(dict.fromkeys(words, command))
+        aliases = set()
         for command, words in texts.table("aliases").items():
+            aliases.update(words.split())
             commands.update(dict.fromkeys(words.split(), command))
         matches = [name]
         if name not in commands:
-            matches = difflib.get_close_matches(name, commands, n=3, cutoff=0.65)
+            cutoff = 0.5 if len(name) <= 3 and not name.isascii() else 0.65  # Chinese names.
+            matches = difflib.get_close_matches(name, commands, n=3, cutoff=cutoff)
         suggestion = ""
         if matches:
-            names = dict.fromkeys(commands[match] for match in matches)
-            suggestion = texts.DID_YOU_MEAN.format(
-                names=texts.join_alternatives([f"/{match}" for match in names])
-            )
+            names: dict[str, str] = {}
+            for match in matches:
+                names.setdefault(commands[match], match if match in aliases else commands[match])
+            alternatives = texts.join_alternatives([f"/{shown}" for shown in names.values()])
+            suggestion = texts.DID_YOU_MEAN.format(names=alternatives)
         return texts.UNKNOWN_COMMAND.format(name=name[:40], suggestion=suggestion)
 
     def _answer_help(

@@ -60,6 +60,14 @@ async def test_unknown_command_is_answered_with_the_most_similar_command(
         assert suggestion in (await harness.say(typed)).text
 
 
+async def test_unknown_command_is_answered_with_a_similar_name_in_the_persons_language(
+    home: Path,
+) -> None:
+    async with open_gateway(home) as harness:
+        assert "/hilfe?" in (await harness.say("/hilf", "7", language="de")).text
+        assert "/帮助" in (await harness.say("/帮住", language="zh")).text
+
+
 async def test_terminal_suggests_quit_and_chats_do_not(home: Path) -> None:
     async with open_gateway(home) as harness:
         in_terminal = (await harness.say("/quti", "local", **TERMINAL)).text

@@ -88,7 +88,7 @@ async def test_a_german_is_answered_in_german_and_may_type_german_commands(home:
         assert "Schreib mir einfach" in reply.text
         unknown = await harness.say("/erinerung", "7", language="de")
         assert "Den Befehl /erinerung gibt es nicht" in unknown.text
-        assert "/remind" in unknown.text
+        assert "/erinnerung oder /erinnerungen?" in unknown.text
         quiet = await harness.say("/ruhe", "7", language="de")
         assert "Du hast keine Ruhezeit" in quiet.text
         chosen = await harness.say("/sprache English", "7", language="de")
@@ -119,7 +119,7 @@ async def test_help_facts_and_suggestions_come_in_the_language_of_the_person(hom
         assert "ce qu'il faut te rappeler" in usage
         assert "Retenir un fait" in (await harness.say("/help all", "7", language="fr")).text
         suggestion = (await harness.say("/oubli", "7", language="fr")).text
-        assert "Tu voulais dire /forget" in suggestion
+        assert "Tu voulais dire /oublie" in suggestion
         stored = await harness.say("/remember L'anniversaire d'Ana est le 3 mai", "7")
         assert stored.text.startswith("Je retiens")
         facts = (await harness.say("/facts", "7")).text
