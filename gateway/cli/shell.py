@@ -26,7 +26,12 @@ from config.settings import Settings, SettingsError
 from core.errors import MnemeError, Refused
 from core.markup.markdown import to_plain
 from core.menus.command_specs import CommandSpec
-from core.text.normalize import isolate_right_to_left, strip_controls, without_marks
+from core.text.normalize import (
+    isolate_right_to_left,
+    language_data,
+    strip_controls,
+    without_marks,
+)
 from core.types import LOCAL_SCOPE, Address, Answer, Command, Inbound, Scope, Sender, Session
 from gateway import logs
 from gateway.commands.registry import (
@@ -270,14 +275,16 @@ def confirm(question: str, *, default: bool) -> bool:
 def read_yes_or_no(answer: str, texts: Texts) -> bool | None:
     """Return whether an answer is a yes or a no, or None if it is neither.
 
-    English words work in every language, and so do words without their accents, such as "si".
+    The words that confirm a command in a chat work, and so do words without their accents, such as
+    "si".
     """
     word = without_marks(answer.strip().lower())
     letters = texts.tables("setup")["dialog"]
-    if word in (letters["yes"], without_marks(texts.compose("yes")), "y", "yes"):
-        return True
-    if word in (letters["no"], without_marks(texts.compose("no")), "n", "no"):
-        return False
+    words = language_data("confirmations", "gateway.commands")
+    for kind, is_yes in (("yes", True), ("no", False)):
+        common_words = map(without_marks, words[kind].split())
+        if word in (letters[kind], without_marks(texts.compose(kind)), kind[0], *common_words):
+            return is_yes
     return None
 
 
