@@ -29,7 +29,6 @@ from config.settings import (
 )
 from core.errors import MnemeError, Refused
 from core.store.model_limits import ModelOutages
-from core.store.ownership.admission import admit
 from core.store.ownership.people import TERMINAL, KnownAccount
 from core.store.usage_limits import Spending
 from core.transfer.backup import verify_backup
@@ -541,7 +540,7 @@ async def add_person(request: PageRequest, form: Mapping[str, str]) -> Answer:
         raise Refused(request.words["NO_ACCOUNT"])
     services = request.services
     account = Account(platform=match[1], user_id=match[2])
-    await admit(services.database, account, services.clock.now(), "page")
+    await services.people.give_access(account, services.clock.now(), "page")
     services.on_change()
     return Answer(text=request.words["PERSON_ADDED"].format(account=account.key))
 

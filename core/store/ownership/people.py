@@ -146,7 +146,7 @@ UPDATE accounts SET person_id = :person,
         ELSE :owner_source END
 {_WHERE_ACCOUNT}
 """
-APPROVE_ACCOUNT = f"""
+_APPROVE_ACCOUNT = f"""
 UPDATE accounts SET admitted_at = :now, admitted_by = :by, removed_at = NULL, is_blocked = FALSE
 {_WHERE_ACCOUNT}
 """
@@ -472,14 +472,21 @@ class People:
             if not used_rows:
                 return None
             pairing = _read_pairing(used_rows[0])
-            ensure_account(connection, pairing.account, pairing.name)
-            approval = {**rows.field_values(pairing.account), "now": now, "by": by}
-            connection.execute(APPROVE_ACCOUNT, approval)
+            _give_access(connection, pairing.account, pairing.name, now, by)
             if is_owner:
                 move_account(connection, pairing.account, _ensure_owner(connection), "cli")
             return pairing
 
         return await self._database.write(use_code)
+
+    async def give_access(self, account: Account, now: datetime, by: str) -> None:
+        """Give access to an account that the owner names, also after it was removed or blocked.
+
+        `by` says how, such as ``page``. The key of its text is in the table `[PEOPLE_WHY]`.
+        """
+        await self._database.write(
+            lambda connection: _give_access(connection, account, None, now, by)
+        )
 
     async def list_accounts(self, listed: Collection[str]) -> list[KnownAccount]:
         """List all known accounts, grouped by person, starting with the owner's.
@@ -531,6 +538,13 @@ class People:
         if self._incognito is not None:
             self._incognito.migrate_group(platform, old_chat_id, new_chat_id)
         await self._database.write(point_to_scope)
+
+
+def _give_access(
+    connection: Connection, account: Account, name: str | None, now: datetime, by: str
+) -> None:
+    ensure_account(connection, account, name)
+    connection.execute(_APPROVE_ACCOUNT, {**rows.field_values(account), "now": now, "by": by})
 
 
 def _ensure_owner(connection: Connection) -> int:
