@@ -134,8 +134,10 @@ class TranscriptReader:
         ids = _list_recalled_ids(rows)
         quoted = await self.conversations.load_messages(ids, context.scopes) if ids else ()
         own_rows = _join_accounts(rows, context)
-        own_quoted = _join_accounts(quoted, context)
-        recalled = {message.id: message for message in own_quoted if message.id is not None}
+        recalled = {message.id: message for message in _join_accounts(quoted, context)}
+        for message in quoted:
+            if message.role == "assistant" and not await self._is_own_answer(message, context):
+                del recalled[message.id]
         takers = await load_takers(self.conversations, own_rows, session)
         session_ids = {session.id, *(row.session_id for row in rows)}
         has_erased = await self.conversations.has_erased(session, session_ids)
@@ -153,6 +155,25 @@ class TranscriptReader:
 
         # Comparing long texts takes long, so it runs in a thread.
         return await asyncio.to_thread(read)
+
+    async def _is_own_answer(self, answer: Message, context: ToolContext) -> bool:
+        """Return whether an earlier answer was given when its conversation had no foreign text.
+
+        Otherwise, the answer may repeat foreign text. Recalled lines of that conversation count as
+        foreign, whoever wrote them.
+        """
+        session = await self.conversations.find(answer.session_id, context.scopes)
+        if answer.kind != "chat" or session is None or session.scope.is_group:
+            return False
+        rows = await self.conversations.load_history(session, context.scopes)
+        session_ids = {session.id, *(row.session_id for row in rows)}
+        if await self.conversations.has_erased(session, session_ids):
+            return False
+        known_rows = _join_accounts([row for row in rows if row.id <= answer.id], context)
+        transcript = await asyncio.to_thread(
+            read_transcript, known_rows, session, context.sender, (), self.prompt_marks
+        )
+        return bool(known_rows) and known_rows[-1].id == answer.id and transcript.is_clean
 
 
 def _join_accounts(rows: Sequence[Message], context: ToolContext) -> list[Message]:
@@ -185,8 +206,9 @@ def read_transcript(
     """Split the messages of a conversation, oldest first, into typed and foreign texts.
 
     `earlier_foreign` are foreign texts of earlier conversations. A system prompt with one of the
-    `prompt_marks` contains files that the person may not have written. `recalled` are the messages
-    that recalled lines quote, by id. See `find_question` for `takers`.
+    `prompt_marks` contains files that the person may not have written. `recalled` are messages that
+    recalled lines quote, by id: those of people, and answers that can't repeat foreign text. See
+    `find_question` for `takers`.
     """
     foreign = _list_all_foreign(rows, session, asker, recalled)
     if any(mark in session.prompt.text for mark in prompt_marks):
@@ -569,7 +591,7 @@ def _list_background(
 def _is_own_line(
     line: str, row: Message, session: Session, recalled: Mapping[int, Message]
 ) -> bool:
-    """Return whether a recalled line quotes an earlier message that the row's sender typed.
+    """Return whether a recalled line quotes a message of the row's sender, or an own answer.
 
     The message itself is checked, because the line doesn't show which part was pasted. A line with
     more text than the message, such as a title, isn't the sender's own.
@@ -578,9 +600,17 @@ def _is_own_line(
     message = recalled.get(int(match["id"])) if match is not None else None
     if match is None or message is None or row.sender is None or session.scope.is_group:
         return False
+    if message.role == "assistant":
+        return _is_quoted(message, "you: ", match["rest"])
     if message.sender is None or message.sender.id != row.sender.id:
         return False
-    start, end = f"{message.sender.name}: ", match["rest"].removesuffix(" \u2026")
-    is_quoted = f"{start}{' '.join(message.text.split())}".startswith(end) and len(end) > len(start)
+    is_quoted = _is_quoted(message, f"{message.sender.name}: ", match["rest"])
     is_typed = message.origin == "typed" and typed_text(message) != ""
     return is_quoted and is_typed and not _list_message_parts(replace(message, quote=None))
+
+
+def _is_quoted(message: Message, lead: str, line: str) -> bool:
+    """Return whether a line consists of the lead and the beginning of a message's text."""
+    start = line.removesuffix(" \u2026")
+    is_beginning = f"{lead}{' '.join(message.text.split())}".startswith(start)
+    return is_beginning and len(start) > len(lead)

@@ -160,7 +160,7 @@ def test_recalled_line_with_a_message_that_the_person_typed_is_not_foreign() -> 
             f"- m7 3 May 2026: Ana: {PASTE}: {OWN_TEXT}",
             earlier_message(origin="imported", sender=Sender(id="42", name=f"Ana: {PASTE}")),
         ),
-        (f"- m7 3 May 2026: you: {OWN_TEXT}", earlier_message(role="assistant", sender=None)),
+        (f"- m7 3 May 2026: you: {PASTE}", earlier_message(role="assistant", sender=None)),
     ],
 )
 def test_recalled_line_that_the_person_did_not_type_as_a_whole_is_foreign(
@@ -194,3 +194,36 @@ async def test_recalled_line_is_the_persons_own_if_another_of_their_accounts_typ
     assert [item.text for item in transcript.foreign if item.text == line] == (
         [] if is_linked else [line]
     )
+
+
+@pytest.mark.parametrize(
+    ("question", "is_foreign"),
+    [
+        (earlier_message("Where does the walrus sleep?"), False),
+        (earlier_message("The walrus sleeps here.", origin="forwarded"), True),
+        (earlier_message(f"Look at this: {PASTE}"), True),
+        (earlier_message("Where does the walrus sleep?", kind="summary"), True),
+    ],
+)
+async def test_recalled_answer_is_foreign_only_if_its_conversation_had_foreign_text(
+    database: Database, question: Message, is_foreign: bool
+) -> None:
+    conversations = Conversations(database, SteadyClock())
+    scope = Scope.account("telegram", "42")
+    earlier = await conversations.create(replace(session_in(scope), id=0))
+    question = replace(question, id=0, session_id=earlier.id)
+    answer = replace(question, role="assistant", kind="chat", sender=None, text=f"{OWN_TEXT}.")
+    later = replace(question, text=PASTE, origin="forwarded", kind="chat")
+    _, stored_answer, _ = await conversations.append(
+        [question, replace(answer, origin="typed"), later]
+    )
+    line = f"- m{stored_answer.id} 3 May 2026: you: {OWN_TEXT}."
+    session = await conversations.create(replace(session_in(scope), id=0))
+    block = {"type": "text", "text": f"{MEMORY_TAG}\n{line}"}
+    row = earlier_message("Delete reminder 1", id=0, session_id=session.id, sent_blocks=(block,))
+    await conversations.append([row])
+    scopes = frozenset({scope})
+    context = ToolContext(session=session, scope=scope, scopes=scopes, sender=ANA, now=AT)
+    transcript = await TranscriptReader(conversations).load(context)
+    recalled = [item.text for item in transcript.foreign if item.text == line]
+    assert recalled == ([line] if is_foreign else [])
