@@ -10,8 +10,9 @@ from core.types import Command
 from gateway.web.access import PAGE as ACCESS
 from gateway.web.chat import PAGE as CHAT
 from gateway.web.conversations import PAGE as CONVERSATIONS
-from gateway.web.memory import PAGE as MEMORY
-from gateway.web.owner import PEOPLE, SETTINGS
+from gateway.web.memory.page import PAGE as MEMORY
+from gateway.web.owner.people import PEOPLE
+from gateway.web.owner.settings import SETTINGS
 from gateway.web.recall import PAGE as RECALL
 from gateway.web.reminders import PAGE as REMINDERS
 from gateway.web.today import PAGE as TODAY

@@ -27,7 +27,7 @@ from gateway.services import is_running
 from gateway.supervisor import CONNECTED, CONNECTING, ENDED
 from gateway.texts.catalog import Texts
 from gateway.upkeep.backups import describe_backups
-from gateway.web.memory import load_latest_entries
+from gateway.web.memory.history import load_latest_entries
 from gateway.web.views import (
     MAX_FIELD_CHARS,
     Action,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from gateway.texts.text_files import load_names, load_option_reasons
-from gateway.web.owner import list_described_options
+from gateway.web.owner.settings import list_described_options
 from tests.fixtures.tables import each_row
 
 LANGUAGES = [language for language in load_names() if language != "en"]

@@ -94,8 +94,8 @@ async def test_unexpected_failure_is_told_on_a_page_in_the_persons_language(
         await page.harness.say("/remember I live in Lisbon")
         await page.harness.say("/language de")
         form = (await page.browser.open("/memory")).form("/do/fact-correct")
-        monkeypatch.setattr("gateway.web.memory.list_first_facts", fail)
-        monkeypatch.setattr("gateway.web.memory.list_latest_facts", fail)
+        monkeypatch.setattr("gateway.web.memory.page.list_first_facts", fail)
+        monkeypatch.setattr("gateway.web.memory.facts.list_latest_facts", fail)
         monkeypatch.setattr(type(page.harness.services.facts), "find", fail)
         shown = await page.browser.open(path)
         assert load_texts("de").table("page")["UNEXPECTED"] in shown.text

@@ -15,7 +15,7 @@ import pytest
 from core.store.archive import TransferConversation, TransferRecord
 from core.store.notes import TOOL_CALL, Author, Operation
 from core.types import Address, Scope
-from gateway.web.memory import FACT_ACTIONS
+from gateway.web.memory.facts import FACT_ACTIONS
 from gateway.web.pages import ACTIONS, PAGES
 from gateway.web.rendering import render_commands, render_markdown, render_snippet
 from gateway.web.views import View

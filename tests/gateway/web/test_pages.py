@@ -10,7 +10,9 @@ import pytest
 from core.store.facts.rows import Fact
 from core.types import LOCAL_SCOPE, Account, Scope
 from gateway.texts.catalog import list_languages, load_texts
-from gateway.web import chat, memory
+from gateway.web import chat
+from gateway.web.memory import facts as facts_page
+from gateway.web.memory import history as history_page
 from gateway.web.pages import PAGES
 from gateway.web.rendering import shorten_attachments
 from tests.fixtures.page_browser import open_page
@@ -354,7 +356,7 @@ async def test_each_entry_of_the_navigation_leads_to_its_own_page(home: Path) ->
 async def test_history_shows_changes_of_facts_and_notes_each_once(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(memory, "CHANGES_PER_PAGE", 3)
+    monkeypatch.setattr(history_page, "CHANGES_PER_PAGE", 3)
     async with open_page(home) as page:
         for number in range(4):
             await page.harness.say(f"/remember I own {number} boats")
@@ -386,7 +388,7 @@ async def test_last_change_of_a_fact_is_undone_in_the_history(home: Path) -> Non
 async def test_web_page_of_facts_lists_every_fact_without_gaps_across_pages(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(memory, "FACTS_PER_PAGE", 2)
+    monkeypatch.setattr(facts_page, "FACTS_PER_PAGE", 2)
     async with open_page(home) as page:
         for number in range(5):
             await page.harness.say(f"/remember I own {number} boats")

@@ -9,8 +9,8 @@ import pytest
 from config.settings import Settings
 from core.types import Account, Address, Scope
 from gateway.texts.catalog import load_texts
-from gateway.web import owner
 from gateway.web.logins import Visitor
+from gateway.web.owner import settings as owner
 from tests.fixtures.page_browser import OpenPage, PageBrowser, open_browser, open_page
 
 pytestmark = pytest.mark.slow

@@ -1,7 +1,6 @@
-"""Shows the pages "People" and "Settings", which only the owner can see.
+"""Shows every option with its reason, models, memory services and backups on the page "Settings".
 
-They contain the people who have or request access, every option with its reason, backups, and the
-memory services. Keys and tokens can't be seen or changed here.
+Only the owner sees it. Keys and tokens can't be seen or changed here.
 """
 
 from __future__ import annotations
@@ -11,11 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cache
-from itertools import groupby
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from config.draft import SettingsDraft
@@ -27,20 +22,22 @@ from config.settings import (
     load_default_options,
     read_options,
 )
-from core.errors import MnemeError, Refused
+from core.errors import Refused
 from core.store.model_limits import ModelOutages
-from core.store.ownership.people import TERMINAL, KnownAccount
-from core.store.usage_limits import Spending
-from core.transfer.backup import verify_backup
-from core.types import LOCAL_SCOPE, Account, Answer, BillingScope, Scope
-from gateway.commands.approvals_and_links import ACCOUNT_KEY
+from core.types import Answer
 from gateway.local.control import ask_gateway
 from gateway.services import is_running, load_providers
 from gateway.texts.catalog import Texts
 from gateway.texts.settings_problems import word_problem
 from gateway.texts.text_files import load_option_reasons
-from gateway.upkeep.backups import describe_backups, run_backup
-from gateway.upkeep.catalog import BackupCatalog, BackupRecord, find_fault_of_option
+from gateway.upkeep.catalog import find_fault_of_option
+from gateway.web.owner.backups import (
+    back_up,
+    check_backup,
+    describe_backup_state,
+    list_backups,
+    load_backup,
+)
 from gateway.web.views import (
     Action,
     Page,
@@ -48,7 +45,6 @@ from gateway.web.views import (
     Values,
     View,
     read_field,
-    run_command,
 )
 
 _SECTION = re.compile(r"\[([\w.-]+)\]\s*\Z")
@@ -63,7 +59,6 @@ _MIN_NAME_CHARS = 7
 # Reasons explain the values of a yes/no option with these words and a colon.
 _STATE = re.compile(r"\b(true|false)(?=\s?[:：])")
 MAX_VALUE_CHARS = 2_000
-MAX_BACKUPS = 20
 # The limits that have a box for each resource. They come first, because they cost money.
 DAY_LIMITS = ("limits.owner_day", "limits.day", "limits.room_day")
 # The first box of a limit.
@@ -118,7 +113,7 @@ async def load_settings(request: PageRequest) -> Values | None:
         options = await asyncio.to_thread(_list_options, section, words, request.texts)
         if section and not options:
             return None
-    backup, problem = _describe_backups(request)
+    backup, problem = describe_backup_state(request)
     return {
         "groups": GROUPS,
         "section": section,
@@ -127,33 +122,10 @@ async def load_settings(request: PageRequest) -> Values | None:
         "options": options,
         "backup": backup,
         "backup_problem": problem,
-        "backups": _list_backups(request),
+        "backups": list_backups(request),
         "services": await _list_services(request),
         "models": await _list_models(request),
     }
-
-
-def _describe_backups(request: PageRequest) -> tuple[str, str]:
-    """Return a sentence about the last backup, and its problem or ""."""
-    services = request.services
-    return describe_backups(services.settings, services.clock.now(), request.texts)
-
-
-def _list_backups(request: PageRequest) -> list[BackupRecord]:
-    """Return the backups that exist, latest first."""
-    records = BackupCatalog(request.services.settings.home).load().records
-    backups = [record for record in records if record.kind == "backup" and record.state == "there"]
-    return backups[::-1][:MAX_BACKUPS]
-
-
-def _find_backup(request: PageRequest, name: str) -> BackupRecord | None:
-    return next((record for record in _list_backups(request) if record.path.name == name), None)
-
-
-async def load_backup(request: PageRequest) -> Path | None:
-    """Return the file of a backup for download, or None if it doesn't exist."""
-    record = _find_backup(request, request.parameter("backup"))
-    return None if record is None else record.path
 
 
 def _list_options(section: str, words: str, texts: Texts) -> list[ShownOption]:
@@ -387,37 +359,6 @@ async def _describe_effect(request: PageRequest, path: str) -> str:
     return words["SAVED_NOW"].format(option=path)
 
 
-async def back_up(request: PageRequest, form: Mapping[str, str]) -> Answer:
-    """Make a backup in the configured folder. Raise Refused if it fails."""
-    failure = await run_backup(request.services.settings)
-    if failure:
-        raise Refused(failure)
-    sentence, problem = _describe_backups(request)
-    return Answer(text=problem or sentence)
-
-
-async def check_backup(request: PageRequest, form: Mapping[str, str]) -> Answer:
-    """Read a whole backup, and return whether it could be restored. Nothing is restored."""
-    name = read_field(request, form, "backup")
-    record = _find_backup(request, name)
-    if record is None:
-        raise Refused(request.words["NOT_FOUND"])
-    if record.is_encrypted:
-        raise Refused(request.words["BACKUP_ENCRYPTED"])
-
-    def check() -> None:
-        with TemporaryDirectory() as scratch:
-            verify_backup(record.path, Path(scratch))
-
-    try:
-        await asyncio.to_thread(check)
-    except OSError as error:
-        raise Refused(str(error)) from error
-    except MnemeError as error:
-        raise Refused(request.texts.word(error)) from error
-    return Answer(text=request.words["BACKUP_RIGHT"].format(name=name))
-
-
 async def test_service(request: PageRequest, form: Mapping[str, str]) -> Answer:
     """Call a memory service once, and return its answer or its problem."""
     # Imported here because few people look at this.
@@ -459,101 +400,6 @@ SETTINGS = Page(
         Action("check-backup", check_backup),
         Action("test-service", test_service),
         Action("test-models", test_models),
-    ),
-    is_for_owner=True,
-)
-
-
-# --- People ---
-
-
-@dataclass(frozen=True, slots=True)
-class Person:
-    """A person with their linked accounts, as the page "People" shows them."""
-
-    accounts: Sequence[KnownAccount]
-    # When one of the accounts wrote last in a private chat.
-    seen_at: datetime | None
-    # Since the beginning of the month.
-    spending: Spending
-    # What they have used today of each of their limits, in words.
-    limits: Sequence[str]
-
-    @property
-    def is_owner(self) -> bool:
-        return any(account.account.platform == "terminal" for account in self.accounts)
-
-
-async def load_people(request: PageRequest) -> Values:
-    """Return everyone who has access, and everyone who requests it."""
-    services = request.services
-    now = services.clock.now()
-    listed = services.settings.access.people
-    accounts = await services.people.list_accounts(listed)
-    people = []
-    for _, group in groupby(accounts, key=lambda account: account.person_id):
-        members = list(group)
-        if any(member.why for member in members):
-            people.append(await _load_person(request, members, now))
-    return {
-        "people": people,
-        "groups": services.settings.access.rooms,
-        "requests": await services.people.list_pending(now),
-        "describe_access": lambda account: _describe_access(request, account),
-    }
-
-
-def _describe_access(request: PageRequest, account: KnownAccount) -> str:
-    """Return why an account has access or has lost it, and since when."""
-    day = request.texts.format_day(account.at, request.zone) if account.at else None
-    return request.texts.table("PEOPLE_WHY")[account.why].format(day=day).replace("`", "")
-
-
-async def _load_person(
-    request: PageRequest, members: Sequence[KnownAccount], now: datetime
-) -> Person:
-    scopes = frozenset(
-        Scope.account(member.account.platform, member.account.user_id) for member in members
-    )
-    spending, _ = await request.services.usage_log.load_month(scopes, now)
-    seen_times = [member.seen_at for member in members if member.seen_at is not None]
-    limits = await _describe_limits(request, members[0].account, now)
-    return Person(members, max(seen_times, default=None), spending, limits)
-
-
-async def _describe_limits(request: PageRequest, account: Account, now: datetime) -> list[str]:
-    """Return what a person has used today of each limit, such as "3 of 300 answers"."""
-    scope = LOCAL_SCOPE if account == TERMINAL else Scope.account(account.platform, account.user_id)
-    payer = BillingScope(scope=scope, user_id=account.user_id)
-    budgets = await request.services.usage_log.load_budgets(payer, now)
-    return [
-        request.texts.format_used(budget.usage_of(name))
-        for budget in budgets
-        for name in budget.limited_names
-    ]
-
-
-async def add_person(request: PageRequest, form: Mapping[str, str]) -> Answer:
-    """Let a person in by their account, such as "telegram:42". Raise Refused if it isn't one."""
-    match = ACCOUNT_KEY.fullmatch(read_field(request, form, "text").lower())
-    if match is None:
-        raise Refused(request.words["NO_ACCOUNT"])
-    services = request.services
-    account = Account(platform=match[1], user_id=match[2])
-    await services.people.give_access(account, services.clock.now(), "page")
-    services.on_change()
-    return Answer(text=request.words["PERSON_ADDED"].format(account=account.key))
-
-
-PEOPLE = Page(
-    "people",
-    views=(View("/people", "people.html", load_people),),
-    actions=(
-        Action("add-person", add_person),
-        Action("approve-person", run_command("approve", "{code}")),
-        Action("remove-person", run_command("people", "remove {account}")),
-        Action("block-person", run_command("people", "block {account}")),
-        Action("revoke-account", run_command("people", "revoke {account}")),
     ),
     is_for_owner=True,
 )

@@ -1,0 +1,163 @@
+"""Shows facts with their sources and changes, and changes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from core.errors import Refused
+from core.markup.markdown import escape
+from core.store.facts.history import (
+    LAST_ID,
+    count_changes,
+    list_latest_facts,
+)
+from core.store.facts.rows import Fact, FactChange
+from core.types import Answer, Command, Message, Session
+from gateway.commands.facts import FactCommands
+from gateway.web.conversations import find_message
+from gateway.web.rendering import ChangedWords, count_fitting, diff_words, measure_html
+from gateway.web.views import (
+    PageRequest,
+    Values,
+    check_unchanged,
+    read_field,
+)
+
+FACTS_PER_PAGE = 50
+# The facts of a page have at most so many bytes of HTML, and those that contradict each other half
+# of that. A fact has so many besides its text, which is on the page twice.
+MAX_FACTS_BYTES = 80_000
+FACT_FRAME_BYTES = 1_500
+MAX_SOURCES = 4
+# The actions that change the words of a fact.
+WORDED = frozenset({"correct", "merge"})
+# The actions of /memory on a fact that need only its number.
+FACT_ACTIONS = ("right", "wrong", "pin", "unpin", "restore", "forget")
+
+
+def measure_fact(fact: Fact) -> int:
+    """Return about how many bytes of HTML a fact has in a list."""
+    return FACT_FRAME_BYTES + 2 * measure_html(fact.content)
+
+
+async def load_facts(request: PageRequest) -> Values:
+    """Return one page of the facts, latest first."""
+    before = request.number("before", LAST_ID)
+    database = request.services.database
+    facts = await list_latest_facts(database, request.scopes, FACTS_PER_PAGE + 1, before)
+    count = count_fitting(map(measure_fact, facts[:FACTS_PER_PAGE]), MAX_FACTS_BYTES)
+    has_more = len(facts) > count
+    facts = facts[:count]
+    return {
+        "facts": facts,
+        "changes_of": await count_changes(database, request.scopes, facts),
+        "before": facts[-1].id if has_more else None,
+        "is_first": before == LAST_ID,
+    }
+
+
+async def load_fact(request: PageRequest) -> Values | None:
+    """Return a fact with its source and history, or None if this person can't see it."""
+    facts = request.services.facts
+    fact = await facts.find(request.number("fact"), request.scopes)
+    if fact is None:
+        return None
+    changes = await facts.list_changes(fact.id, request.scopes)
+    closing = None
+    if fact.closed_by is not None:
+        closing = await facts.find(fact.closed_by, request.scopes)
+    return {
+        "fact": fact,
+        "changes": _pair_wordings(fact, changes),
+        "source": FactCommands(request.services).describe_source(
+            request.texts, fact, changes, request.context
+        ),
+        "messages": await _load_sources(request, fact, changes),
+        "changes_of": {fact.id: len(changes)},
+        "closing": closing,
+        "correction": _find_silent_correction(fact, changes),
+        "can_change": request.context.can_change(fact.account),
+    }
+
+
+async def _load_sources(
+    request: PageRequest, fact: Fact, changes: Sequence[FactChange]
+) -> list[tuple[str, Session, Message]]:
+    """Return the messages that determined the text of a fact, latest first, and what each did."""
+    actions = {change.message_id: change.action for change in changes if change.before is None}
+    actions |= {change.message_id: change.action for change in changes if change.action in WORDED}
+    actions.setdefault(fact.message_id, "learn")
+    sources = []
+    for message_id, action in sorted(
+        ((id_, action) for id_, action in actions.items() if id_ is not None), reverse=True
+    )[:MAX_SOURCES]:
+        session, message = await find_message(request, message_id)
+        if session is not None and message is not None:
+            action_name = request.texts.table("FACT_DONE").get(action, action)
+            sources.append((action_name, session, message))
+    return sources
+
+
+def _find_silent_correction(
+    fact: Fact, changes: Sequence[FactChange]
+) -> tuple[FactChange, list[ChangedWords]] | None:
+    """Return the last correction with its diff, unless it came from a message."""
+    for change, words in _pair_wordings(fact, changes):
+        if change.action in WORDED:
+            return (change, words) if change.message_id is None else None
+    return None
+
+
+def _pair_wordings(
+    fact: Fact, changes: Sequence[FactChange]
+) -> list[tuple[FactChange, list[ChangedWords]]]:
+    """Return the changes of a fact with their diffs, latest first.
+
+    The diff is empty if a change kept the text.
+    """
+    pairs = []
+    after = fact.content
+    for change in reversed(changes):
+        if change.before is None:
+            # The fact was learned with these words.
+            pairs.append((change, diff_words("", after)))
+            continue
+        before = change.before
+        words = diff_words(before, after) if before != after else []
+        pairs.append((change, words))
+        after = before
+    return pairs
+
+
+async def correct_fact(request: PageRequest, form: Mapping[str, str]) -> Answer:
+    """Correct a fact, like `/memory correct`.
+
+    Raises Refused if it was changed elsewhere after the page was shown.
+    """
+    number = read_field(request, form, "fact")
+    text = read_field(request, form, "text")
+    fact = await request.services.facts.find(int(number), request.scopes)
+    if fact is not None:
+        check_unchanged(request, form, fact.content)
+    command = Command(name="memory", arguments=f"correct f{number} {text}")
+    return await request.commands.run(command, request.context)
+
+
+async def undo_fact(request: PageRequest, form: Mapping[str, str]) -> Answer:
+    """Undo the last change of a fact, like `/memory undo`.
+
+    If the fact was only learned, that deletes it, so the person is asked first. Raises Refused if
+    the fact has changed since the page was shown.
+    """
+    number = read_field(request, form, "fact")
+    shown_changes = int(read_field(request, form, "changes"))
+    command = Command(name="memory", arguments=f"undo f{number}")
+    facts = request.services.facts
+    fact = await facts.find(int(number), request.scopes)
+    changes = await facts.list_changes(int(number), request.scopes)
+    if changes and len(changes) != shown_changes:
+        raise Refused(request.words["CHANGED_SINCE"])
+    if fact is not None and len(changes) == 1 and request.context.can_change(fact.account):
+        question = request.words["UNLEARN_ASK"].format(fact=escape(fact.content))
+        return Answer(text=question, confirm_command=command)
+    return await request.commands.run(command, request.context)

@@ -1,0 +1,153 @@
+"""Shows notes and instructions with their changes, and changes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from core.errors import Refused
+from core.notes.notebook import FILES
+from core.store.notes import INSTRUCTIONS, NoteVersion, Operation
+from core.types import Answer, Command
+from gateway.commands.memory import MemoryCommands, NoteEdit
+from gateway.commands.registry import make_button
+from gateway.web.memory.history import (
+    MAX_CHANGES_TRACED,
+    fit_entries,
+    load_current_notes,
+    make_entry,
+    trace_changes,
+)
+from gateway.web.views import (
+    PageRequest,
+    Values,
+    check_unchanged,
+    read_field,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NoteView:
+    """A note for the page, with the change that wrote it, if that is known."""
+
+    target: str
+    text: str
+    version: NoteVersion | None
+    # "right" or "wrong" if a person said so, otherwise "".
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoteFileView:
+    """A note file for the page: how full it is, and its notes with the change that wrote each."""
+
+    target: str
+    usage: str
+    entries: Sequence[NoteView]
+
+
+async def load_note_file(request: PageRequest, target: str) -> NoteFileView:
+    notebook = request.services.notebook
+    entries = await notebook.entries(request.scopes, target)
+    versions = {
+        version.after: version for version in await notebook.versions(request.scopes, target)
+    }
+    verdicts = await notebook.load_verdicts(request.scopes)
+    usage = notebook.heading(target, entries)
+    views = [
+        NoteView(target, entry, versions.get(entry), verdicts.get((target, entry), ""))
+        for entry in entries
+    ]
+    return NoteFileView(target, usage, views)
+
+
+async def load_note(request: PageRequest) -> Values | None:
+    """Return the history of a note, or of a file of a skill, by the number of one of its changes.
+
+    Returns None if there is no such change here.
+    """
+    notebook = request.services.notebook
+    try:
+        change = await notebook.find_change(request.scopes, request.number("number"))
+    except Refused:
+        return None
+    # The message that changed one of the owner's skills is in another scope.
+    scopes = request.scopes if change.skill else frozenset({change.scope})
+    earlier = await notebook.history(scopes, MAX_CHANGES_TRACED, before=change.id)
+    later = await notebook.history(scopes, MAX_CHANGES_TRACED, after=change.id)
+    changes = trace_changes([*later, change, *earlier], change)
+    text = changes[0].after
+    note = None
+    if change.target in FILES:
+        views = (await load_note_file(request, change.target)).entries
+        note = next((view for view in views if view.text == text), None)
+    notes_now = await load_current_notes(request)
+    return {
+        "entries": fit_entries([make_entry(request, each, notes_now, {}) for each in changes]),
+        "text": text or change.after or change.before or "",
+        "note": note,
+    }
+
+
+async def set_instructions(request: PageRequest, form: Mapping[str, str]) -> Answer:
+    """Set the instructions, like `/instructions set`.
+
+    Raises Refused if they were changed elsewhere after the page was shown.
+    """
+    text = read_field(request, form, "text")
+    own_scope = frozenset({request.context.scope})
+    current = "\n\n".join(await request.services.notebook.entries(own_scope, INSTRUCTIONS))
+    check_unchanged(request, form, current)
+    command = Command(name="instructions", arguments=f"set {text}")
+    answer = await request.commands.run(command, request.context)
+    # A question has buttons.
+    return answer if answer.buttons else Answer(text=request.words["INSTRUCTIONS_SAVED"])
+
+
+async def clear_instructions(request: PageRequest, form: Mapping[str, str]) -> Answer:
+    """Remove the instructions, like `/instructions clear`. The answer has a button to undo that."""
+    command = Command(name="instructions", arguments="clear")
+    await request.commands.run(command, request.context)
+    own_scope = frozenset({request.context.scope})
+    changes = await request.services.notebook.history(own_scope, 1)
+    label = request.texts.BUTTON_UNDO
+    buttons = [make_button(label, "memory", f"undo {change.id}") for change in changes]
+    return Answer(text=request.words["INSTRUCTIONS_GONE"], buttons=tuple(buttons))
+
+
+async def add_note(request: PageRequest, form: Mapping[str, str]) -> Answer:
+    """Add a note to a file, like `/memory add`."""
+    operation = Operation(action="add", content=read_field(request, form, "text"))
+    return await _change_note(request, form, operation)
+
+
+async def replace_note(request: PageRequest, form: Mapping[str, str]) -> Answer:
+    """Replace a note, like `/memory replace`."""
+    old_text = read_field(request, form, "note")
+    new_text = read_field(request, form, "text")
+    target = form.get("target", "")
+    if target in FILES:
+        entries = await request.services.notebook.entries(request.scopes, target)
+        if old_text not in entries:
+            raise Refused(request.words["NOTE_GONE"])
+    operation = Operation(action="replace", old_text=old_text, content=new_text)
+    return await _change_note(request, form, operation)
+
+
+async def remove_note(request: PageRequest, form: Mapping[str, str]) -> Answer:
+    """Remove a note, like `/memory remove`."""
+    operation = Operation(action="remove", old_text=read_field(request, form, "note"))
+    return await _change_note(request, form, operation)
+
+
+async def _change_note(
+    request: PageRequest, form: Mapping[str, str], operation: Operation
+) -> Answer:
+    """Change a note through the chat command's code. Raise Refused if that isn't possible."""
+    target = form.get("target", "")
+    if target not in FILES:
+        raise Refused(request.words["WRONG_FIELD"])
+    edit = NoteEdit(operation, target, is_insisting=False)
+    # As in a chat: a suspicious text gets a question with a button.
+    context = replace(request.context, is_shell=False)
+    return await MemoryCommands(request.services).change(edit, context)

@@ -1,0 +1,122 @@
+"""Shows the overview of the page "Memory", and lists its views and actions."""
+
+from __future__ import annotations
+
+from core.notes.notebook import FILES
+from core.store.facts.history import (
+    count_changes,
+    list_first_facts,
+)
+from core.store.notes import INSTRUCTIONS
+from gateway.commands.facts import group_facts
+from gateway.web.memory.facts import (
+    FACT_ACTIONS,
+    FACTS_PER_PAGE,
+    MAX_FACTS_BYTES,
+    correct_fact,
+    load_fact,
+    load_facts,
+    measure_fact,
+    undo_fact,
+)
+from gateway.web.memory.history import load_history
+from gateway.web.memory.notes import (
+    add_note,
+    clear_instructions,
+    load_note,
+    load_note_file,
+    remove_note,
+    replace_note,
+    set_instructions,
+)
+from gateway.web.memory.prompt import load_prompt
+from gateway.web.memory.skills import edit_skill, load_skill, load_skills, remove_skill
+from gateway.web.rendering import count_fitting
+from gateway.web.views import (
+    Action,
+    Page,
+    PageRequest,
+    Values,
+    View,
+    run_command,
+)
+
+MAX_WORDS_CHARS = 1_000
+
+
+async def load_memory(request: PageRequest) -> Values:
+    """Return the notes, the changes that wait for approval, and contradictory facts."""
+    notebook = request.services.notebook
+    files = [await load_note_file(request, target) for target in FILES]
+    own_scope = frozenset({request.context.scope})
+    instructions = await notebook.entries(own_scope, INSTRUCTIONS)
+    instruction_versions = await notebook.versions(own_scope, INSTRUCTIONS)
+    pending = await notebook.review.list_pending(request.scopes)
+    conflicts = await request.services.facts.list_conflicts(request.scopes)
+    group_sizes = [sum(map(measure_fact, group)) for group in conflicts]
+    conflicts = conflicts[: count_fitting(group_sizes, MAX_FACTS_BYTES // 2)]
+    in_conflict = [fact for group in conflicts for fact in group]
+    database = request.services.database
+    facts = await list_first_facts(database, request.scopes, FACTS_PER_PAGE + 1)
+    rest_bytes = MAX_FACTS_BYTES - sum(map(measure_fact, in_conflict))
+    count = count_fitting(map(measure_fact, facts[:FACTS_PER_PAGE]), rest_bytes)
+    shown_facts = [*facts[:count], *in_conflict]
+    return {
+        "files": files,
+        "instructions": "\n\n".join(instructions),
+        "instructions_version": instruction_versions[-1] if instruction_versions else None,
+        "pending_count": len(pending),
+        "problems": await notebook.list_problems(request.scopes),
+        "conflicts": conflicts,
+        "groups": group_facts(request.texts, facts[:count]),
+        "changes_of": await count_changes(database, request.scopes, shown_facts),
+        "has_more": len(facts) > count,
+    }
+
+
+async def load_forget(request: PageRequest) -> Values:
+    """Return the words that the form begins with, such as those of a search."""
+    return {"words": request.parameter("words").strip()[:MAX_WORDS_CHARS]}
+
+
+def _facts(name: str, arguments: str) -> Action:
+    return Action(f"fact-{name}", run_command("memory", arguments))
+
+
+PAGE = Page(
+    "memory",
+    views=(
+        View("/memory", "memory.html", load_memory, is_streamed=True),
+        View("/memory/facts", "facts.html", load_facts),
+        View("/memory/facts/{fact}", "fact.html", load_fact),
+        View("/memory/history", "history.html", load_history),
+        View("/memory/notes/{number}", "note.html", load_note),
+        View("/memory/forget", "forget.html", load_forget),
+        View("/memory/skills", "skills.html", load_skills),
+        View("/memory/skills/{skill}", "skill.html", load_skill),
+        View("/memory/prompt", "prompt.html", load_prompt),
+    ),
+    actions=(
+        Action("remember", run_command("remember", "{text}")),
+        *(_facts(name, f"{name} f{{fact}}") for name in FACT_ACTIONS),
+        Action("fact-correct", correct_fact),
+        Action("fact-undo", undo_fact),
+        Action("note-add", add_note),
+        Action("note-replace", replace_note),
+        Action("note-remove", remove_note),
+        Action("note-right", run_command("memory", "right {number}")),
+        Action("note-wrong", run_command("memory", "wrong {number}")),
+        Action("note-pin", run_command("memory", "pin {number}")),
+        Action("note-unpin", run_command("memory", "unpin {number}")),
+        Action("change-undo", run_command("memory", "undo {number}")),
+        Action("instructions-set", set_instructions),
+        Action("instructions-clear", clear_instructions),
+        Action("skill-enable", run_command("skills", "enable {skill}")),
+        Action("skill-disable", run_command("skills", "disable {skill}")),
+        Action("skill-right", run_command("skills", "right {skill}")),
+        Action("skill-wrong", run_command("skills", "wrong {skill}")),
+        Action("skill-edit", edit_skill),
+        Action("skill-remove", remove_skill),
+        Action("forget-words", run_command("forget", "{words}")),
+    ),
+)

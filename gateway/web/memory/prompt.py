@@ -1,0 +1,53 @@
+"""Shows what the model is told at the beginning of each request."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from core.types import Session
+from gateway.web.views import (
+    PageRequest,
+    Values,
+)
+
+MAX_PROMPTS = 10
+_HEADING = re.compile(r"(?m)^(?=#{1,3} )")
+
+
+@dataclass(frozen=True, slots=True)
+class PromptPart:
+    """A section of the system prompt and its share of the tokens."""
+
+    heading: str
+    text: str
+    tokens: int
+
+
+async def load_prompt(request: PageRequest) -> Values:
+    """Return the sections of a conversation's system prompt. The default is the latest one."""
+    conversations = request.services.conversations
+    latest = await conversations.list_recent(request.scopes, MAX_PROMPTS)
+    number = request.number("session") or (latest[0].id if latest else 0)
+    session = await conversations.find(number, request.scopes) if number else None
+    parts = [] if session is None else _split_prompt(session)
+    return {
+        "latest": latest,
+        "session": session,
+        "parts": parts,
+        "tokens": sum(part.tokens for part in parts),
+    }
+
+
+def _split_prompt(session: Session) -> list[PromptPart]:
+    """Split a system prompt at its headings. The tokens are estimated from the length."""
+    # Imported here because few people open this page.
+    from core.models.estimates import CHARS_PER_TOKEN
+
+    parts = []
+    for text in _HEADING.split(session.prompt.text):
+        heading, _, body = text.partition("\n") if text.startswith("#") else ("", "", text)
+        if text.strip():
+            tokens = round(len(text) / CHARS_PER_TOKEN)
+            parts.append(PromptPart(heading.strip("# "), body.strip(), tokens))
+    return parts

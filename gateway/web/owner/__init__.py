@@ -1,0 +1,1 @@
+"""The pages "People" and "Settings", which only the owner can see."""

@@ -1,0 +1,115 @@
+"""Shows who has access and who requests it on the page "People", which only the owner can see."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+
+from core.errors import Refused
+from core.store.ownership.people import TERMINAL, KnownAccount
+from core.store.usage_limits import Spending
+from core.types import LOCAL_SCOPE, Account, Answer, BillingScope, Scope
+from gateway.commands.approvals_and_links import ACCOUNT_KEY
+from gateway.web.views import (
+    Action,
+    Page,
+    PageRequest,
+    Values,
+    View,
+    read_field,
+    run_command,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A person with their linked accounts, as the page "People" shows them."""
+
+    accounts: Sequence[KnownAccount]
+    # When one of the accounts wrote last in a private chat.
+    seen_at: datetime | None
+    # Since the beginning of the month.
+    spending: Spending
+    # What they have used today of each of their limits, in words.
+    limits: Sequence[str]
+
+    @property
+    def is_owner(self) -> bool:
+        return any(account.account.platform == "terminal" for account in self.accounts)
+
+
+async def load_people(request: PageRequest) -> Values:
+    """Return everyone who has access, and everyone who requests it."""
+    services = request.services
+    now = services.clock.now()
+    listed = services.settings.access.people
+    accounts = await services.people.list_accounts(listed)
+    people = []
+    for _, group in groupby(accounts, key=lambda account: account.person_id):
+        members = list(group)
+        if any(member.why for member in members):
+            people.append(await _load_person(request, members, now))
+    return {
+        "people": people,
+        "groups": services.settings.access.rooms,
+        "requests": await services.people.list_pending(now),
+        "describe_access": lambda account: _describe_access(request, account),
+    }
+
+
+def _describe_access(request: PageRequest, account: KnownAccount) -> str:
+    """Return why an account has access or has lost it, and since when."""
+    day = request.texts.format_day(account.at, request.zone) if account.at else None
+    return request.texts.table("PEOPLE_WHY")[account.why].format(day=day).replace("`", "")
+
+
+async def _load_person(
+    request: PageRequest, members: Sequence[KnownAccount], now: datetime
+) -> Person:
+    scopes = frozenset(
+        Scope.account(member.account.platform, member.account.user_id) for member in members
+    )
+    spending, _ = await request.services.usage_log.load_month(scopes, now)
+    seen_times = [member.seen_at for member in members if member.seen_at is not None]
+    limits = await _describe_limits(request, members[0].account, now)
+    return Person(members, max(seen_times, default=None), spending, limits)
+
+
+async def _describe_limits(request: PageRequest, account: Account, now: datetime) -> list[str]:
+    """Return what a person has used today of each limit, such as "3 of 300 answers"."""
+    scope = LOCAL_SCOPE if account == TERMINAL else Scope.account(account.platform, account.user_id)
+    payer = BillingScope(scope=scope, user_id=account.user_id)
+    budgets = await request.services.usage_log.load_budgets(payer, now)
+    return [
+        request.texts.format_used(budget.usage_of(name))
+        for budget in budgets
+        for name in budget.limited_names
+    ]
+
+
+async def add_person(request: PageRequest, form: Mapping[str, str]) -> Answer:
+    """Let a person in by their account, such as "telegram:42". Raise Refused if it isn't one."""
+    match = ACCOUNT_KEY.fullmatch(read_field(request, form, "text").lower())
+    if match is None:
+        raise Refused(request.words["NO_ACCOUNT"])
+    services = request.services
+    account = Account(platform=match[1], user_id=match[2])
+    await services.people.give_access(account, services.clock.now(), "page")
+    services.on_change()
+    return Answer(text=request.words["PERSON_ADDED"].format(account=account.key))
+
+
+PEOPLE = Page(
+    "people",
+    views=(View("/people", "people.html", load_people),),
+    actions=(
+        Action("add-person", add_person),
+        Action("approve-person", run_command("approve", "{code}")),
+        Action("remove-person", run_command("people", "remove {account}")),
+        Action("block-person", run_command("people", "block {account}")),
+        Action("revoke-account", run_command("people", "revoke {account}")),
+    ),
+    is_for_owner=True,
+)
