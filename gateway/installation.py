@@ -119,6 +119,7 @@ DATA_FILES: Mapping[str, Sequence[str]] = {
         "templates/forget.html",
         "templates/history.html",
         "templates/layout.html",
+        "templates/login.html",
         "templates/logins.html",
         "templates/memory.html",
         "templates/memory_links.html",
@@ -126,7 +127,6 @@ DATA_FILES: Mapping[str, Sequence[str]] = {
         "templates/note.html",
         "templates/opening.html",
         "templates/parts.html",
-        "templates/password.html",
         "templates/people.html",
         "templates/prompt.html",
         "templates/reading.html",
@@ -140,7 +140,6 @@ DATA_FILES: Mapping[str, Sequence[str]] = {
         "templates/today.html",
         "templates/use.html",
         "templates/week.html",
-        "templates/welcome.html",
     ),
 }
 """The data files, by folder. A test compares this list with the files of the repository."""

@@ -186,9 +186,8 @@ class PageServer:
     def _create_app(self) -> web.Application:
         app = web.Application(middlewares=[self._guard], client_max_size=MAX_FORM_BYTES)
         app.router.add_get("/static/{name}", self._serve_static)
-        # A link preview may send HEAD, which must not use up the key.
-        app.router.add_get("/login", self._open_link, allow_head=False)
-        app.router.add_post("/login", self._log_in_with_password)
+        app.router.add_get("/login", self._open_link)
+        app.router.add_post("/login", self._log_in)
         app.router.add_post("/do/{action}", self._run_action)
         app.router.add_post("/press/{question}", self._press_button)
         app.router.add_post("/chat/send", self._chat)
@@ -265,49 +264,44 @@ class PageServer:
         return web.Response(body=content, content_type=media_type, charset="utf-8", headers=headers)
 
     async def _open_link(self, request: web.Request) -> web.Response:
-        """Log a browser in with the key in the URL, or ask for the password if one is set."""
-        if request.headers.get("Sec-Fetch-Dest", "document") != "document":
-            # Another website embeds the address. It must not lock the owner out with wrong keys.
-            raise _Denied(403, "WRONG_ORIGIN")
-        key = request.query.get("key", "")
-        if not self._options.password:
-            return await self._log_in(request, key)
-        if self._logins.is_locked:
-            raise _Denied(429, "MANY_KEYS")
-        # With "no-referrer", a browser would send the form without its origin.
-        texts = load_request_texts(request)
-        return await self._render_template("password.html", texts, {"key": key})
+        """Show a button that logs the browser in with the key in the URL.
 
-    async def _log_in_with_password(self, request: web.Request) -> web.Response:
-        """Log a browser in with a key and the password. A wrong password doesn't use up the key."""
+        Previews and prefetches open a link, too, so opening it doesn't use up its key.
+        """
+        key = request.query.get("key", "")
+        values = {"key": key, "needs_password": bool(self._options.password)}
+        return await self._render_template("login.html", load_request_texts(request), values)
+
+    async def _log_in(self, request: web.Request) -> web.Response:
+        """Exchange a key for a cookie, and open the first view.
+
+        A wrong password doesn't use up the key.
+        """
         form = await request.post()
         if self._logins.is_locked:
             raise _Denied(429, "MANY_KEYS")
-        secret = self._services.settings.variables.get(self._options.password)
-        expected = secret.get_secret_value() if secret else ""
-        typed = str(form.get("password", "")).encode("utf-8", "replace")
-        if not expected or not secrets.compare_digest(typed, expected.encode()):
+        if self._options.password and not self._is_password(str(form.get("password", ""))):
             self._logins.record_wrong_key()
             raise _Denied(401, "WRONG_PASSWORD")
-        return await self._log_in(request, str(form.get("key", "")))
-
-    async def _log_in(self, request: web.Request, key: str) -> web.Response:
-        """Exchange a key for a cookie, and return a page that opens the first view.
-
-        It isn't a redirect, because browsers don't send a strict cookie if the link was clicked on
-        another website.
-        """
+        response = web.Response(status=303, headers={"Location": "/"})
         browser = request.headers.get("User-Agent", "")
-        if self._logins.is_locked:
-            raise _Denied(429, "MANY_KEYS")
-        redeemed = self._logins.redeem(key, browser, self._find_address(request))
-        if redeemed is None:
+        address = self._find_address(request)
+        redeemed = self._logins.redeem(str(form.get("key", "")), browser, address)
+        if redeemed is not None:
+            self._set_cookie(response, redeemed[0])
+        elif self._logins.find(request.cookies.get(self.cookie, ""), address) is None:
+            # After a double click on the button, the browser is already logged in.
             raise _Denied(401, "WRONG_KEY")
-        cookie, login = redeemed
-        language = self._services.languages.codes.get(login.visitor.account.key)
-        texts = load_request_texts(request, language)
-        response = await self._render_template("welcome.html", texts, {})
-        response.headers["Referrer-Policy"] = "no-referrer"
+        return response
+
+    def _is_password(self, typed: str) -> bool:
+        """Return whether a text is the password in the settings."""
+        secret = self._services.settings.variables.get(self._options.password)
+        expected = secret.get_secret_value() if secret else ""
+        is_same = secrets.compare_digest(typed.encode("utf-8", "replace"), expected.encode())
+        return bool(expected) and is_same
+
+    def _set_cookie(self, response: web.Response, cookie: str) -> None:
         is_encrypted = self._options.url.startswith("https:")
         response.set_cookie(
             self.cookie,
@@ -318,7 +312,6 @@ class PageServer:
             secure=is_encrypted,
             max_age=COOKIE_MAX_AGE_S,
         )
-        return response
 
     def _make_handler(self, view: View, page: Page) -> Handler:
         """Return the function that serves a view of a page."""

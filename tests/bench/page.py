@@ -249,9 +249,9 @@ async def serve(home: Path) -> None:
 
 async def browse(link: str, paths: Sequence[str]) -> None:
     """Open one page after the other, as a person in a hurry does."""
-    address = link.partition("/login")[0]
+    address, _, key = link.partition("/login?key=")
     async with ClientSession(cookie_jar=CookieJar(unsafe=True)) as session:
-        await session.get(link)
+        await session.post(f"{address}/login", data={"key": key}, headers={"Origin": address})
         while True:
             for path in paths:
                 async with session.get(address + path) as answer:

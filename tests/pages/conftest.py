@@ -54,8 +54,9 @@ async def open_chromium(**options: Any) -> AsyncIterator[Any]:
 
 
 async def log_in(tab: Any, page: OpenPage) -> None:
-    """Open a link with a key, and wait until the first page is there."""
-    await tab.goto(page.server.create_owner_link(), wait_until="commit")
+    """Open a link with a key, press its button, and wait until the first page is there."""
+    await tab.goto(page.server.create_owner_link())
+    await tab.click("button")
     await tab.wait_for_url(f"{page.server.address}/")
 
 

@@ -67,7 +67,7 @@ async def test_two_gateways_on_one_machine_keep_their_logins_apart(
 ) -> None:
     (tmp_path / "other").mkdir()
     async with open_page(home) as page, open_page(tmp_path / "other") as other:
-        await page.browser.open(other.server.create_owner_link())
+        await page.browser.log_in(other.server.create_owner_link())
         assert (await page.browser.open("/memory")).status == 200
         assert (await page.browser.open(f"{other.server.address}/memory")).status == 200
 

@@ -20,12 +20,19 @@ from tests.gateway.local.running import open_gateway
 pytestmark = pytest.mark.slow
 
 
+async def log_in(session: ClientSession, link: str) -> str:
+    """Press the button of a link, and return the address of the page."""
+    address, _, key = link.partition("/login?key=")
+    fields = {"key": key}
+    async with session.post(f"{address}/login", data=fields, headers={"Origin": address}) as answer:
+        assert answer.status == 200, await answer.text()
+    return address
+
+
 async def read_memory(link: str) -> str:
-    """Open the link in a new browser, and return the page Memory."""
+    """Log a new browser in with the link, and return the page Memory."""
     async with ClientSession(cookie_jar=CookieJar(unsafe=True)) as session:
-        async with session.get(link) as welcome:
-            assert welcome.status == 200, await welcome.text()
-        address = link.partition("/login")[0]
+        address = await log_in(session, link)
         async with session.get(f"{address}/memory") as answer:
             return await answer.text()
 
@@ -84,9 +91,8 @@ async def test_chat_of_the_page_streams_the_answer_over_the_socket_of_the_gatewa
     async with open_gateway(home, options=f"[page]\nenabled = true\nport = {port}\n"):
         link = re.search(r"http://\S+", await asyncio.to_thread(good, home, "web"))
         assert link is not None
-        address = f"http://127.0.0.1:{port}"
         async with ClientSession(cookie_jar=CookieJar(unsafe=True)) as session:
-            await session.get(link[0])
+            address = await log_in(session, link[0])
 
             async def send(text: str, **headers: str) -> str:
                 async with session.get(f"{address}/chat") as page:

@@ -79,7 +79,7 @@ async def test_person_who_is_not_the_owner_gets_no_original_of_a_picture(home: P
         await page.harness.send(
             photo, "boiler.jpg", "photo", "The boiler", who="7", address=ANA.address
         )
-        await ana.open(f"/login?key={services.page_logins.create_key(ANA)}")
+        await ana.log_in(f"/login?key={services.page_logins.create_key(ANA)}")
         listed = await ana.open("/conversations")
         shown = await ana.open(find_links(listed, "/conversations/")[0])
         (link,) = find_links(shown, "/files/")

@@ -82,7 +82,7 @@ async def test_web_requests_for_another_persons_data_are_answered_like_missing_d
         await page.harness.send(make_pdf(), f"{SECRET}.pdf", text=f"{SECRET} sleeps")
         services = page.harness.services
         key = services.page_logins.create_key(ANA)
-        await ana.open(f"/login?key={key}")
+        await ana.log_in(f"/login?key={key}")
         ids = {"skill": "tidy-inbox"}
         tables = {"session": "sessions", "message": "messages", "fact": "facts"}
         for name, table in {**tables, "file": "message_files", "note": "note_changes"}.items():

@@ -35,13 +35,14 @@ async def test_login_link_works_once_and_sets_a_strict_cookie(home: Path) -> Non
     async with open_page(home, is_logged_in=False) as page:
         assert (await page.browser.open("/memory")).status == 401
         link = page.server.create_owner_link()
-        welcome = await page.browser.open(link)
+        welcome = await page.browser.log_in(link)
+        assert (welcome.status, welcome.headers["Location"]) == (303, "/")
         cookie = welcome.headers["Set-Cookie"]
         assert "HttpOnly" in cookie
         assert "SameSite=Strict" in cookie
         assert (await page.browser.open("/memory")).status == 200
         async with open_browser(page.server) as other:
-            again = await other.open(link)
+            again = await other.log_in(link)
             assert again.status == 401
             assert "has been used" in again.text
             assert (await other.open("/memory")).status == 401
@@ -49,7 +50,7 @@ async def test_login_link_works_once_and_sets_a_strict_cookie(home: Path) -> Non
 
 async def test_web_login_survives_a_restart_and_a_revoked_login_stays_revoked(home: Path) -> None:
     async with open_page(home) as page, open_browser(page.server) as other:
-        await other.open(page.server.create_owner_link())
+        await other.log_in()
         jar = page.browser.session.cookie_jar
         cookies = {cookie.key: cookie.value for cookie in jar}
         ended = {cookie.key: cookie.value for cookie in other.session.cookie_jar}
@@ -75,7 +76,7 @@ async def test_damaged_file_of_logins_logs_everybody_out(home: Path, content: st
     (home / LOGINS_FILE).write_text(content)
     async with open_page(home, is_logged_in=False) as page:
         assert (await page.browser.open("/memory")).status == 401
-        assert (await page.browser.log_in()).status == 200
+        assert (await page.browser.log_in()).status == 303
 
 
 def test_backup_leaves_out_the_file_of_web_logins() -> None:
@@ -119,7 +120,7 @@ async def test_web_form_without_its_origin_or_token_is_refused(home: Path) -> No
         scope = Scope.account("telegram", "7")
         key = logins.create_key(Visitor(account=stranger, address=place, scope=scope, name="Ana"))
         async with open_browser(page.server) as other:
-            await other.open(f"/login?key={key}")
+            await other.log_in(f"/login?key={key}")
         (login,) = logins.list_logins(stranger)
         fields = {**form.fields, "token": login.form_token}
         answer = await page.browser.post(form.action, fields)
@@ -133,11 +134,14 @@ async def test_link_preview_and_foreign_website_use_up_no_key_and_lock_nobody_ou
     async with open_page(home, is_logged_in=False) as page:
         link = page.server.create_owner_link()
         async with page.browser.session.head(link) as response:
-            assert response.status == 405
-        for _ in range(12):
-            embedded = {"Sec-Fetch-Dest": "image", "Sec-Fetch-Site": "cross-site"}
-            assert (await page.browser.open("/login?key=x", **embedded)).status == 403
-        assert (await page.browser.open(link, **{"Sec-Fetch-Dest": "document"})).status == 200
+            assert response.status == 200
+        for _ in range(MAX_WRONG_KEYS + 1):
+            preview = await page.browser.open(link, **{"Sec-Purpose": "prefetch"})
+            assert (preview.status, "Set-Cookie" in preview.headers) == (200, False)
+            foreign = {"Origin": "http://evil.example"}
+            assert (await page.browser.post("/login", {"key": "x"}, foreign)).status == 403
+        assert (await page.browser.open("/memory")).status == 401
+        assert (await page.browser.log_in(link)).status == 303
         (cookie,) = page.browser.session.cookie_jar
         assert int(cookie["max-age"]) > 7 * 86_400
 
@@ -183,11 +187,19 @@ async def test_error_page_is_in_the_language_of_the_person(home: Path) -> None:
         assert load_texts("de").table("page")["NOT_FOUND"] in missing.text
 
 
+async def test_button_of_a_link_that_is_pressed_twice_opens_the_page(home: Path) -> None:
+    async with open_page(home, is_logged_in=False) as page:
+        link = page.server.create_owner_link()
+        for _ in range(2):
+            assert (await page.browser.log_in(link)).status == 303
+        assert (await page.browser.open("/memory")).status == 200
+
+
 async def test_guessed_keys_are_refused_and_then_all_for_a_minute(home: Path) -> None:
     async with open_page(home, is_logged_in=False) as page:
         for number in range(MAX_WRONG_KEYS):
-            assert (await page.browser.open(f"/login?key=guess{number}")).status == 401
-        answer = await page.browser.open(page.server.create_owner_link())
+            assert (await page.browser.log_in(f"/login?key=guess{number}")).status == 401
+        answer = await page.browser.log_in()
         assert answer.status == 429
         assert WORDS["MANY_KEYS"] in answer.text
         assert (await page.browser.open("/memory")).status == 401
@@ -247,7 +259,7 @@ async def test_web_gives_the_owner_a_link_in_the_direct_chat_only(home: Path) ->
         reply = await page.harness.say("/web")
         link = re.search(r"http://\S+", reply.text)
         assert link is not None
-        await page.browser.open(link[0])
+        await page.browser.log_in(link[0])
         assert (await page.browser.open("/memory")).status == 200
 
 
@@ -262,7 +274,7 @@ async def test_person_whose_access_was_removed_can_no_longer_open_the_web_page(h
             scope=Scope.account("telegram", "7"),
             name="Ana",
         )
-        await page.browser.open(f"/login?key={services.page_logins.create_key(visitor)}")
+        await page.browser.log_in(f"/login?key={services.page_logins.create_key(visitor)}")
         assert (await page.browser.open("/memory")).status == 200
         await services.removals.remove([ana], services.clock.now(), is_blocked=False)
         assert (await page.browser.open("/memory")).status == 403
@@ -272,8 +284,7 @@ async def test_person_whose_access_was_removed_can_no_longer_open_the_web_page(h
 async def test_web_pages_show_a_person_nothing_of_other_people(home: Path) -> None:
     async with open_page(home, options="people = true", is_logged_in=False) as page:
         services = page.harness.services
-        owner = page.server.create_owner_link()
-        await page.browser.open(owner)
+        await page.browser.log_in()
         await page.harness.say("/remember My cat is called Nero")
         facts = await services.facts.list_page(frozenset({OWNER_SCOPE}))
         ana = Account(platform="telegram", user_id="7")
@@ -284,7 +295,7 @@ async def test_web_pages_show_a_person_nothing_of_other_people(home: Path) -> No
             name="Ana",
         )
         async with open_browser(page.server) as other:
-            await other.open(f"/login?key={services.page_logins.create_key(visitor)}")
+            await other.log_in(f"/login?key={services.page_logins.create_key(visitor)}")
             assert "Nero" not in (await other.open("/memory")).body
             foreign = await other.open(f"/memory/facts/{facts[0].id}")
             missing = await other.open("/memory/facts/999999")
@@ -321,9 +332,15 @@ async def test_web_page_behind_a_proxy_requires_its_header_and_configured_host(h
         refused = await page.browser.open(path, Host="mneme.example")
         assert (refused.status, WORDS["NO_PROXY"] in refused.text) == (403, True)
         headers = {"Host": "mneme.example", "X-Remote-User": "ana"}
-        welcome = await page.browser.open(path, **headers)
-        assert welcome.status == 200
-        assert "Secure" in welcome.headers["Set-Cookie"]
+        form = (await page.browser.open(path, **headers)).form("/login")
+        sent = {**headers, "Origin": "https://mneme.example"}
+        url = f"http://127.0.0.1:{port}/login"
+        session = page.browser.session
+        async with session.post(
+            url, data=form.fields, headers=sent, allow_redirects=False
+        ) as welcome:
+            assert welcome.status == 303
+            assert "Secure" in welcome.headers["Set-Cookie"]
         other = await page.browser.open(path, **{**headers, "Host": "evil.example"})
         assert other.status == 421
 

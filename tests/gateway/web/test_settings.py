@@ -36,7 +36,7 @@ async def log_in_ana(page: OpenPage, browser: PageBrowser) -> None:
         scope=Scope.account("telegram", "7"),
         name="Ana",
     )
-    await browser.open(f"/login?key={page.harness.services.page_logins.create_key(visitor)}")
+    await browser.log_in(f"/login?key={page.harness.services.page_logins.create_key(visitor)}")
 
 
 async def set_option(page: OpenPage, option: str, value: str) -> str:
