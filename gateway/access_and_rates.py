@@ -478,7 +478,7 @@ class RateLimiter:
         return wait_s
 
     def acquire_command(self, inbound: Inbound, command: Command | None) -> bool:
-        """Count a command or a button press. Return False if the sender is over the limit.
+        """Count a command or a button press. Returns False if the sender is over the limit.
 
         For an ordinary message, this returns True without counting. A counted command resets the
         group's consecutive turns.

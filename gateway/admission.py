@@ -364,7 +364,7 @@ class Admission:
     async def _store(
         self, resolved_inbound: ResolvedInbound, reply: Reply, judgement: Judgement
     ) -> PendingEvent | None:
-        """Store an event in the inbox. Return None if it was stored before."""
+        """Store an event in the inbox. Returns None if it was stored before."""
         now = self._clock.now()
         entry_id = await self._inbox.accept(resolved_inbound.stored_inbound, now)
         if entry_id is None:
@@ -490,7 +490,7 @@ class Admission:
         max_age: timedelta,
         is_ours: Callable[[Address], bool] = lambda _: True,
     ) -> list[int]:
-        """Queue the events that an earlier process left unanswered. Return their ids.
+        """Queue the events that an earlier process left unanswered. Returns their ids.
 
         Pass the ids to `serve`. A message older than `max_age` gets a notice instead of an answer.
         Events at addresses for which `is_ours` returns False belong to other gateways.

@@ -483,7 +483,7 @@ async def probe_model(texts: Texts, settings: Settings) -> str | None:
 
 
 async def _probe_platform(texts: Texts, settings: Settings, name: str) -> str | None:
-    """Check the token of a platform. Return None if there is no token."""
+    """Check the token of a platform. Returns None if there is no token."""
     token = settings.platform_tokens.get(name)
     if token is None:
         return None

@@ -228,7 +228,7 @@ class Delivery:
         self._may_have_unseen = True
 
     def add_platform(self, platform: str, create_reply: ReplyFactory) -> bool:
-        """Deliver to a platform that is now open. Return False if it was added before."""
+        """Deliver to a platform that is now open. Returns False if it was added before."""
         is_new = platform not in self._replies
         self._replies[platform] = create_reply
         return is_new
@@ -236,7 +236,7 @@ class Delivery:
     def create_reply(self, address: Address) -> Reply:
         """Create a reply that isn't tied to a message.
 
-        Raise LookupError if the platform isn't open.
+        Raises LookupError if the platform isn't open.
         """
         return self._replies[address.platform](address, None)
 
@@ -277,7 +277,7 @@ class Delivery:
         reply.begin(record)
 
     async def deliver(self, outbox_item: OutboxItem, reply: Reply, answer: Answer) -> bool:
-        """Send the final answer through a reply that has begun. Return whether it arrived.
+        """Send the final answer through a reply that has begun. Returns whether it arrived.
 
         If the delivery fails, `run` retries it, unless the failure is permanent. If an older item
         for the same address is waiting, `run` sends the answer after that item. A notice never
@@ -410,7 +410,7 @@ class Delivery:
                         await self._wakeup.wait()
 
     async def _repeat_failed_writes(self) -> None:
-        """Retry failed writes, oldest first. Raise StoreError if a write fails again."""
+        """Retry failed writes, oldest first. Raises StoreError if a write fails again."""
         while self._failed_writes:
             await self._failed_writes[0]()
             self._failed_writes.popleft()
@@ -477,7 +477,7 @@ class Delivery:
             _log.info("not told", address=inbound.address.key, error=str(error))
 
     async def notify_unstored(self, address: Address, answer: Answer) -> bool:
-        """Send a notice that can't be stored. Return whether it was sent. Failures are logged."""
+        """Send a notice that can't be stored. Returns whether it was sent. Failures are logged."""
         if address.platform not in self._replies:
             return False
         try:
@@ -493,7 +493,7 @@ class Delivery:
     async def _send(
         self, outbox_item: OutboxItem, reply: Reply, answer: Answer, *, is_unstored: bool = False
     ) -> bool:
-        """Send an answer. Return whether that succeeded.
+        """Send an answer. Returns whether that succeeded.
 
         If `is_unstored`, failed attempts are retried here after short delays, because the answer
         can't be sent later.
@@ -592,7 +592,7 @@ def create_memory_reply(memory: MemoryManager) -> Reply:
     async def send(record: DeliveryRecord, answer: Answer) -> None:
         """Deliver a task to its service.
 
-        Raise DeliveryError if it isn't valid or the service fails.
+        Raises DeliveryError if it isn't valid or the service fails.
         """
         task = SyncTask.parse(record.key, answer.text)
         if task is None:

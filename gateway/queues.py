@@ -442,7 +442,7 @@ class ConversationQueues:
         return True
 
     def stop(self, address: Address) -> bool:
-        """End the running turn of an address. Return False if no turn is running there."""
+        """End the running turn of an address. Returns False if no turn is running there."""
         queue = self._queues.get(address.key)
         if queue is None or queue.timeout is None:
             return False

@@ -195,7 +195,7 @@ class ReceiptWriter:
     ) -> tuple[Answer, list[Button]]:
         """Add the files that the model sends.
 
-        Return the buttons of changes that wait for approval.
+        Returns the buttons of changes that wait for approval.
         """
         files: list[File] = []
         buttons: list[Button] = []

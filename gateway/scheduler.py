@@ -320,7 +320,7 @@ class Scheduler:
         await self.jobs.update(job.id, paused_at=now, pause_reason=reason)
 
     async def record_failure(self, address: Address, reason: str) -> str | None:
-        """Count a failed run of a scheduled question. Return the notice for the person, or None.
+        """Count a failed run of a scheduled question. Returns the notice for the person, or None.
 
         `address` is the question's own address. Only the first of several failures in a row gets a
         notice. After `MAX_FAILURES` in a row, the job is paused, and its author gets a separate

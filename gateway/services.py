@@ -135,7 +135,7 @@ class Services:
     def _create_notices(
         self, incognito: IncognitoRegistry, *, notifies_owner: bool
     ) -> _NoticeCallbacks:
-        """Create the outbox and the notices. Return the functions that send notices."""
+        """Create the outbox and the notices. Returns the functions that send notices."""
         clock, model = self.clock, self.settings.model.chat
         self.actions = Actions(self.database, clock)
         job_messages = JobMessages(clock=clock, incognito=incognito, model=model)
@@ -328,7 +328,7 @@ class Services:
         return await load_outgoing(file, self.media_folder, self.decoder)
 
     async def keep_file(self, file: File, context: ToolContext) -> int | None:
-        """Store a file that a tool made. Return its number, or None if it isn't stored."""
+        """Store a file that a tool made. Returns its number, or None if it isn't stored."""
         stored_file = await self.create_intake({}).keep_file(file, context)
         return None if stored_file is None else stored_file.id
 

@@ -83,7 +83,7 @@ class StoreWatch:
             await self._check_log_size()
 
     async def check_integrity(self) -> bool:
-        """Check a part of state.db for damage. Return whether another part is due at once."""
+        """Check a part of state.db for damage. Returns whether another part is due at once."""
         has_more = await self._integrity.run_slice()
         await self._report_damage()
         return has_more
@@ -106,7 +106,7 @@ class StoreWatch:
             self._is_damage_reported = await self._notify_owner_unstored(text)
 
     async def _notify_owner_unstored(self, text: str) -> bool:
-        """Send the owner a notice that can't be stored. Return whether that succeeded."""
+        """Send the owner a notice that can't be stored. Returns whether that succeeded."""
         if self._owner_chat is None:
             return False
         return await self._tell_unstored(self._owner_chat, Answer(text=text))
@@ -122,7 +122,9 @@ class StoreWatch:
             self._found_chat_at = now
 
     async def _check_files(self) -> bool:
-        """Tell the owner once if a file was removed or truncated. Return False if state.db is lost.
+        """Tell the owner once if a file was removed or truncated.
+
+        Returns False if state.db is lost.
 
         If only the write-ahead log was removed, its content has been saved, and state.db isn't
         lost.

@@ -169,7 +169,7 @@ class Supervisor:
             await asyncio.sleep(STATE_POLL_S)
 
     def _note_connection(self, name: str, platform: _Platform) -> bool:
-        """Log that a platform was connected or lost. Return whether it was just connected."""
+        """Log that a platform was connected or lost. Returns whether it was just connected."""
         state = platform.state
         is_up = state in (CONNECTED, ENDED)
         was_up = platform.down_since is None

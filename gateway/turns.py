@@ -583,7 +583,7 @@ class BatchRunner:
         self._adapters = adapters
 
     async def begin(self, batch: Batch) -> bool:
-        """Show that an answer is being written, once per reply. Return True if it's still needed.
+        """Show that an answer is being written, once per reply. Returns True if it's still needed.
 
         If an earlier process has already delivered the answer, the batch is closed and False is
         returned.

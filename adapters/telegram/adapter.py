@@ -436,7 +436,7 @@ class Telegram:
         return retry_ids
 
     async def _admit(self, raw: Json, sink: InboundSink, blocked_addresses: set[str]) -> int | None:
-        """Normalize and admit an update. Return the id of its inbox entry, or None if it has none.
+        """Normalize and admit an update. Returns the id of its inbox entry, or None if it has none.
 
         If the update can't be stored, its address is added to `blocked_addresses`, and StoreError
         is raised. StoreError is also raised if the address is already blocked, so that the updates

@@ -532,7 +532,7 @@ class TelegramMessages:
         await self._edit_text(message_id, part, answer)
 
     async def _edit_text(self, message_id: str, part: StyledText, answer: Answer | None) -> bool:
-        """Replace the text and the buttons of a message. Return whether they were different."""
+        """Replace the text and the buttons of a message. Returns whether they were different."""
         id_ = int(message_id)
         if not part.text:
             # The message is a file. Setting the same empty caption fails if the message isn't a

@@ -393,7 +393,7 @@ def _list_shared_words(
 def _score_new_value(newer: Quote, older: Quote) -> float:
     """Score the new values in the newer of two statements.
 
-    Return 1.5 if it has another day, time or number than the older one, 1 if it has another name,
+    Returns 1.5 if it has another day, time or number than the older one, 1 if it has another name,
     and 0 if it has no new value.
     """
     old_values = find_values(older.text)

@@ -216,7 +216,7 @@ class Delegator:
         return session, answer.text
 
     async def _store_task(self, arguments: _Arguments, context: ToolContext) -> list[Message]:
-        """Store the task and its context as the first message of the session. Return the row."""
+        """Store the task and its context as the first message of the session. Returns the row."""
         paragraphs = (arguments.task.strip(), arguments.context.strip())
         text = "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
         (row,) = self.prompt.render_sent_form_without_memory(

@@ -276,7 +276,7 @@ class _Answerer:
     def _tell_time(self, answer: str, messages: Sequence[Json]) -> str | None:
         """Fill the day and time of the last message into an answer.
 
-        Return None if it has no time.
+        Returns None if it has no time.
         """
         utterances = list(_earlier_utterances(messages))
         if not utterances:

@@ -632,7 +632,7 @@ def build_cache_control(life: CacheLife) -> Json:
 def add_cache_breakpoints(
     turns: Sequence[dict[str, Any]], life: CacheLife = "5m"
 ) -> tuple[Json, ...]:
-    """Set breakpoints at the end of the previous request and of this one. Return the turns.
+    """Set breakpoints at the end of the previous request and of this one. Returns the turns.
 
     A breakpoint at the end of this request isn't enough: from there, the server searches at most 20
     blocks backwards, and one round of parallel tool calls can have more. If this request ends with

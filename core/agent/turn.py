@@ -130,7 +130,7 @@ class RunningTurn:
         self.show(hide_citations(self.render_answer(f"_{sentence}_")))
 
     def interrupt(self) -> bool:
-        """Mark the turn as interrupted so that it can restart. Return False if it's too late."""
+        """Mark the turn as interrupted so that it can restart. Returns False if it's too late."""
         if self.progress is TurnProgress.STARTED:
             return False
         self.progress = TurnProgress.INTERRUPTED
@@ -555,7 +555,7 @@ class Agent:
         )
 
     async def _finish(self, running: RunningTurn, row: Message) -> AnsweredTurn:
-        """Store a turn's last row and the answer to deliver. Return the answered turn."""
+        """Store a turn's last row and the answer to deliver. Returns the answered turn."""
         answer = Answer(text=running.render_answer(row.text))
         shown_text = answer.text
         actions: Sequence[ButtonAction] = ()

@@ -89,7 +89,7 @@ def parse_schedule(
 
 
 def to_schedule(reading: ReminderReading, zone: ZoneInfo) -> Schedule | None:
-    """Convert a reading to a schedule. Return None if its time is incomplete."""
+    """Convert a reading to a schedule. Returns None if its time is incomplete."""
     own_zone = reading.parts.zone or zone.key
     if reading.moment is not None:
         return Schedule(zone=own_zone, at=reading.moment)
@@ -103,7 +103,7 @@ def _parse_divided(
 ) -> ParsedSchedule | None:
     """Read ``when | text`` or ``text | when``.
 
-    Return None if the line has no bar, or if neither side of a bar is just a time.
+    Returns None if the line has no bar, or if neither side of a bar is just a time.
     """
     if "|" not in line:
         return None
@@ -129,7 +129,7 @@ def _parse_divided(
 def _parse_line(
     line: str, now: datetime, zone: ZoneInfo, languages: Sequence[str]
 ) -> ParsedSchedule | None:
-    """Read a line without a bar. Return None if it contains no time.
+    """Read a line without a bar. Returns None if it contains no time.
 
     Raises Refused if its time can't be used, for example because it is in the past.
     """
@@ -208,7 +208,7 @@ def _parse_rules(match: re.Match[str], zone: ZoneInfo) -> ParsedSchedule:
 def _parse_cron_line(line: str, zone: ZoneInfo) -> ParsedSchedule | None:
     """Read a line that begins with the five fields of cron.
 
-    Return None for other lines. Raises Refused if the fields are invalid.
+    Returns None for other lines. Raises Refused if the fields are invalid.
     """
     fields = line.split(maxsplit=5)
     is_cron = (
@@ -265,7 +265,7 @@ _ONLY_NUMBERS = re.compile(r"[\d\s.,:;/+()-]{1,60}")
 def _parse_foreign(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule | None:
     """Read a time in another language at the beginning of a line, or else at its end.
 
-    Return None if neither is a time in the future.
+    Returns None if neither is a time in the future.
     """
     script = _script_of(line)
     if script is None:
@@ -340,7 +340,7 @@ def _read_day_and_clock(
 ) -> datetime | None:
     """Read a day with a clock time, such as "3 maggio alle 18:00", as a wall time.
 
-    `parts` are the groups of the pattern `foreign_clock`. Return None if the group "day" isn't a
+    `parts` are the groups of the pattern `foreign_clock`. Returns None if the group "day" isn't a
     day, or if the clock time is invalid.
     """
     hour = int(parts["hour"] or 0)
@@ -362,7 +362,7 @@ class _Guess:
 def _guess_date(piece: str, script: Mapping[str, Any], here: datetime) -> _Guess | None:
     """Read a date with dateparser, relative to the wall time `here`.
 
-    Return None if the text isn't a date.
+    Returns None if the text isn't a date.
     """
     if len(piece) > MAX_FOREIGN_CHARS or _ONLY_NUMBERS.fullmatch(piece):
         return None

@@ -45,7 +45,7 @@ def read_period(text: str, now: datetime, zone: ZoneInfo) -> Interval | None:
 def _read_figures(words: list[str], today: date, zone: ZoneInfo) -> Interval | None:
     """Read a date or time in digits: ``2026-05-01``, ``1.5.2026``, ``1.5.``, ``2026-05-01T10:30``.
 
-    A time means the minute that begins then. Return naive wall times, or None.
+    A time means the minute that begins then. Returns naive wall times, or None.
     """
     cursor = WordCursor(words)
     cursor.take("in", "on", "since")
@@ -78,7 +78,7 @@ def _latest_date(day: Day, today: date) -> date | None:
 def _read_words(words: list[str], today: date) -> Interval | None:
     """Read a period in words, such as ``last fri``. Weekdays may be abbreviated.
 
-    Return naive wall times, or None.
+    Returns naive wall times, or None.
     """
     weekdays = word_tables()["weekdays"]
     full_words = []

@@ -168,7 +168,7 @@ def find_periods(text: str, today: date) -> tuple[tuple[int, int], ...]:
 def parse_named_period(text: str, today: date) -> tuple[date, date] | None:
     """Return the first and last day of the period that a text names.
 
-    A recurring period means its latest occurrence that has begun. Return None if the text isn't
+    A recurring period means its latest occurrence that has begun. Returns None if the text isn't
     exactly one period. Raises OverflowError or ValueError for days outside the years 1 to 9999.
     """
     return _parse_name(tokenize_name(text), today) or _parse_name(
@@ -405,7 +405,7 @@ def _month_of_year(tokens: Sequence[Token]) -> _MonthOfYear:
 def _read_day(tokens: Sequence[Token], today: date) -> list[Period]:
     """Read a day or several: ``3 May``, ``3 to 5 May 2024``, ``3 and 5 May``, ``the 5th``.
 
-    Return no periods if the calendar has no such day.
+    Returns no periods if the calendar has no such day.
     """
     if tokens[0].kind is Kind.DATE:
         return _read_date(tokens[0].date)
@@ -426,7 +426,7 @@ def _read_day(tokens: Sequence[Token], today: date) -> list[Period]:
 def _read_date(parts: tuple[int, ...]) -> list[Period]:
     """Return the period of a date in digits: (2024, 5) is a month, (2024, 5, 1) is a day.
 
-    If the date is invalid, the day and month are swapped, so (2024, 13, 5) is 13 May. Return an
+    If the date is invalid, the day and month are swapped, so (2024, 13, 5) is 13 May. Returns an
     empty list if that is invalid, too.
     """
     if len(parts) == 2:
@@ -480,7 +480,7 @@ def _read_week(tokens: Sequence[Token], today: date) -> list[Period]:
 def _read_nth_weekday(tokens: Sequence[Token], today: date) -> list[Period]:
     """Read a weekday of a month: ``the second Tuesday of October``, ``last Friday in May 2024``.
 
-    Without a year, it's the latest such day up to today. Return no periods if there is none.
+    Without a year, it's the latest such day up to today. Returns no periods if there is none.
     """
     form = forms.read_nth_weekday(tokens)
     if form is None:

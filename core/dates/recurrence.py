@@ -125,7 +125,7 @@ def _next_of_one(text: str, after: datetime, count: int) -> list[datetime]:
 
 
 def _fixed_step(recurrence: _Recurrence) -> timedelta | None:
-    """Return the length of an interval if it never varies. Return None for other rules."""
+    """Return the length of an interval if it never varies. Returns None for other rules."""
     unit = _FIXED_UNITS.get(recurrence.fields["FREQ"])
     is_plain = recurrence.fields.keys() <= {"FREQ", "INTERVAL", "COUNT", "UNTIL"}
     is_utc = recurrence.zone.key == "UTC"

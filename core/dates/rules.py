@@ -56,7 +56,7 @@ def end_at(schedule: Schedule, last: datetime | None) -> Schedule:
 def find_clock(schedule: Schedule) -> int | None:
     """Return the time of day of a schedule, in minutes after midnight.
 
-    Return None if the schedule has no time of day or several.
+    Returns None if the schedule has no time of day or several.
     """
     clocks = set()
     for text in schedule.recurrences:

@@ -100,7 +100,7 @@ def nth_weekday(first: date, nth: int, weekdays: Collection[int]) -> date | None
     """Return the `nth` of these weekdays in a month. -1 is the last one.
 
     The month begins on `first`. With Monday to Friday as weekdays, the result is the `nth` working
-    day. Return None if the month has fewer such days.
+    day. Returns None if the month has fewer such days.
     """
     length = calendar.monthrange(first.year, first.month)[1]
     days = [first + timedelta(days=index) for index in range(length)]

@@ -208,7 +208,7 @@ class Alignment:
 def split_all(content: str, typed: Sequence[TypedText]) -> tuple[list[SplitSentence], list[Source]]:
     """Split a note and the typed messages into sentences.
 
-    Return the sentences of the note, and those of the messages as sources.
+    Returns the sentences of the note, and those of the messages as sources.
     """
     languages = _find_likely_languages(content, typed)
     sources: list[Source] = []
@@ -267,8 +267,8 @@ def _find_best(
 ) -> tuple[Source | None, dict[int, int]]:
     """Find the candidate that contains most of the `remaining` words of the note.
 
-    Return it with the positions of these words, by their index. If several are equally good, return
-    the latest.
+    Returns it with the positions of these words, by their index. If several are equally good,
+    return the latest.
     """
     best: Source | None = None
     best_positions: dict[int, int] = {}

@@ -180,7 +180,7 @@ def begins_with_action(text: str) -> bool:
 def find_actor(text: str) -> str:
     """Return the other person whose name begins a text.
 
-    Return "" if the text begins with something else, such as a word of a topic, or if its language
+    Returns "" if the text begins with something else, such as a word of a topic, or if its language
     doesn't mark subjects.
     """
     plain = _plain(text)

@@ -370,8 +370,8 @@ def _build_claim(
 ) -> Claim | None:
     """Return the claim of a clause that matches a pattern.
 
-    Return None if the value doesn't have the pattern's shape, if the clause is about the future, or
-    if its subject isn't a particular person.
+    Returns None if the value doesn't have the pattern's shape, if the clause is about the future,
+    or if its subject isn't a particular person.
     """
     groups = match.groupdict("")
     value = claim_pattern("value_tail").sub("", groups.get("value", "").strip(" ,"))

@@ -555,7 +555,7 @@ def is_span(form: str) -> bool:
 def span_days(form: str | None) -> int | None:
     """Return the number of days in a span such as "week".
 
-    Return None if the number varies, or if the word isn't a span.
+    Returns None if the number varies, or if the word isn't a span.
     """
     return {"day": 1, "\u5929": 1, "week": 7, "\u5468": 7}.get(_unit_of(form or "") or form or "")
 

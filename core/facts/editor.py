@@ -63,7 +63,7 @@ class FactEditor:
     async def approve(self, note: PendingNote, epoch: ErasureEpoch | None = None) -> Report:
         """Apply a change that the model proposed and a person approved.
 
-        Return a sentence about the result. Raises Refused if the fact has changed since the
+        Returns a sentence about the result. Raises Refused if the fact has changed since the
         proposal.
         """
         operation = note.operations[0]

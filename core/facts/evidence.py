@@ -249,7 +249,7 @@ class Evidence:
     def _score(self, statement: Statement, index: int) -> int:
         """Return how many parts of a statement a message contains.
 
-        Return 0 if the message doesn't support the statement.
+        Returns 0 if the message doesn't support the statement.
         """
         sender = self.messages[index].sender
         comparison = _Comparison(

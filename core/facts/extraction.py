@@ -93,7 +93,7 @@ class FactReader:
     async def read_session(self, session: Session) -> bool:
         """Extract and store the facts in all unread messages of a session.
 
-        Return False if the model can't be reached. The messages then stay unread.
+        Returns False if the model can't be reached. The messages then stay unread.
         """
         if not session.is_remembered:
             return True

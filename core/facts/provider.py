@@ -423,7 +423,7 @@ class FactsProvider(MemoryProvider):
     async def _run(self, arguments: _Arguments, context: ToolContext) -> str:
         """Run the tool `facts` in the requested mode.
 
-        Return JSON, or a sentence after a change. Raises ToolError if an argument is wrong.
+        Returns JSON, or a sentence after a change. Raises ToolError if an argument is wrong.
         """
         result: dict[str, object]
         match arguments.mode:
@@ -498,7 +498,7 @@ class FactsProvider(MemoryProvider):
     async def _judge(self, arguments: _Arguments, context: ToolContext) -> str:
         """Raise or lower the trust in a fact, or ask the person first.
 
-        Return the fact's id and new trust as JSON, or a sentence if the person is asked. Raises
+        Returns the fact's id and new trust as JSON, or a sentence if the person is asked. Raises
         ToolError if an argument is missing, or if the person may not judge the fact.
         """
         if arguments.is_right is None:
@@ -587,7 +587,7 @@ class FactsProvider(MemoryProvider):
     ) -> str:
         """Replace a fact's text and details with those of a report that a message supports.
 
-        Return a sentence about the change. Raises ToolError if the message was changed or deleted
+        Returns a sentence about the change. Raises ToolError if the message was changed or deleted
         meanwhile.
         """
         message = support.message
@@ -615,7 +615,7 @@ class FactsProvider(MemoryProvider):
     async def _store(self, report: ReportedFact, context: ToolContext) -> str:
         """Store a fact if a message supports it, or else ask for approval.
 
-        Return a sentence about the result. Raises ToolError if the message was changed or deleted
+        Returns a sentence about the result. Raises ToolError if the message was changed or deleted
         meanwhile.
         """
         if not context.session.is_remembered:

@@ -544,7 +544,7 @@ def _trim_url(url: str) -> str:
 
 
 def split_addresses(text: str) -> Iterator[tuple[str, bool]]:
-    """Split a text into pieces. Yield each piece, and whether it is a bare web address."""
+    """Split a text into pieces. Yields each piece, and whether it is a bare web address."""
     position = 0
     for match in _URL.finditer(text):
         url = _trim_url(match[0])

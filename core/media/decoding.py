@@ -120,7 +120,7 @@ class Decoder:
         return decoded.clean
 
     async def write_speech(self, path: Path, sound_path: Path) -> bool:
-        """Write the sound of a recording or video to a file. Return False if that fails.
+        """Write the sound of a recording or video to a file. Returns False if that fails.
 
         The file is WAV if its name ends with ".wav", or else OGG with Opus.
         """

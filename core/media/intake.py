@@ -158,7 +158,7 @@ class MediaIntake:
     async def transcribe(self, file: AttachedFile) -> bool:
         """Transcribe a stored voice message or video without a transcript.
 
-        Return whether it succeeded.
+        Returns whether it succeeded.
         """
         if file.content is None:
             return False
@@ -171,7 +171,7 @@ class MediaIntake:
     async def _decode_and_transcribe(
         self, path: Path, content: FileContent
     ) -> tuple[FileContent, Sequence[FilePart]]:
-        """Decode and transcribe a voice message or video. Return its content and its spoken words.
+        """Decode and transcribe a voice message or video. Returns its content and its spoken words.
 
         If it can't be transcribed, the note in the content gives the reason.
         """

@@ -137,7 +137,7 @@ class JsonService:
         is_repeatable: bool | None = None,
         missing: Any = _RAISE,
     ) -> Any:
-        """Call the service. Return the decoded answer, or None if the answer is empty.
+        """Call the service. Returns the decoded answer, or None if the answer is empty.
 
         `body` is sent as JSON. `call_timeout` is `WRITE` by default. If the service answers with
         404 and `missing` is given, `missing` is returned. Raises Refused if the service rejects the

@@ -159,7 +159,7 @@ class GuardedProvider:
         self._is_ready = False
 
     async def ask(self, timeout_s: float, hook: str, *arguments: object) -> Any:
-        """Call a hook. Return its answer, or None if the hook fails or isn't implemented.
+        """Call a hook. Returns its answer, or None if the hook fails or isn't implemented.
 
         Answers of external providers are cleaned for the model. While the breaker is open, only
         search hooks are called (after each rest), to find out whether the provider works again.
@@ -356,7 +356,7 @@ class MemoryManager:
             self._spawn(provider.load_description())
 
     async def tend(self) -> bool:
-        """Run all pending work of built-in providers. Return False: no work is left."""
+        """Run all pending work of built-in providers. Returns False: no work is left."""
         await self._ask_all(self._builtins, BACKGROUND_TIMEOUT_S, "catch_up")
         return False
 

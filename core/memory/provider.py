@@ -91,7 +91,7 @@ class MemoryProvider(ABC):
 
         A line starts with a token that identifies the memory, such as ``m123``, and a space. While
         an earlier request of the session contains the token, Mneme doesn't send the memory again.
-        Return only memories that belong to `context.scopes`.
+        Returns only memories that belong to `context.scopes`.
         """
 
     async def queue_prefetch(self, text: str, context: ToolContext) -> Sequence[str]:

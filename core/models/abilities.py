@@ -154,7 +154,7 @@ class LackingModels:
     async def learn(self, route: Route, request: Request, failure: ModelFailure) -> bool:
         """Learn a limit of a model from a refusal.
 
-        Return whether another request may succeed.
+        Returns whether another request may succeed.
         """
         name = request.model
         ability = find_refused_ability(failure, request, route.lacks)
@@ -263,7 +263,7 @@ def find_refused_ability(
 def remove_abilities(
     request: Request, abilities: Iterable[Ability]
 ) -> tuple[Request, list[Ability]]:
-    """Remove some abilities from a request. Return it, and the removed abilities that it used."""
+    """Remove some abilities from a request. Returns it, and the removed abilities that it used."""
     left_out = [ability for ability in abilities if _uses(request, ability)]
     for ability in left_out:
         if ability == "tools":

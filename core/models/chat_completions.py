@@ -72,7 +72,7 @@ class _Dialect:
     def correct(self, explanation: str) -> bool:
         """Correct the field that a refusal names.
 
-        Return False if it doesn't name one of the fields.
+        Returns False if it doesn't name one of the fields.
         """
         if is_about_call_ids(explanation) and not self.shortens_call_ids:
             self.shortens_call_ids = True
@@ -159,7 +159,7 @@ class ChatCompletions:
         return f"{model} answers at {self.url}."
 
     async def fetch_window_tokens(self, model: str) -> int | None:
-        """Ask the server for the size of a model's window. Return None if it isn't reported."""
+        """Ask the server for the size of a model's window. Returns None if it isn't reported."""
         return await self._connection.fetch_window_tokens("/models", model)
 
     async def list_models(self) -> list[str]:

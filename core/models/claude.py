@@ -128,7 +128,7 @@ class Claude:
         return f"{model} answers at {self.url}."
 
     async def fetch_window_tokens(self, model: str) -> int | None:
-        """Ask the server for the size of a model's window. Return None if it isn't reported."""
+        """Ask the server for the size of a model's window. Returns None if it isn't reported."""
         info = await self._connection.fetch(f"/v1/models/{quote(model, safe='')}")
         tokens = info.get("max_input_tokens") if isinstance(info, Mapping) else None
         if isinstance(tokens, int):

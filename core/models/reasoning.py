@@ -140,7 +140,7 @@ class ReturnedReasoning:
             _add_missing(calls[0], placeholder.get("call", {}))
 
     def learn(self, request: Request, failure: ModelFailure) -> bool:
-        """Learn from a refusal. Return whether another request may succeed."""
+        """Learn from a refusal. Returns whether another request may succeed."""
         kind = find_missing_thinking(str(failure))
         if kind and request.model not in self._placeholders:
             self._placeholders[request.model] = find_placeholders(kind)

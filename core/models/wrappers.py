@@ -155,7 +155,7 @@ class MeteredModel:
     async def complete_unlogged(
         self, request: Request, on_text: TextCallback, on_wait: TextCallback
     ) -> tuple[Completion, ModelCall | None]:
-        """Ask the model. Return its answer and the call, which the caller must log.
+        """Ask the model. Returns its answer and the call, which the caller must log.
 
         The call is None if no tokens were used, as with an offline model. Raises ModelError if the
         model doesn't answer.
@@ -583,7 +583,7 @@ class ModelRouter:
                     raise
 
     async def _learn(self, route: Route, request: Request, failure: ModelFailure) -> bool:
-        """Learn a limit of a model from a failure. Return whether another request may succeed.
+        """Learn a limit of a model from a failure. Returns whether another request may succeed.
 
         The owner is informed of a retired model, and a window size that the failure states is
         stored.

@@ -180,7 +180,7 @@ class Verifier:
         return _read_verdicts(completion.text, possible)
 
     async def _add_note(self, proposal: _Proposal) -> int | None:
-        """Add a proposed note. Return the number of its change, or None if that fails."""
+        """Add a proposed note. Returns the number of its change, or None if that fails."""
         note = proposal.note
         scopes = frozenset((note.scope,))
         made_id = await self._find_added_change(note)

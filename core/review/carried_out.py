@@ -25,7 +25,7 @@ class CarriedOutWishes:
     _items: OrderedDict[int, set[str]] = field(default_factory=OrderedDict)
 
     def take(self, message_id: int, subjects: Sequence[Subject], typed: Sequence[str]) -> bool:
-        """Record that the request in a message ends some items. Return whether it may end them.
+        """Record that the request in a message ends some items. Returns whether it may end them.
 
         A request for one item may end the same item again, but not a second item.
         """

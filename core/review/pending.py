@@ -102,7 +102,7 @@ class Review:
     async def add_pending(
         self, note: PendingNote, epoch: ErasureEpoch | None, *, is_announced: bool = True
     ) -> bool:
-        """Store and announce a change that waits. Return False if too many are already waiting."""
+        """Store and announce a change that waits. Returns False if too many are already waiting."""
         stored_note = await self._notes.add_pending(note, epoch)
         if stored_note is None:
             return False

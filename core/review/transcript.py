@@ -338,7 +338,7 @@ async def load_takers(
 ) -> Mapping[int, str] | None:
     """Return which event took the question of each answer that a person's message follows.
 
-    Return None for an incognito conversation, because nothing of it is stored.
+    Returns None for an incognito conversation, because nothing of it is stored.
     """
     if session.is_incognito:
         return None

@@ -189,7 +189,7 @@ class JobChanges:
         return True
 
     async def toggle_urgent(self, job_id: int, requester: Requester) -> bool:
-        """Make a reminder urgent, or no longer urgent. Return whether it's urgent now."""
+        """Make a reminder urgent, or no longer urgent. Returns whether it's urgent now."""
         job = await self.appointments.find_changeable(job_id, requester)
         is_urgent = not job.is_urgent
         await self.appointments.jobs.update(job.id, requester.epoch, is_urgent=is_urgent)
@@ -200,7 +200,7 @@ class JobChanges:
     async def read_snooze(self, words: str, account: Account | None) -> Snooze | None:
         """Read how long to snooze: "10 minutes", "18:00", "tomorrow", or "" for ten minutes.
 
-        Times are in the zone of `account`. Return None if the words aren't a single time.
+        Times are in the zone of `account`. Returns None if the words aren't a single time.
         """
         words = words.strip() or "10 minutes"
         if words.lower() == "tomorrow":

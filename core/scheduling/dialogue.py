@@ -505,7 +505,7 @@ def _decide_removal(text: str, situation: Situation) -> Step | None:
 def _match_jobs_by_time(words: str, situation: Situation) -> list[Job]:
     """Return the reminders with the next time that the words name, like "at 9".
 
-    Return none if the words contain anything else.
+    Returns none if the words contain anything else.
     """
     if not _names_only_time(words, situation):
         return []

@@ -80,7 +80,7 @@ def find_phrase(kind: str, text: str) -> bool:
 def split_command(kind: str, text: str) -> str | None:
     """Return the rest of a request after its phrase: "the dentist" for "cancel the dentist".
 
-    The phrase must be at the beginning or the end of the message. Return None without one. The
+    The phrase must be at the beginning or the end of the message. Returns None without one. The
     result is in plain form.
     """
     words = _LEADS.sub("", plain_words(text))
@@ -115,7 +115,7 @@ def strip_name(words: str) -> str:
 def meant_words(text: str) -> str | None:
     """Return the corrected words in a message: "Anna" for "sorry, I meant Anna".
 
-    Return None if the message doesn't contain a correction.
+    Returns None if the message doesn't contain a correction.
     """
     return _words_after("meant", text)
 

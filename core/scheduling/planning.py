@@ -287,7 +287,7 @@ def find_typed_alternative(
     """Return the schedule of the person's words if the model's schedule differs from it.
 
     Only the parts that the words name are compared: after "at 11", the model chooses the day.
-    Return None if the words mean the same time, contain no time, or are unclear.
+    Returns None if the words mean the same time, contain no time, or are unclear.
     """
     schedule = planned.schedule
     reading = _read_typed(planned.text, typed, now, zone)

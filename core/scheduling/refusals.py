@@ -35,7 +35,7 @@ def is_cancellation(text: str) -> bool:
 def find_reason(text: str) -> str | None:
     """Return the rest of a message that cancels a reminder: "I'm off" in "forget it, I'm off".
 
-    The first or the last clause must cancel it. Return None if neither does.
+    The first or the last clause must cancel it. Returns None if neither does.
     """
     if len(text) > MAX_REFUSAL_CHARS:
         return None

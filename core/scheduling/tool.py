@@ -318,7 +318,7 @@ class _ReminderTool:
     ) -> ParsedSchedule | None:
         """Return the job at the time that the person's words mean.
 
-        Return None if the time is the same.
+        Returns None if the time is the same.
         """
         if arguments.is_whole_line:
             return None

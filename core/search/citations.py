@@ -92,7 +92,7 @@ def number_citations(text: str, rows: Sequence[Message]) -> tuple[str, list[Cite
     Sources are numbered in the order of their first citation. `rows` are the messages of the
     conversation. If a mark names a source that the conversation doesn't contain, the mark and the
     space before it are removed. If two marks in a row name the same source, the second one is left
-    out. Return the new text, and the sources in order.
+    out. Returns the new text, and the sources in order.
     """
     if CITATION.search(text) is None:
         return text, []

@@ -101,8 +101,8 @@ class EmbeddingRetriever:
     async def tend(self) -> bool:
         """Store vectors for the next batch of messages without one.
 
-        Return True if more messages may need a vector. Return False if no message needs one, or if
-        the service or the database isn't ready.
+        Returns True if more messages may need a vector. Returns False if no message needs one, or
+        if the service or the database isn't ready.
         """
         if self._is_paused() or not await self.database.wait_for_log_space(0):
             return False

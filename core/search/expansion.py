@@ -239,7 +239,7 @@ class ExpandedRecall:
     async def _search_deeply(self, query: SearchQuery, lists: list[RankedList]) -> Notes:
         """Ask the model once to sort the best messages and to add searches.
 
-        Return notes that list the searches, or that explain why the model didn't help.
+        Returns notes that list the searches, or that explain why the model didn't help.
         """
         limits = replace(query.limits, sessions=1, page=1, messages=MAX_RERANKED)
         results = await self.plain_recall.recall(replace(query, limits=limits))
@@ -261,8 +261,8 @@ class ExpandedRecall:
     async def _expand(self, query: SearchQuery, lists: list[RankedList]) -> Notes:
         """Ask the model for searches, and append the messages of each search as a list.
 
-        Return notes that list the searches, or that explain why there are none. Return no notes if
-        the model suggests no search.
+        Returns notes that list the searches, or that explain why there are none. Returns no notes
+        if the model suggests no search.
         """
         try:
             async with asyncio.timeout(self.model_timeout_s):
@@ -279,7 +279,7 @@ class ExpandedRecall:
     ) -> Notes:
         """Run searches, and append the messages of each search as a list.
 
-        Return a note that names the searches. Return no notes if `searches` is empty.
+        Returns a note that names the searches. Returns no notes if `searches` is empty.
         """
         if not searches:
             return ()
@@ -298,7 +298,7 @@ class ExpandedRecall:
     async def _rerank(self, query: SearchQuery, lists: list[RankedList]) -> Notes:
         """Ask the model to sort the best messages, and append its order to `lists`.
 
-        Return notes if the model fails, or if none of the messages is an answer.
+        Returns notes if the model fails, or if none of the messages is an answer.
         """
         limits = replace(query.limits, sessions=1, page=1, messages=MAX_RERANKED)
         results = await self.plain_recall.recall(replace(query, limits=limits), lists)

@@ -506,7 +506,7 @@ def filter_by_speaker(query: SearchQuery, name: str) -> SearchQuery:
 def filter_by_time(
     query: SearchQuery, key: str, value: str, now: datetime, zone: ZoneInfo
 ) -> SearchQuery | None:
-    """Limit a query to a time. Return None if `value` isn't a time.
+    """Limit a query to a time. Returns None if `value` isn't a time.
 
     `key` is the name of the filter, such as "before". "before:may" ends the search when May begins,
     and "until:may" when May ends. Earlier limits of the query still apply.
@@ -578,7 +578,7 @@ def _extend_value(match: re.Match[str], value: str) -> Iterator[tuple[str, int]]
 
 
 def _filter_by_value(query: SearchQuery, key: str, value: str) -> SearchQuery | None:
-    """Limit a query by a filter that isn't a time. Return None if the filter's value is invalid."""
+    """Limit a query by a filter that isn't a time. Returns None if the filter's value is invalid."""
     number = _parse_number(value)
     names = tuple(
         dict.fromkeys(name.strip().casefold() for name in value.split(",") if name.strip())
@@ -608,7 +608,7 @@ def _filter_by_value(query: SearchQuery, key: str, value: str) -> SearchQuery | 
 def _filter_by_file(query: SearchQuery, key: str, value: str) -> SearchQuery | None:
     """Limit a query to messages with files of a kind or name.
 
-    Return None if the value is invalid.
+    Returns None if the value is invalid.
     """
     kind = value.casefold()
     if key == "has" and kind in FILE_KINDS:

@@ -240,8 +240,8 @@ def rank(
 ) -> tuple[dict[int, float], list[MessageMatch]]:
     """Score lineages and their messages.
 
-    Return the scores of the lineages by root id, and the messages. Both are sorted, best first, and
-    leave out scores of 0.
+    Returns the scores of the lineages by root id, and the messages. Both are sorted, best first,
+    and leave out scores of 0.
 
     `idf` has the weights of the terms in the order of the query. `moments` are terms that name a
     time, if the query asks when something happened. `periods` are the periods in the query, as
@@ -438,7 +438,7 @@ def _add_neighbours(
     an adjacent chunk. All counts of an answered question (`is_answered`) are added to the next
     passage, which is its answer.
 
-    Return the counts, and the length of each passage with its neighbours divided by the mean
+    Returns the counts, and the length of each passage with its neighbours divided by the mean
     length.
     """
     total_counts = np.zeros_like(counts)

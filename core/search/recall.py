@@ -190,7 +190,7 @@ class Recall:
     async def _describe_attempts(self, query: SearchQuery, answer: SearchResults) -> Notes:
         """Write notes that say what was tried in a search without results.
 
-        Return no notes if another note explains the result, or if the query is empty.
+        Returns no notes if another note explains the result, or if the query is empty.
         """
         plain_query = remove_filters(query)
         has_filters = plain_query != query
@@ -239,7 +239,7 @@ class Recall:
     async def _retrieve(self, query: SearchQuery) -> Sequence[RankedList]:
         """Return the retriever's matches as a ranked list.
 
-        Return no list if there is no retriever, or if the query is incognito. Also return no list
+        Returns no list if there is no retriever, or if the query is incognito. Also return no list
         for keywords and operators, because the person means them literally.
         """
         if self.retriever is None or query.is_incognito:
@@ -299,7 +299,7 @@ class Recall:
     async def tend(self) -> bool:
         """Run one small step of maintenance: rebuild, index new messages, or merge segments.
 
-        Return True if another step can follow at once.
+        Returns True if another step can follow at once.
         """
         state = await self._database.read(_read_index_state)
         if not await self._database.wait_for_log_space(0):
@@ -322,7 +322,7 @@ class Recall:
     async def rebuild(self) -> int:
         """Rebuild all indexes in small steps, between which other writers can run.
 
-        Return the number of indexed messages.
+        Returns the number of indexed messages.
         """
         await self._database.write(chunks.flag_for_rebuild)
         total = 0
@@ -376,7 +376,7 @@ def _search(
     """Search for the text as typed. If no message matches, search for any of its words.
 
     For a question or a turn, search only for any of its words, because people seldom repeat a
-    sentence word for word. Return None if the indexes are stale. With `needs_fresh_index`, also
+    sentence word for word. Returns None if the indexes are stale. With `needs_fresh_index`, also
     return None if too many messages aren't part of a chunk yet.
     """
     if is_stale(connection):

@@ -198,7 +198,7 @@ class Actions:
     async def find_account(self, question_id: str, address: Address) -> Account | None:
         """Return the account that must answer a question at this address.
 
-        Return None if the question doesn't exist or has expired.
+        Returns None if the question doesn't exist or has expired.
         """
         values = {"id": question_id, "address": address, "now": self._clock.now()}
         row = await self._database.fetch_one(_SELECT_ACCOUNT, values)
@@ -214,7 +214,7 @@ class Actions:
     ) -> ButtonAction | None:
         """Return the open question that a platform message shows, if it is for this account.
 
-        Return None if the message shows several such questions or none.
+        Returns None if the message shows several such questions or none.
         """
         values = {
             "chat": address.key,

@@ -350,7 +350,7 @@ def _store_conversation(
 ) -> tuple[int, int]:
     """Store the records of one conversation that aren't stored yet.
 
-    Return the session's id and the number of new messages.
+    Returns the session's id and the number of new messages.
     """
     records = sorted(unsorted, key=attrgetter("at"))
     conversation = records[0].conversation

@@ -182,7 +182,7 @@ class TextIndex(Protocol):
         ...
 
     def merge(self, connection: Connection, pages: int) -> bool:
-        """Merge about `pages` pages of the indexes. Return whether there was anything to merge."""
+        """Merge about `pages` pages of the indexes. Returns whether there was anything to merge."""
         ...
 
     def find_damage(self, connection: Connection) -> list[str]:
@@ -282,18 +282,18 @@ class Database(Protocol):
     async def compact(self, limit_s: float) -> bool:
         """Overwrite erased words in the database files, for about `limit_s` seconds.
 
-        Return whether all steps are done.
+        Returns whether all steps are done.
         """
         ...
 
     async def compact_step(self) -> bool:
-        """Run one small step of `compact`. Return whether another step can follow at once."""
+        """Run one small step of `compact`. Returns whether another step can follow at once."""
         ...
 
     async def wait_for_log_space(self, wait_s: float) -> bool:
         """Wait until the log has room for another large transaction.
 
-        Return False if another program still blocks it after `wait_s` seconds.
+        Returns False if another program still blocks it after `wait_s` seconds.
         """
         ...
 

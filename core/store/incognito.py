@@ -177,7 +177,7 @@ class IncognitoRegistry:
     def open_session(self, conversation: IncognitoConversation, session: Session) -> Session:
         """Start `session` in a conversation. It replaces the previous session and its messages.
 
-        Return the session with its new id.
+        Returns the session with its new id.
         """
         new_session = replace(session, id=next(self._ids), is_incognito=True)
         conversation.messages = []

@@ -466,7 +466,7 @@ class Jobs:
     async def count_failure(self, job_id: int) -> int:
         """Count a failed run, and return how many runs in a row have failed.
 
-        Return 0 if the job doesn't exist. The next delivered answer resets the count.
+        Returns 0 if the job doesn't exist. The next delivered answer resets the count.
         """
 
         def count(connection: Connection) -> int:

@@ -193,7 +193,7 @@ def _walk_scopes(
 def find_tip(connection: Connection, session_id: int, scopes: frozenset[Scope]) -> Session | None:
     """Return the last session of a conversation, which may be the given session itself.
 
-    Follow at most `MAX_HOPS` child sessions, but no branches or delegated sessions. Return None if
+    Follow at most `MAX_HOPS` child sessions, but no branches or delegated sessions. Returns None if
     the session isn't visible in these scopes.
     """
     values = {

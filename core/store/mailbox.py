@@ -184,7 +184,7 @@ class Inbox:
         """
 
         def insert(connection: Connection) -> int | None:
-            """Store the entry with its address. Return None if it is already stored."""
+            """Store the entry with its address. Returns None if it is already stored."""
             values = {
                 "address": rows.ensure_address(connection, inbound.address),
                 "external": _external_id(inbound),
@@ -503,7 +503,7 @@ class Outbox:
 
         `sibling_key` is the key of another item for the same message; both are erased together.
         This process itself delivers an item without `next_at`. An item that already has content is
-        replaced only if this process has claimed it (`is_claimed`). Return False if nothing was
+        replaced only if this process has claimed it (`is_claimed`). Returns False if nothing was
         stored.
         """
         now = self.clock.now()
@@ -629,12 +629,12 @@ class Outbox:
         ]
 
     async def revive(self, ids: Sequence[int]) -> int:
-        """Make dead items due again, except those for memory services. Return their number."""
+        """Make dead items due again, except those for memory services. Returns their number."""
         values = {"ids": encode_list(ids), "now": self.clock.now()}
         return await self.database.execute(_REVIVE_DEAD, values)
 
     async def drop(self, ids: Sequence[int]) -> int:
-        """Mark dead items as done, except those for memory services. Return their number."""
+        """Mark dead items as done, except those for memory services. Returns their number."""
         values = {"ids": encode_list(ids), "now": self.clock.now()}
         return await self.database.execute(_DROP_DEAD, values)
 

@@ -130,7 +130,7 @@ async def load_latest_question(
 ) -> LatestQuestion | None:
     """Return the question with a message id, and the known parts of its answer.
 
-    Return None unless the message is the latest question of an open conversation and has been
+    Returns None unless the message is the latest question of an open conversation and has been
     answered.
     """
     values = {**address_values(address), "external": external_id}

@@ -318,7 +318,7 @@ def amend_message(
     """Replace the text of a message and of its quotes, or erase it if `text` is None.
 
     `external_id` is the message's id on its platform. The text of a command is never replaced.
-    Return the message's id in state.db, or None if it isn't stored.
+    Returns the message's id in state.db, or None if it isn't stored.
     """
     values: dict[str, object] = {
         **address_values(address),
@@ -604,7 +604,7 @@ class HistoryCache:
 def _continue_history(connection: Connection, history: _History) -> _History | None:
     """Extend a history with the messages that were added to its session since.
 
-    Return None if the last known message has changed. Also return None if a summary was added,
+    Returns None if the last known message has changed. Also return None if a summary was added,
     because a summary comes first in a history.
     """
     if not history.is_visible:

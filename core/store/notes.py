@@ -518,7 +518,7 @@ class Notes:
     async def find_unreviewed_mark(self, scopes: frozenset[Scope], now: datetime) -> int | None:
         """Return the number of the latest change if the curator should review the scopes, or None.
 
-        The number ("mark") grows with each change to a note or fact. Return None if the curator is
+        The number ("mark") grows with each change to a note or fact. Returns None if the curator is
         paused or has already reviewed this mark.
         """
         values = {"scopes": scope_parameter(scopes), "now": rows.to_timestamp(now)}
@@ -548,7 +548,7 @@ class Notes:
     ) -> PendingNote | None:
         """Store a change that waits for a confirmation, and return it with its id.
 
-        If the same operations already wait in the scope, no second row is stored. Return None if
+        If the same operations already wait in the scope, no second row is stored. Returns None if
         too many changes wait in the scope, or if this change is a draft and another draft already
         waits.
         """

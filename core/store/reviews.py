@@ -127,7 +127,7 @@ class MemoryReviews:
     ) -> ReviewMaterial | None:
         """Record that a review begins, and return up to `limit` messages typed after `since`.
 
-        `scopes` are all scopes of the person. Return None if one of them was reviewed after
+        `scopes` are all scopes of the person. Returns None if one of them was reviewed after
         `before`, or if an erasure is running in one of them.
         """
         values = {

@@ -153,7 +153,7 @@ def _convert_for_json(value: object) -> Any:
 
 
 def dump_blocks(blocks: Sequence[Json], text: str) -> str | None:
-    """Encode content blocks as JSON. Return None if the only block is a text block with `text`."""
+    """Encode content blocks as JSON. Returns None if the only block is a text block with `text`."""
     if list(blocks) == [{"type": "text", "text": text}]:
         return None
     return dump_json(blocks)
@@ -318,7 +318,7 @@ def request_checkpoint(connection: Connection) -> None:
 
 
 def parse_account(key: str | None) -> Account | None:
-    """Parse an account's key. Return None if the key is empty."""
+    """Parse an account's key. Returns None if the key is empty."""
     if not key:
         return None
     platform, _, user_id = key.partition(":")
@@ -491,7 +491,7 @@ def is_first_after_compression(session: Session, rows: Sequence[Message]) -> boo
 def find_last_turn(messages: Sequence[Message]) -> Sequence[Message]:
     """Return the last turn of a session, in the sense of `split_turns`.
 
-    Return an empty list if there is no turn.
+    Returns an empty list if there is no turn.
     """
     turn: list[Message] = []
     for message in reversed(messages):

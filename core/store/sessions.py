@@ -182,7 +182,7 @@ class Conversations:
         """Open a session, and end its address's previous session for the reason `ending`.
 
         `summary` replaces the messages that aren't carried over. `sent_blocks` has new content
-        blocks for messages that are carried over, by message id. Return the session with its id.
+        blocks for messages that are carried over, by message id. Returns the session with its id.
         Raises StaleReadError if `session` continues a compressed session that has already ended.
         See `create_session`.
         """
@@ -280,7 +280,7 @@ class Conversations:
         `sent_blocks` has new content blocks for earlier messages, by message id. For incognito
         messages, the outbox item is ignored, so that their text isn't stored.
 
-        Return the stored messages. If a message's external id already exists at the address, the
+        Returns the stored messages. If a message's external id already exists at the address, the
         existing message is returned. Raises StoreError and stores nothing if a session doesn't
         exist.
         """
@@ -329,8 +329,8 @@ class Conversations:
         """Return what was recorded of a tool call that was stopped before its result was stored.
 
         The outcome says whether the call is done or waits for approval. Wait for a write that the
-        call has begun. Return None if the call stored nothing. Raises StoreError if another program
-        locks the store.
+        call has begun. Returns None if the call stored nothing. Raises StoreError if another
+        program locks the store.
         """
         # Writes run one after the other, so this runs after the writes of the call.
         outcomes = await self._database.write(
@@ -423,7 +423,7 @@ class Conversations:
     ) -> Session:
         """Store a session's system prompt and the scopes that were visible to it.
 
-        If the session already has a prompt, it isn't replaced. Return the stored session.
+        If the session already has a prompt, it isn't replaced. Returns the stored session.
         """
         conversation = self._incognito.find_by_session(session_id)
         if conversation is not None and conversation.session is not None:
@@ -448,7 +448,7 @@ class Conversations:
     async def amend(self, address: Address, external_id: str, text: str | None) -> int | None:
         """Replace the text of an edited message, or erase the message if `text` is None.
 
-        Return the message's id, or None if it isn't stored. The content blocks that were sent to
+        Returns the message's id, or None if it isn't stored. The content blocks that were sent to
         the model are deleted, because the edit may be meant to remove words from them. An erased
         message keeps its ids, so that it isn't accepted again. Its inbox entry is closed, because
         it needs no answer. A command's text is never replaced, because its arguments may be secret.
@@ -483,7 +483,7 @@ class Conversations:
         """Return the quote in an incoming message, shortened to the stored length.
 
         If the message replies to a stored message that is visible in these scopes, the quote has
-        the stored text. Otherwise, it has the platform's text. Return None if the message quotes
+        the stored text. Otherwise, it has the platform's text. Returns None if the message quotes
         nothing.
         """
         quote = inbound.quote

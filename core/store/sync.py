@@ -105,7 +105,7 @@ class SyncTask:
     def parse(cls, key: str, payload: str = "") -> SyncTask | None:
         """Decode a task from its key and payload.
 
-        Return None if the key doesn't belong to a task.
+        Returns None if the key doesn't belong to a task.
         """
         match = _TASK_KEY.fullmatch(key)
         if match is None:
@@ -241,7 +241,7 @@ class SyncQueue:
 
         With a `session_id`, this covers one session; while it is open, its turns wait until a batch
         is full. Otherwise, this covers all sessions with a message since `since`. Imported sessions
-        are covered only with `has_imported`. Return the number of sessions with queued turns,
+        are covered only with `has_imported`. Returns the number of sessions with queued turns,
         counted once per service.
         """
         session_count = 0
@@ -330,7 +330,7 @@ class SyncQueue:
         """Queue the notes and turns that the previous process didn't queue.
 
         `since` is set for the first sync of a new service. Then all notes and turns since that time
-        are queued, including imported sessions. Return the same number as `queue_turns`.
+        are queued, including imported sessions. Returns the same number as `queue_turns`.
         """
         await self.queue_notes(since)
         return await self.queue_turns(
@@ -346,7 +346,7 @@ class SyncQueue:
     ) -> Sequence[str]:
         """Queue the erasure of rows that have already changed. See `queue_erasure`.
 
-        If `providers` isn't empty, ask only these services. Return the names of the services that
+        If `providers` isn't empty, ask only these services. Returns the names of the services that
         were asked.
         """
         names = await self.database.write(
@@ -369,7 +369,7 @@ class SyncQueue:
         The other messages of the affected turns are sent again. Call this in the transaction that
         erases the rows, because a service that is asked earlier could get the words again. Call
         `on_wake` after the transaction. If `among` isn't empty, ask only these services. The same
-        ids and `stamp` result in the same tasks. Return the names of the services that were asked.
+        ids and `stamp` result in the same tasks. Returns the names of the services that were asked.
         """
         values = {"message_ids": encode_list(message_ids), "note_ids": encode_list(note_ids)}
         synced_rows = connection.execute(_SELECT_SYNCED_ROWS, values).fetchall()
@@ -419,7 +419,7 @@ class SyncQueue:
     async def load_arguments(self, task: SyncTask) -> tuple[object, ...] | None:
         """Load the arguments for a task's hook from the current rows.
 
-        Return None if there is nothing left to send.
+        Returns None if there is nothing left to send.
         """
         if task.hook == "on_forget":
             if task.scope is None:
@@ -575,7 +575,7 @@ def _progress_values(task: SyncTask) -> Mapping[str, object]:
 def _build_forget_task(synced_rows: Sequence[Row], stamp: str) -> tuple[SyncTask, str]:
     """Build the task that asks a service to erase these rows of a session.
 
-    Return the task with its mark, e.g. "3f09a2c1". The same ids and stamp result in the same mark
+    Returns the task with its mark, e.g. "3f09a2c1". The same ids and stamp result in the same mark
     and so in the same task keys.
     """
     ids = tuple(row["id"] for row in synced_rows)

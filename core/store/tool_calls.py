@@ -80,7 +80,7 @@ def forget_calls(connection: Connection, calls: Sequence[ToolCallKey]) -> None:
 def begin_approved_call(connection: Connection, session_id: int, approval: str) -> bool:
     """Record that an approved tool call begins. `approval` identifies the approval.
 
-    Return False if a restart has interrupted the call, because the call may have been carried out.
+    Returns False if a restart has interrupted the call, because the call may have been carried out.
     """
     statement = "SELECT 1 FROM tool_calls WHERE call_id = ?"
     if connection.execute(statement, (approval,)).fetchone() is not None:

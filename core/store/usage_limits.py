@@ -204,7 +204,7 @@ class Spending:
         return sorted(parts, key=lambda part: size(part[1]), reverse=True)
 
     def _compute_cost(self, usage_by_model: Iterable[tuple[str, Usage]]) -> float | None:
-        """Add up the cost of all models with a price. Return None if no model has one."""
+        """Add up the cost of all models with a price. Returns None if no model has one."""
         total: float | None = None
         for model, usage in usage_by_model:
             price = self._find_price(model)

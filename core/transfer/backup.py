@@ -140,7 +140,7 @@ def write_backup(
 def _add_home_files(
     archive: tarfile.TarFile, source: BackupSource, scratch: Path, on_progress: Progress
 ) -> tuple[dict[str, FileEntry], list[str]]:
-    """Add the files of the home except state.db. Return their entries, and the omitted files."""
+    """Add the files of the home except state.db. Returns their entries, and the omitted files."""
     files: dict[str, FileEntry] = {}
     left_out: list[str] = []
     for path in _list_files(source, left_out):

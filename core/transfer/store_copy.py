@@ -198,7 +198,7 @@ class StoreCopy:
     ) -> Position:
         """Copy the remaining rows of a table.
 
-        Return the position at the beginning of the next one.
+        Returns the position at the beginning of the next one.
         """
         if position.after is None and table.name == _META_TABLE:
             await self._target.database.write(_delete_foreign_meta)

@@ -140,7 +140,7 @@ class SourceWriter:
     async def _find_page(self, content: str) -> Source | None:
         """Search the history for the web page that a fact was taken from.
 
-        Return None if none matches.
+        Returns None if none matches.
         """
         query = SearchQuery(
             scopes=self.scopes,

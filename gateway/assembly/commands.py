@@ -12,7 +12,6 @@ from gateway.assembly.memory import Memory
 from gateway.chats.admins import ChatAdmins
 from gateway.chats.setup import SetupCommands
 from gateway.commands.agenda import AgendaCommands
-from gateway.commands.approvals_and_links import AccountCommands
 from gateway.commands.export import ExportCommands
 from gateway.commands.facts import FactCommands
 from gateway.commands.files import FileCommands
@@ -26,6 +25,7 @@ from gateway.commands.recall import RecallCommands, WhyCommand
 from gateway.commands.registry import CommandGroup, CommandRegistry
 from gateway.commands.sessions import SessionCommands
 from gateway.commands.status import StatusCommands, UsageCommands
+from gateway.commands.stranger_approvals_and_links import AccountCommands
 from gateway.commands.time_settings import TimeCommands
 from gateway.commands.undo import UndoCommands
 from gateway.delivery import Delivery

@@ -144,7 +144,7 @@ def _build_manager(
 def _build_verifier(
     services: Services, helper: Model | None, evidence: EvidenceSearch
 ) -> Verifier | None:
-    """Build the check of proposed notes by the helper model. Return None without a helper."""
+    """Build the check of proposed notes by the helper model. Returns None without a helper."""
     if helper is None:
         return None
     return Verifier(

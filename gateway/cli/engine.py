@@ -209,7 +209,7 @@ class Engine:
                 raise
 
     def stop(self) -> bool:
-        """Stop the server and PostgreSQL. Return False if neither was running.
+        """Stop the server and PostgreSQL. Returns False if neither was running.
 
         Raises ConfigError if the server doesn't stop in time.
         """
@@ -311,7 +311,7 @@ class Engine:
             return not _try_lock(pid_file)
 
     def _load_state(self) -> EngineState:
-        """Read the pid file. Return a state with the pid 0 if the file is empty or missing."""
+        """Read the pid file. Returns a state with the pid 0 if the file is empty or missing."""
         with contextlib.suppress(OSError, ValueError):
             pid, port, data = self._pid_file.read_text().split("\n", 2)
             return EngineState(int(pid), int(port), Path(data))
@@ -366,7 +366,7 @@ class Postgres:
         return f"postgresql://{POSTGRES_NAME}:{password}@{HOST}:{port}/{POSTGRES_NAME}"
 
     def stop(self) -> bool:
-        """Stop PostgreSQL. Return False if it wasn't running."""
+        """Stop PostgreSQL. Returns False if it wasn't running."""
         if self.find_pid() is None:
             return False
         self._run_pg0("stop")
@@ -454,7 +454,7 @@ def _write_state(pid_file: IO[bytes], state: EngineState) -> None:
 
 
 def _request_json(port: int, path: str) -> dict[str, Any] | None:
-    """Request a JSON object from the server. Return None if the server doesn't send any."""
+    """Request a JSON object from the server. Returns None if the server doesn't send any."""
     opener = build_opener(ProxyHandler({}))
     try:
         url = f"http://{HOST}:{port}/{path}"

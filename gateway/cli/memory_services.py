@@ -416,7 +416,7 @@ def _parse_value(form: OptionForm, key: str, text: str) -> OptionValue:
 
 
 def _prompt_for_option(form: OptionForm, key: str) -> OptionValue | None:
-    """Ask for the value of an option until it's valid. Return None to use the default."""
+    """Ask for the value of an option until it's valid. Returns None to use the default."""
     shown_default = None
     if key in form.prompted_defaults:
         default = form.prompted_defaults[key]

@@ -206,7 +206,7 @@ def approve_command(
     async def work(services: Services, _: CommandContext) -> object:
         if as_json:
             return await _load_waiting(services)
-        from gateway.commands.approvals_and_links import approve_code
+        from gateway.commands.stranger_approvals_and_links import approve_code
 
         return await approve_code(texts, services, " ".join(words or ()), as_owner=owner, by="cli")
 
@@ -236,7 +236,7 @@ def people_command(words: Words = None, as_json: AsJson = False) -> None:
         raise typer.BadParameter(texts.compose("json_list_only"), param_hint="--json")
     load_json = _load_people if as_json else None
     shell.run_chat_command(
-        "approvals_and_links.AccountCommands", "people", words, None, load_json=load_json
+        "stranger_approvals_and_links.AccountCommands", "people", words, None, load_json=load_json
     )
 
 

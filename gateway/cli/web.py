@@ -49,7 +49,6 @@ def create_commands(services: Services) -> CommandRegistry:
     """Create the commands that work without a running gateway."""
     # Imported here because a link to a running page doesn't need them.
     from core.agent.context_files import ContextFiles
-    from gateway.commands.approvals_and_links import AccountCommands
     from gateway.commands.export import ExportCommands
     from gateway.commands.facts import FactCommands
     from gateway.commands.files import FileCommands
@@ -61,6 +60,7 @@ def create_commands(services: Services) -> CommandRegistry:
     from gateway.commands.reminders import ReminderCommands
     from gateway.commands.skills import SkillCommands
     from gateway.commands.status import StatusCommands, UsageCommands
+    from gateway.commands.stranger_approvals_and_links import AccountCommands
     from gateway.commands.time_settings import TimeCommands
 
     settings = services.settings

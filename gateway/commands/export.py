@@ -66,7 +66,7 @@ class ExportCommands:
         return Answer(text=text, files=tuple(file for file in files if file.content))
 
     async def _build_calendar(self, scopes: frozenset[Scope]) -> File | None:
-        """Build a calendar file of the person's reminders. Return None if there are none."""
+        """Build a calendar file of the person's reminders. Returns None if there are none."""
         # Imported here because the calendar library takes a while to load.
         from core.dates.calendar_file import write_calendar
         from core.scheduling.rules import list_calendar_entries

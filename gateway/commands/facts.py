@@ -81,7 +81,7 @@ class FactCommands:
     async def answer_memory_command(
         self, action: str, text: str, context: CommandContext
     ) -> Answer | None:
-        """Answer a /memory command that concerns facts. Return None for any other command.
+        """Answer a /memory command that concerns facts. Returns None for any other command.
 
         `text` is the text after the action, such as ``f12`` or ``f12 I live in Faro``.
         """

@@ -135,7 +135,7 @@ class ModelCommands:
     async def _choose_helper(self, name: str, context: CommandContext) -> Answer:
         """Set the helper model of the conversation.
 
-        Raise Refused if the settings don't offer it.
+        Raises Refused if the settings don't offer it.
         """
         texts = context.texts
         if name.lower() == DEFAULT_WORD:
@@ -146,7 +146,7 @@ class ModelCommands:
         return Answer(text=texts.HELPER_SET.format(model=model))
 
     async def _choose(self, name: str, context: CommandContext) -> Answer:
-        """Set the chat model of the conversation. Raise Refused if that isn't possible."""
+        """Set the chat model of the conversation. Raises Refused if that isn't possible."""
         texts = context.texts
         model = self._options.chat
         if name.lower() != DEFAULT_WORD:

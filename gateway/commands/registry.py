@@ -369,7 +369,7 @@ class CommandRegistry:
         return choose_command(commands, await self.actions.load_last_answer(inbound.address))
 
     async def _unwrap_skill_call(self, inbound: Inbound, scope: Scope) -> Inbound:
-        """Remove the command from an event that calls a skill. Return other events unchanged.
+        """Remove the command from an event that calls a skill. Returns other events unchanged.
 
         A skill is called by `/skill` or by its own name. If a command has the same name as a skill,
         the command runs. /ask is removed too, since its question is an ordinary message.
@@ -462,7 +462,7 @@ class CommandRegistry:
         return replace(answer, buttons=buttons, is_private=is_private), actions
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """Run a command and return its answer. Raise Refused if it can't be run."""
+        """Run a command and return its answer. Raises Refused if it can't be run."""
         texts = context.texts
         if command.name == "start":
             # The text after /start is the payload of the opened link, such as t.me/bot?start=x.

@@ -197,7 +197,7 @@ class ReminderTalk:
     # --- Steps ---
 
     async def _carry_out(self, step: Step, context: CommandContext) -> TalkAnswer:
-        """Carry out a step, and return the answer. Raise Refused if that isn't possible."""
+        """Carry out a step, and return the answer. Raises Refused if that isn't possible."""
         texts = context.texts
         match step.move:
             case Move.SET:

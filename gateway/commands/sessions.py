@@ -193,7 +193,7 @@ class SessionCommands:
 async def set_title(
     services: Services, context: CommandContext, session: Session, title: str
 ) -> Answer:
-    """Set the title of a conversation. Raise Refused if it's too long."""
+    """Set the title of a conversation. Raises Refused if it's too long."""
     texts = context.texts
     if len(title) > MAX_TITLE_CHARS:
         raise Refused(texts.TITLE_TOO_LONG.format(most=MAX_TITLE_CHARS, chars=len(title)))

@@ -36,7 +36,7 @@ class UndoCommands:
         self._tracker = tracker
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """Run /undo, /undo back, /retry or /branch. Raise Refused if that isn't possible."""
+        """Run /undo, /undo back, /retry or /branch. Raises Refused if that isn't possible."""
         texts = context.texts
         if command.name == "retry":
             return await self._retry(context)
@@ -110,7 +110,7 @@ class UndoCommands:
     async def _retry(self, context: CommandContext) -> Answer:
         """Hide the last answer, and answer its question again.
 
-        Raise Refused if there is no question.
+        Raises Refused if there is no question.
         """
         texts = context.texts
         messages = []
@@ -196,7 +196,7 @@ class UndoCommands:
     async def _hide(
         self, messages: Sequence[Message], context: CommandContext
     ) -> Sequence[Message]:
-        """Hide messages, and notify memory services. Return the messages that are now hidden."""
+        """Hide messages, and notify memory services. Returns the messages that are now hidden."""
         ids = [message.id for message in messages]
         request = self._undo_request(context)
         hidden_messages = await self._conversations.undo(request, ids, context.epoch)

@@ -126,7 +126,7 @@ class LiveState:
         }
 
     async def reload(self) -> Json:
-        """Apply changed settings. Return which options were applied, and which need a restart.
+        """Apply changed settings. Returns which options were applied, and which need a restart.
 
         If the settings are invalid, nothing changes, and the result contains the problems.
         """

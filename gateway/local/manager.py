@@ -21,7 +21,7 @@ def find_manager(
     texts: Texts = SHELL,
     other_folders: Sequence[Path] = (),
 ) -> ServiceManager:
-    """Return the service manager of this system. Raise ConfigError if there is none.
+    """Return the service manager of this system. Raises ConfigError if there is none.
 
     `other_folders` are folders outside the home that Mneme writes to.
     """

@@ -37,16 +37,16 @@ class ServiceManager(Protocol):
         """
 
     def install(self) -> Path:
-        """Write the service file and start the service. Raise ConfigError if that fails."""
+        """Write the service file and start the service. Raises ConfigError if that fails."""
 
     def uninstall(self) -> Path:
-        """Stop the service and delete its file. Raise ConfigError if it isn't installed."""
+        """Stop the service and delete its file. Raises ConfigError if it isn't installed."""
 
     def start(self) -> None:
-        """Start the service. Raise ConfigError if it isn't installed."""
+        """Start the service. Raises ConfigError if it isn't installed."""
 
     def stop(self) -> None:
-        """Stop the service. Raise ConfigError if it isn't installed."""
+        """Stop the service. Raises ConfigError if it isn't installed."""
 
     def is_active(self) -> bool:
         """Return whether the service is running."""

@@ -67,7 +67,7 @@ class Membership:
         return await self._database.read(list_gateways) - {self.number}
 
     async def assign(self, chat: str, gateway: int) -> int:
-        """Let a gateway work on a chat that has no owner. Return the number of the owner."""
+        """Let a gateway work on a chat that has no owner. Returns the number of the owner."""
         from core.store.postgres.gateways import assign_chat
 
         work = partial(assign_chat, chat=chat, gateway=gateway)

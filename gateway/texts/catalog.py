@@ -66,14 +66,14 @@ class Texts:
         self.language = language
 
     def __getattr__(self, name: str) -> str:
-        """Return a text by its key. Raise AttributeError if there is no such text."""
+        """Return a text by its key. Raises AttributeError if there is no such text."""
         text = load_catalog(self.language).get(name)
         if not isinstance(text, str):
             raise AttributeError(name)
         return text
 
     def __getitem__(self, name: str) -> str:
-        """Return a text by its key. Raise KeyError if there is no such text."""
+        """Return a text by its key. Raises KeyError if there is no such text."""
         text = load_catalog(self.language)[name]
         if not isinstance(text, str):
             raise KeyError(name)

@@ -141,7 +141,7 @@ def is_late(settings: Settings, state: CatalogState, now: datetime) -> bool:
 
 
 def require_folder(folder: Path) -> None:
-    """Create a folder for backups if it doesn't exist. Raise StoreError if that isn't possible."""
+    """Create a folder for backups if it doesn't exist. Raises StoreError if that isn't possible."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:

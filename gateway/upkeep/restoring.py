@@ -62,7 +62,7 @@ class RestoreJob:
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> RestoreJob:
-        """Lock the home. Raise Refused if Mneme is running."""
+        """Lock the home. Raises Refused if Mneme is running."""
         try:
             self._stack.enter_context(FileLock(self._home / LOCK_FILE).acquire(timeout=0))
         except Timeout as error:

@@ -44,7 +44,7 @@ class RetentionKeeper:
         self._runs_at: datetime | None = None
 
     async def tend(self) -> bool:
-        """Take one step if a run is due. Return whether another step is due at once."""
+        """Take one step if a run is due. Returns whether another step is due at once."""
         now = self._clock.now()
         if self._runs_at is not None and now < self._runs_at:
             return False
@@ -149,7 +149,7 @@ class RetentionKeeper:
         return count
 
     async def _expire(self, scope: Scope, before: datetime) -> bool:
-        """Erase the messages of a scope before a time. Return whether messages were erased."""
+        """Erase the messages of a scope before a time. Returns whether messages were erased."""
         values = {"scopes": scope_parameter(frozenset({scope})), "before": before}
         calls = await self._services.database.execute(expiry.DELETE_EXPIRED_CALLS, values)
         account = TERMINAL

@@ -89,7 +89,7 @@ async def _copy_to_file(settings: Settings, path: Path, on_progress: Progress) -
 
 
 def _prepare_part(path: Path) -> Path:
-    """Create the folder of a new file. Return the path to write to until the file is complete."""
+    """Create the folder of a new file. Returns the path to write to until the file is complete."""
     if path.exists():
         raise Refused(texts.compose("copy_file_exists", path=path))
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -99,7 +99,7 @@ def name_address(words: Mapping[str, str], address: str) -> str:
 
 
 async def end_login(request: PageRequest, form: Mapping[str, str]) -> Answer:
-    """End a login of this person. Raise Refused if there is no login with this id."""
+    """End a login of this person. Raises Refused if there is no login with this id."""
     login_id = read_field(request, form, "login")
     if not request.logins.end(login_id, request.context.account):
         raise Refused(request.words["NO_LOGIN"])

@@ -199,7 +199,7 @@ def format_event(event: ChatEvent, login: Login) -> bytes:
 
 
 async def wait_for_answer(events: AsyncIterator[ChatEvent]) -> Answer | None:
-    """Wait until a message is answered. Return the answer only if it has files.
+    """Wait until a message is answered. Returns the answer only if it has files.
 
     Other answers are shown as part of the conversation.
     """

@@ -409,7 +409,7 @@ async def load_original(request: PageRequest) -> File | None:
 
 
 async def rename(request: PageRequest, form: Mapping[str, str]) -> Answer:
-    """Set the title of a conversation, like /title. Raise Refused if it doesn't exist."""
+    """Set the title of a conversation, like /title. Raises Refused if it doesn't exist."""
     session_id = int(read_field(request, form, "session"))
     title = " ".join(read_field(request, form, "title").split())
     session = await request.services.conversations.find(session_id, request.scopes)

@@ -195,7 +195,7 @@ class Logins:
         return key
 
     def redeem(self, key: str, browser: str, address: str = "") -> tuple[str, Login] | None:
-        """Exchange a key for a login. Return its cookie and the login.
+        """Exchange a key for a login. Returns its cookie and the login.
 
         Returns None for a wrong key, and for any key while `is_locked`.
         """
@@ -233,7 +233,7 @@ class Logins:
         return is_full and self._clock.now() - self._wrong_keys[0] < WRONG_KEYS_PERIOD
 
     def find(self, cookie: str, address: str = "") -> Login | None:
-        """Return the login of a cookie, and record its use. Return None if it has ended."""
+        """Return the login of a cookie, and record its use. Returns None if it has ended."""
         digest = _digest(cookie)
         login = self._logins.get(digest)
         if login is None:
@@ -263,7 +263,7 @@ class Logins:
         return sorted(logins, key=lambda login: login.seen_at, reverse=True)
 
     def end(self, login_id: str, account: Account) -> bool:
-        """End a login of an account. Return False if the account has no login with this id."""
+        """End a login of an account. Returns False if the account has no login with this id."""
         for digest, login in self._logins.items():
             if login.id == login_id and login.visitor.account == account:
                 del self._logins[digest]
@@ -296,7 +296,7 @@ class Logins:
         return any(secrets.compare_digest(typed, known.encode()) for known in tokens if known)
 
     def take(self, login: Login, question_id: str) -> Command | None:
-        """Remove and return the command of a button. Return None if it has expired or was used."""
+        """Remove and return the command of a button. Returns None if it has expired or was used."""
         command, expires_at = login.questions.pop(question_id, (None, self._clock.now()))
         return command if expires_at > self._clock.now() else None
 

@@ -190,7 +190,7 @@ def _list_times(
 
 
 def _read_day(text: str, now: datetime, zone: ZoneInfo) -> date:
-    """Parse a date in ISO format. Return today if it's invalid."""
+    """Parse a date in ISO format. Returns today if it's invalid."""
     try:
         day = date.fromisoformat(text)
     except ValueError:

@@ -148,7 +148,7 @@ class PageServer:
     async def serve(self) -> AsyncIterator[None]:
         """Serve until the end of the `async with` block.
 
-        Raise ConfigError if the port can't be used.
+        Raises ConfigError if the port can't be used.
         """
         if not self._services.languages.is_loaded:
             await self._services.languages.load()
@@ -417,7 +417,7 @@ class PageServer:
     async def _read_form(
         self, request: web.Request, page: Page
     ) -> tuple[PageRequest, Mapping[str, str]]:
-        """Return the request and its form fields. Raise _Denied if the form token is wrong."""
+        """Return the request and its form fields. Raises _Denied if the form token is wrong."""
         fields = await request.post()
         form = {name: value for name, value in fields.items() if isinstance(value, str)}
         page_request = await self._prepare(request, page)

@@ -37,7 +37,7 @@ def conflicts(parts: TimeParts, other: TimeParts) -> bool:
 
 
 def combine(parts: TimeParts, item: TimeParts, marker: Kind | None) -> TimeParts | None:
-    """Combine the parts with an item. Return None if the item begins another time."""
+    """Combine the parts with an item. Returns None if the item begins another time."""
     if marker in MARKERS:
         return _combine_marked(parts, item, marker)
     if parts.until is not None and not parts.until.clocks and item.clocks and parts.clocks:
@@ -51,7 +51,7 @@ def combine(parts: TimeParts, item: TimeParts, marker: Kind | None) -> TimeParts
 
 
 def _join_parts(parts: TimeParts, item: TimeParts, *, is_listed: bool) -> TimeParts | None:
-    """Combine the parts with an item. Return None if they contradict each other."""
+    """Combine the parts with an item. Returns None if they contradict each other."""
     if _are_in_same_half(parts.part, item.part) and not item.clocks:
         item = replace(item, part=None)  # "First thing in the morning".
     parts, item = _join_rhythms(parts, item)
@@ -175,7 +175,7 @@ def _start_on(first: date, today: date) -> TimeParts | None:
 def _named_period(parts: TimeParts, today: date) -> tuple[date, date] | None:
     """Return the first and last day of the named week or month.
 
-    Return None if the parts name a day of it.
+    Returns None if the parts name a day of it.
     """
     if parts.days or parts.weekdays or parts.month_days or parts.nth is not None:
         return None

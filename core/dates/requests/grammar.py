@@ -347,7 +347,7 @@ _LENGTH = compile_grammar(f"(?: {SPAN} | {UNIT} )")
 def find_length(tokens: Sequence[Token]) -> tuple[Span, int, int] | None:
     """Return the longest length of time in the tokens, and where it starts and ends.
 
-    A unit without a number counts once, as in Russian "на час". Return None if there is no length.
+    A unit without a number counts once, as in Russian "на час". Returns None if there is no length.
     """
     matches = [match for match in _LENGTH.finditer(kinds_of(tokens)) if match.end() > match.start()]
     for match in sorted(matches, key=lambda match: match.start() - match.end()):

@@ -242,7 +242,7 @@ def _expand(phrase: str) -> list[str]:
 
 
 def _read_short_weekdays(table: Mapping[str, str]) -> ShortWeekdays | None:
-    """Read the table `short_weekdays` of a lexicon. Return None if there is none."""
+    """Read the table `short_weekdays` of a lexicon. Returns None if there is none."""
     if not table:
         return None
     letters = table["letters"]

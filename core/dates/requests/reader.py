@@ -143,7 +143,7 @@ def revise_reading(
 def read_length(text: str, language: str) -> tuple[Span, str] | None:
     """Return the length of time in a text, and the other words: "an hour the dentist".
 
-    Return None if the text contains no length.
+    Returns None if the text contains no length.
     """
     source = plain_text(text)
     lexicon = load_lexicon(language)

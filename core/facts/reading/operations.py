@@ -293,7 +293,7 @@ async def load_known_facts(
 def parse_items(answer: str, kind: type[T]) -> tuple[list[T], bool]:
     """Parse the JSON objects in a model's list.
 
-    Return them, and whether the list is complete. It is incomplete if an object is invalid, if the
+    Returns them, and whether the list is complete. It is incomplete if an object is invalid, if the
     list was cut off, or if it contains other text.
     """
     start = answer.find("[")

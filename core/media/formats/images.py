@@ -54,7 +54,7 @@ class PictureSize:
 
 
 def make_view(source: Path | bytes, view_path: Path) -> PictureSize:
-    """Write a scaled JPEG of a picture without EXIF data. Return the size of the original.
+    """Write a scaled JPEG of a picture without EXIF data. Returns the size of the original.
 
     For an animation, the first frame is used. Raises one of `ERRORS` if the picture is broken or
     has too many pixels.

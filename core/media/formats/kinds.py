@@ -122,7 +122,7 @@ def _find_text_type(head: bytes, name: str) -> str:
 
 
 def decode_text(content: bytes) -> str | None:
-    """Decode bytes as text. Return None if they aren't text.
+    """Decode bytes as text. Returns None if they aren't text.
 
     The encoding is UTF-8, UTF-16 with a byte order mark, or else Windows-1252.
     """

@@ -56,7 +56,7 @@ class _Box:
 
 
 def remove_position(data: bytearray) -> bool:
-    """Overwrite the positions in an MP4 or MOV file. Return whether there were any.
+    """Overwrite the positions in an MP4 or MOV file. Returns whether there were any.
 
     Raises ValueError if the file may have a position that can't be removed.
     """
@@ -79,7 +79,7 @@ def mentions_position(data: bytes) -> bool:
 
 
 def clear_subtitles(data: bytearray) -> bool:
-    """Replace the digits of positions in subtitles with zeros. Return whether there were any.
+    """Replace the digits of positions in subtitles with zeros. Returns whether there were any.
 
     Drones and dashboard cameras write a position into each subtitle. The length of the data stays
     the same. Compressed subtitles aren't found.
@@ -100,7 +100,7 @@ class _BrokenBoxError(Exception):
 
 
 def _clean_boxes(data: bytearray, start: int, end: int, parent: bytes) -> bool:
-    """Overwrite the positions in the boxes of a range. Return whether there were any."""
+    """Overwrite the positions in the boxes of a range. Returns whether there were any."""
     has_changed = False
     location_keys: frozenset[bytes] = frozenset()
     for box in _list_boxes(data, start, end):
@@ -166,7 +166,7 @@ def _find_location_keys(data: bytearray, keys: _Box) -> frozenset[bytes]:
 
 
 def _clean_items(data: bytearray, items: _Box, location_keys: frozenset[bytes]) -> bool:
-    """Overwrite the items with a position. Return whether there were any."""
+    """Overwrite the items with a position. Returns whether there were any."""
     position_items = [
         item
         for item in _list_boxes(data, items.content, items.end)

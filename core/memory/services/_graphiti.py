@@ -268,7 +268,7 @@ class GraphitiEngine:
         return bool(await self._query(space, query, {"uuid": episode}))
 
     async def delete_fact(self, space: str, fact: str) -> bool:
-        """Delete one fact. Return False if the space has no such fact."""
+        """Delete one fact. Returns False if the space has no such fact."""
         from graphiti_core.edges import EntityEdge
         from graphiti_core.errors import EdgeNotFoundError
 

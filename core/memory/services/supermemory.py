@@ -220,7 +220,7 @@ class _NamespaceDialect:
         await self._http.call("DELETE", path, request, missing=None)
 
     async def forget_memory(self, space: str, memory_id: str) -> bool:
-        """Delete a memory. Return False if there is no such memory."""
+        """Delete a memory. Returns False if there is no such memory."""
         request = {"ids": [memory_id]}
         path = f"/ns/{segment(space)}/memories"
         answer = await self._http.call("DELETE", path, request, missing={"matches": []})

@@ -83,7 +83,7 @@ def replay_journal(
 ) -> tuple[int, Sequence[str]]:
     """Begin the erasures that a restored backup doesn't contain yet.
 
-    The journal lists the erasures. The epoch advances to that of the last line. Return the number
+    The journal lists the erasures. The epoch advances to that of the last line. Returns the number
     of erasures that began, and the days (ISO 8601) of unreadable lines. If state.db has no
     messages, return no days, because there was nothing to erase.
     """

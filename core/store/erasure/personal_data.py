@@ -214,7 +214,7 @@ def count_matching_texts(
 ) -> Counter[str]:
     """Count the rows that are visible to the person and contain the erased words.
 
-    `has_words` is called with the texts of a row. Return the counts by the names in
+    `has_words` is called with the texts of a row. Returns the counts by the names in
     `SCAN_STATEMENTS`, without zeros.
     """
     values = {

@@ -543,15 +543,16 @@ class Erasures:
     async def begin(self, token: str, request: ErasureRequest) -> ErasureList | None:
         """Begin the erasure of a list, if it hasn't begun yet, and return the list.
 
-        From now on, writes that are based on earlier reads are refused. Return None if this account
-        has no list with this token at this address, or no longer sees all scopes of the list.
+        From now on, writes that are based on earlier reads are refused. Returns None if this
+        account has no list with this token at this address, or no longer sees all scopes of the
+        list.
         """
         values = self._list_values(token, request)
 
         def mark_begun(connection: Connection) -> ErasureList | None:
             """Mark the list as begun, and delete other lists that may contain the words.
 
-            Return None if the person no longer has the list.
+            Returns None if the person no longer has the list.
             """
             row = connection.execute(_SELECT_LIST, values).fetchone()
             if row is None:

@@ -120,8 +120,8 @@ def learn_fact(
     """Store a fact, or count a repetition if the same person has already said it.
 
     The new fact closes the facts that it contradicts. If it began to hold before one of them, it is
-    stored as a former fact instead. Return the stored fact. If the text of the fact's message is no
-    longer `source_text`, nothing is stored, and the returned fact has no id.
+    stored as a former fact instead. Returns the stored fact. If the text of the fact's message is
+    no longer `source_text`, nothing is stored, and the returned fact has no id.
 
     `by` is the author who adds the fact now. Without `by`, the log names the fact's speaker as its
     author.
@@ -206,7 +206,7 @@ def undo_last_change(
     """Take back the last change of a fact. `change` is the log entry of that change.
 
     Only the columns that the change modified get their old values. If the change created the fact,
-    the fact is deleted with its history. Return the restored fact, or None if it was deleted.
+    the fact is deleted with its history. Returns the restored fact, or None if it was deleted.
     """
     if change["before"] is None:
         connection.execute("DELETE FROM facts WHERE id = :id", {"id": fact.id})
@@ -223,8 +223,8 @@ def undo_last_change(
 def has_lost_source(connection: Connection, fact: Fact, source_text: str | None) -> bool:
     """Return whether the text of a fact's message is no longer `source_text`.
 
-    If `source_text` is None, return whether the message was erased. Return False for a fact without
-    a message.
+    If `source_text` is None, return whether the message was erased. Returns False for a fact
+    without a message.
     """
     if fact.message_id is None:
         return False
@@ -238,7 +238,7 @@ def has_lost_source(connection: Connection, fact: Fact, source_text: str | None)
 def _count_repetition(connection: Connection, known: Fact, fact: Fact) -> Fact:
     """Record that the person said the fact `known` again, unless it was in the same message.
 
-    If `known` has no start time, it gets that of `fact`. Return the updated fact.
+    If `known` has no start time, it gets that of `fact`. Returns the updated fact.
     """
     counted_fact = known
     if known.valid_from is None and fact.valid_from is not None:

@@ -264,7 +264,7 @@ class Facts:
     ) -> list[tuple[Alias | None, Candidates]]:
         """Find facts that contain any of the terms or any of the names in `keys`.
 
-        Return lists of at most `MAX_CANDIDATES` facts. The first list answers the question itself
+        Returns lists of at most `MAX_CANDIDATES` facts. The first list answers the question itself
         and has no alias. If `text` is given, one more list follows for each alias of a name in
         `text`, without the fact that gives the alias.
         """
@@ -377,7 +377,7 @@ class Facts:
     ) -> Fact | None:
         """Pin or unpin a fact, and return it. Age doesn't lower the rank of a pinned fact.
 
-        Return None if the fact isn't visible in these scopes.
+        Returns None if the fact isn't visible in these scopes.
         """
 
         def set_pin(fact: Fact) -> Fact:
@@ -397,8 +397,8 @@ class Facts:
     ) -> Fact | None:
         """Replace the content of a fact with a person's words, and return the new fact.
 
-        `apply_rules` adds the fields that rules extract from the new words. Return None if the fact
-        isn't visible in these scopes, or if the text of the author's message is no longer
+        `apply_rules` adds the fields that rules extract from the new words. Returns None if the
+        fact isn't visible in these scopes, or if the text of the author's message is no longer
         `source_text`. Raises Refused if the words are empty, or if the same person has another open
         fact with these words.
         """
@@ -431,7 +431,7 @@ class Facts:
     ) -> Fact | None:
         """Close a fact that no longer holds, without replacing it.
 
-        Return the closed fact, or None if the fact isn't visible in these scopes.
+        Returns the closed fact, or None if the fact isn't visible in these scopes.
         """
         now = self._clock.now()
 
@@ -444,14 +444,14 @@ class Facts:
         """Take back the last change of a fact, and return the fact.
 
         If that change created the fact, the fact is deleted with its history and returned without
-        an id. Return None if the fact isn't visible or has no changes. Raises Refused if the same
+        an id. Returns None if the fact isn't visible or has no changes. Raises Refused if the same
         person has another open fact with the words that would be restored.
         """
 
         def take_back(connection: Connection) -> Fact | None:
             """Take back the fact's last change, and return the fact as it is now.
 
-            The id is 0 if the fact was deleted. Return None if the fact or the change doesn't
+            The id is 0 if the fact was deleted. Returns None if the fact or the change doesn't
             exist.
             """
             fact = find_fact(connection, fact_id, scopes)
@@ -468,7 +468,7 @@ class Facts:
     async def forget(self, fact_ids: Sequence[int], scopes: Scopes) -> int:
         """Erase facts with their names, index entries and history.
 
-        Facts that aren't visible in these scopes stay. Return how many facts were erased.
+        Facts that aren't visible in these scopes stay. Returns how many facts were erased.
         """
         values = {
             "ids": encode_list(rows.int64_or_zero(fact_id) for fact_id in fact_ids),
@@ -524,7 +524,7 @@ class Facts:
         """Learn facts, and mark the messages as read.
 
         Skip the facts of messages that were edited in the meantime, or that another process has
-        already read. Return the next unread messages of the session.
+        already read. Returns the next unread messages of the session.
         """
 
         def learn_and_mark(connection: Connection) -> Sequence[Message]:
@@ -563,15 +563,15 @@ class Facts:
     ) -> Fact | None:
         """Change and log a fact.
 
-        If its attribute changes, close the open facts that now contradict it. Return the changed
-        fact. Return None if the fact isn't visible, or if the text of its message is no longer
+        If its attribute changes, close the open facts that now contradict it. Returns the changed
+        fact. Returns None if the fact isn't visible, or if the text of its message is no longer
         `source_text`.
         """
 
         def write(connection: Connection) -> Fact | None:
             """Store the edited fact if anything has changed, and return it.
 
-            Return None if the fact, or the message that states it, no longer exists.
+            Returns None if the fact, or the message that states it, no longer exists.
             """
             fact = find_fact(connection, fact_id, scopes)
             if fact is None:

@@ -108,7 +108,7 @@ class AnswerFeedback:
     ) -> tuple[int, int] | None:
         """Return the ids of the message and the session of an answer on a platform.
 
-        Return None if the answer isn't stored or isn't visible in these scopes.
+        Returns None if the answer isn't stored or isn't visible in these scopes.
         """
         values = {
             **address_values(address),

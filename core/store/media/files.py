@@ -384,7 +384,7 @@ class Files:
         return FileUsage(row["files"], row["size"])
 
     async def remove(self, file_id: int, scopes: frozenset[Scope]) -> bool:
-        """Remove a file from its message. Return False if it isn't visible in these scopes."""
+        """Remove a file from its message. Returns False if it isn't visible in these scopes."""
 
         def write(connection: Connection) -> bool:
             request_compaction(connection)
@@ -425,7 +425,7 @@ class Files:
 def find_files(connection: Connection, query: SearchQuery) -> tuple[FileHit, ...]:
     """Return the files that match a search of the history, best first.
 
-    Return no files if the search has a filter that doesn't apply to files, such as a sender.
+    Returns no files if the search has a filter that doesn't apply to files, such as a sender.
     """
     filters = query.filters
     filters_for_files = SearchFilters(

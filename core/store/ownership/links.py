@@ -178,7 +178,7 @@ class Links:
         """Record a confirmation. The claiming account confirms first, then the offering account.
 
         After both confirmations, the accounts belong to one person, or the link waits for the
-        owner. Return the link. Raises Refused if `account` can't confirm the link now.
+        owner. Returns the link. Raises Refused if `account` can't confirm the link now.
         """
         values = _link_values(digest, now)
 
@@ -233,14 +233,14 @@ class Links:
     async def decide(self, token: str, now: datetime, *, is_yes: bool) -> Link | None:
         """Join the two persons of a link if the owner accepts it, or delete the link.
 
-        Return the link. Return None if no link has this token, or if the owner rejects a link that
-        they have already accepted.
+        Returns the link. Returns None if no link has this token, or if the owner rejects a link
+        that they have already accepted.
         """
 
         def store_decision(connection: Connection) -> Link | None:
             """Find the link by its token, and join its persons or delete it.
 
-            Return None if no link has this token.
+            Returns None if no link has this token.
             """
             links = _list_links(connection, normalize_code(token), now)
             if not links:

@@ -411,7 +411,7 @@ class People:
     ) -> Pairing | None:
         """Store a pairing request with a new code for the stranger who wrote `inbound`.
 
-        Return None if the account has a valid code, if it asked a moment ago, or if too many
+        Returns None if the account has a valid code, if it asked a moment ago, or if too many
         requests of its platform wait. If the stored request contains only a command, `inbound`
         replaces it.
         """
@@ -461,12 +461,12 @@ class People:
     ) -> Pairing | None:
         """Approve the account with this code, and return its pairing request.
 
-        Return None if the code is wrong, used or expired. `is_owner` makes the account the owner's,
-        which only the command line may do. `by` is ``chat`` or ``cli``.
+        Returns None if the code is wrong, used or expired. `is_owner` makes the account the
+        owner's, which only the command line may do. `by` is ``chat`` or ``cli``.
         """
 
         def use_code(connection: Connection) -> Pairing | None:
-            """Mark the code as used and approve its account. Return None if the code is wrong."""
+            """Mark the code as used and approve its account. Returns None if the code is wrong."""
             values = {"code": normalize_code(code), "now": now}
             used_rows = connection.execute(_USE_PAIRING, values).fetchall()
             if not used_rows:

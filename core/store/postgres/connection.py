@@ -144,7 +144,7 @@ class StoreConnection:
     ) -> list[list[StoreRow]]:
         """Run a query once for each item of `values`, in one round trip.
 
-        Return the rows of each run.
+        Returns the rows of each run.
         """
         with self.raw.pipeline():
             cursors = [self.execute(statement, item) for item in values]

@@ -243,7 +243,7 @@ class Database:
     async def compact(self, limit_s: float) -> bool:
         """Run `compact_step`, which may take longer than `limit_s`.
 
-        Return True, because no step is left.
+        Returns True, because no step is left.
         """
         await self.compact_step()
         return True
@@ -251,7 +251,7 @@ class Database:
     async def compact_step(self) -> bool:
         """Remove deleted rows from the tables' files, if data was erased.
 
-        Return False, because no step follows.
+        Returns False, because no step follows.
         """
         stage = await self.read(lambda connection: get_meta(connection, COMPACTION_KEY))
         if stage is not None:

@@ -64,7 +64,7 @@ def list_gateways(connection: Connection) -> frozenset[int]:
 
 
 def assign_chat(connection: Connection, chat: str, gateway: int) -> int:
-    """Assign a chat to a gateway unless it has an owner. Return the number of the owner."""
+    """Assign a chat to a gateway unless it has an owner. Returns the number of the owner."""
     connection.execute(_ASSIGN, {"chat": chat, "gateway": gateway})
     row = connection.execute(
         "SELECT gateway_id FROM chat_owners WHERE chat = :chat", {"chat": chat}

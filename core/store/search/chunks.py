@@ -86,7 +86,7 @@ VALUES (:session, :scope, :position, :first, :last, :message_count) RETURNING id
 def index_pending(connection: Connection, count: int = STEP_MESSAGES) -> int:
     """Index up to `count` new messages and up to `STEP_CHUNKS` changed chunks.
 
-    Return how many messages and chunks were indexed. The result is 0 if the index is up to date.
+    Returns how many messages and chunks were indexed. The result is 0 if the index is up to date.
     """
     changed_chunks = _take_step(connection.execute(_CHANGED_CHUNKS, {"limit": STEP_CHUNKS}))
     chunk_ids = [row["id"] for row in changed_chunks]
@@ -235,7 +235,7 @@ def flag_for_rebuild(connection: Connection) -> None:
 def rebuild_step(connection: Connection, count: int = REBUILD_MESSAGES) -> int:
     """Start a rebuild if none is running, then index its next `count` messages.
 
-    Return the number of indexed messages. The result is 0 when the rebuild is finished.
+    Returns the number of indexed messages. The result is 0 when the rebuild is finished.
     """
     if get_meta(connection, REBUILD_CURSOR_KEY) is None:
         set_meta(connection, STALE_KEY, "1")
@@ -267,7 +267,7 @@ def _delete_meta(connection: Connection, key: str) -> None:
 
 
 def merge_step(connection: Connection, pages: int = MERGE_PAGES) -> bool:
-    """Merge parts of the indexes. Return False if there was nothing to merge."""
+    """Merge parts of the indexes. Returns False if there was nothing to merge."""
     return connection.index.merge(connection, pages)
 
 
@@ -279,7 +279,7 @@ def find_index_damage(connection: Connection) -> list[str]:
 
 
 def flag_if_damaged(connection: Connection) -> bool:
-    """Flag the indexes for a rebuild if one of them is damaged. Return whether one is."""
+    """Flag the indexes for a rebuild if one of them is damaged. Returns whether one is."""
     is_damaged = bool(find_index_damage(connection))
     if is_damaged:
         flag_for_rebuild(connection)

@@ -431,7 +431,7 @@ def _messages_by_part(
 def describe_quote(encoded: str | None) -> str | None:
     """Describe a quote by its author and the beginning of its text: ``Ana: See you at 5``.
 
-    Return None if there is no quote, or if the quote is empty.
+    Returns None if there is no quote, or if the quote is empty.
     """
     if encoded is None:
         return None
@@ -448,7 +448,7 @@ def describe_quote(encoded: str | None) -> str | None:
 def message_link(link_base: str | None, platform_id: str | None) -> str | None:
     """Return the URL of a message on its platform.
 
-    Return None if the platform has no links to messages, or if the message's id isn't a number.
+    Returns None if the platform has no links to messages, or if the message's id isn't a number.
     """
     if not link_base or not platform_id or not platform_id.isdecimal():
         return None

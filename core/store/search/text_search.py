@@ -514,7 +514,7 @@ class TextSearch:
         return self._read_candidates(rows)
 
     def _read_candidates(self, rows: Iterable[Sequence[Any]]) -> list[tuple[int, CandidateMessage]]:
-        """Read rows with the `_candidate_columns`. Return the root id and the message of each row.
+        """Read rows with the `_candidate_columns`. Returns the root id and the message of each row.
 
         Raises TooMuchTextError if their texts exceed the `TextLimits`.
         """

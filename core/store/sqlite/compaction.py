@@ -35,7 +35,7 @@ Checkpoint = Callable[[int], Awaitable[bool]]
 
 
 async def compact(database: Database, checkpoint: Checkpoint, limit_s: float) -> bool:
-    """Run stages for about `limit_s` seconds. Return whether all stages are done."""
+    """Run stages for about `limit_s` seconds. Returns whether all stages are done."""
     ends_at = time.monotonic() + limit_s
     while await compact_step(database, checkpoint) and time.monotonic() < ends_at:
         pass
@@ -43,9 +43,9 @@ async def compact(database: Database, checkpoint: Checkpoint, limit_s: float) ->
 
 
 async def compact_step(database: Database, checkpoint: Checkpoint) -> bool:
-    """Run one small step of the current stage. Return whether another can follow at once.
+    """Run one small step of the current stage. Returns whether another can follow at once.
 
-    Return False after the last stage, even if a reader prevented it from truncating the log.
+    Returns False after the last stage, even if a reader prevented it from truncating the log.
     """
     stage = await database.read(_load_stage)
     if stage is None:

@@ -112,7 +112,7 @@ def count_messages(path: Path) -> int:
 def needs_migration(path: Path) -> bool:
     """Return whether this version of Mneme would change the schema of a state.db.
 
-    Return False if the file is missing, empty, or can't be read.
+    Returns False if the file is missing, empty, or can't be read.
     """
     try:
         with path.open("rb") as file:

@@ -474,14 +474,14 @@ class Database:
     async def checkpoint(self, timeout_ms: int = CHECKPOINT_TIMEOUT_MS) -> bool:
         """Copy the log into the file and truncate the log, while other writes wait.
 
-        Return False if a reader still needed part of the log after `timeout_ms`.
+        Returns False if a reader still needed part of the log after `timeout_ms`.
         """
         return await self._run_on_writer(lambda connection: truncate_log(connection, timeout_ms))
 
     async def wait_for_log_space(self, wait_s: float) -> bool:
         """Wait until the log is small enough for another large transaction.
 
-        Return False if a reader in another program kept the log large for `wait_s` seconds.
+        Returns False if a reader in another program kept the log large for `wait_s` seconds.
         """
         ends_at = time.monotonic() + wait_s
         while self.log_bytes() > LOG_FULL_BYTES and not await self.checkpoint(LOG_TIMEOUT_MS):

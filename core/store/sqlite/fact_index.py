@@ -42,7 +42,7 @@ def _join_scoped(scope_id: int, terms: Iterable[str]) -> str:
 
 
 def repair_fact_index(connection: Connection) -> bool:
-    """Rebuild the index if it is damaged or incomplete. Return whether it was rebuilt."""
+    """Rebuild the index if it is damaged or incomplete. Returns whether it was rebuilt."""
     is_damaged = bool(find_fact_index_damage(connection))
     if is_damaged:
         rebuild_fact_index(connection)

@@ -93,7 +93,7 @@ def begin_rebuild(connection: Connection) -> None:
 def merge_indexes(connection: Connection, pages: int) -> bool:
     """Merge some segments of the indexes over messages and chunks.
 
-    Return False if there was nothing to merge.
+    Returns False if there was nothing to merge.
     """
     # A list, because `any` over a generator would skip the second index once the first has work.
     results = [merge_table(connection, table, pages) for table in INDEX_TABLES]

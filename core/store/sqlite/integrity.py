@@ -53,7 +53,7 @@ class IntegrityCheck:
         self._tables: list[str] | None = None
 
     async def run_slice(self) -> bool:
-        """Check the next slice, if one is due. Return whether another slice is due at once.
+        """Check the next slice, if one is due. Returns whether another slice is due at once.
 
         Problems are recorded in the database's `damage`.
         """

@@ -152,7 +152,7 @@ def _turn_on_log(connection: sqlite3.Connection) -> None:
 
 
 def truncate_log(connection: sqlite3.Connection, timeout_ms: int) -> bool:
-    """Copy the log into the file and truncate it. Return False if a reader prevented it."""
+    """Copy the log into the file and truncate it. Returns False if a reader prevented it."""
     connection.execute(f"PRAGMA busy_timeout = {int(timeout_ms)}")
     try:
         is_blocked = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]

@@ -343,7 +343,7 @@ class TableReader:
     def count_lost_rows(self, saved_count: int) -> int | None:
         """Return an upper bound of the number of lost rows.
 
-        Return None if the table's number of rows is unknown.
+        Returns None if the table's number of rows is unknown.
         """
         # COUNT(*) would read the first page of the table itself.
         count = self._query_rows("COUNT(rowid)")

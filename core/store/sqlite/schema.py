@@ -91,7 +91,7 @@ def _convert_job_schedule(
 ) -> str:
     """Convert a cron line or an interval to recurrences in JSON.
 
-    Return "[]" if no recurrence can express it. `since` is the time when the job was created.
+    Returns "[]" if no recurrence can express it. `since` is the time when the job was created.
     """
     from core.dates.rules import to_recurrences
     from core.dates.schedule import Schedule
@@ -208,7 +208,7 @@ See "FTS5 Data Structures" in the documentation.
 
 
 def merge_table(connection: Connection, table: str, pages: int) -> bool:
-    """Merge about `pages` pages of an index's segments. Return whether there was work to do.
+    """Merge about `pages` pages of an index's segments. Returns whether there was work to do.
 
     A negative number of pages first marks all segments, so that they are merged into one. FTS5
     changes at least two rows when there is something to merge (see "The 'merge' Command").

@@ -122,7 +122,7 @@ def _find_preset(setup: Setup, presets: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _store_key(setup: Setup, server: str, key_name: str) -> None:
-    """Store the key of a server. Raise StepFailed if the server needs a key and none is set."""
+    """Store the key of a server. Raises StepFailed if the server needs a key and none is set."""
     key = setup.find_secret(key_name)
     if key:
         setup.set_secret(key_name, key)
@@ -277,7 +277,7 @@ def _test_and_set(setup: Setup, server: str, name: str) -> None:
 
 
 async def _probe(setup: Setup, server: str, name: str) -> None:
-    """Call a model once. Raise StepFailed if it doesn't answer in time."""
+    """Call a model once. Raises StepFailed if it doesn't answer in time."""
     client: ModelClient = connect_model_server(setup.draft.load(), WallClock(), server)
     try:
         async with asyncio.timeout(PROBE_TIMEOUT_S):

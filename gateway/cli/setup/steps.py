@@ -83,14 +83,14 @@ class Setup:
         return self.dialog.ask_secret(question)
 
     def set_option(self, path: str, value: Any) -> None:
-        """Set an option in the draft. Raise StepFailed if the value is invalid."""
+        """Set an option in the draft. Raises StepFailed if the value is invalid."""
         try:
             self.draft.set_option(path, value)
         except SettingsError as error:
             raise StepFailed(self._describe_problem(error)) from error
 
     def set_secret(self, name: str, value: str) -> None:
-        """Set a secret in the draft. Raise StepFailed if the value is invalid."""
+        """Set a secret in the draft. Raises StepFailed if the value is invalid."""
         try:
             self.draft.set_secret(name, value)
         except SettingsError as error:

@@ -257,7 +257,7 @@ def _set_zone(setup: Setup) -> None:
 
 
 def _find_zone(setup: Setup, name: str) -> str:
-    """Return the time zone with this name or city. Raise StepFailed if there is none."""
+    """Return the time zone with this name or city. Raises StepFailed if there is none."""
     zones = [name] if name == "auto" else find_zones(name) or find_native_zones(name)
     if len(zones) != 1:
         raise StepFailed(setup.words["zone"]["unknown"].format(zone=name))
@@ -338,7 +338,7 @@ def _is_in_script(setup: Setup, step: str) -> bool:
 
 
 def _run_script_step(setup: Setup, step: str, *, is_named: bool) -> None:
-    """Run one step without questions. Raise StepFailed if an option it needs is missing.
+    """Run one step without questions. Raises StepFailed if an option it needs is missing.
 
     `is_named` means that the script asks for this step, so it must not be skipped.
     """

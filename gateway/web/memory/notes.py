@@ -143,7 +143,7 @@ async def remove_note(request: PageRequest, form: Mapping[str, str]) -> Answer:
 async def _change_note(
     request: PageRequest, form: Mapping[str, str], operation: Operation
 ) -> Answer:
-    """Change a note through the chat command's code. Raise Refused if that isn't possible."""
+    """Change a note through the chat command's code. Raises Refused if that isn't possible."""
     target = form.get("target", "")
     if target not in FILES:
         raise Refused(request.words["WRONG_FIELD"])

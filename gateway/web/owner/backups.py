@@ -44,7 +44,7 @@ async def load_backup(request: PageRequest) -> Path | None:
 
 
 async def back_up(request: PageRequest, form: Mapping[str, str]) -> Answer:
-    """Make a backup in the configured folder. Raise Refused if it fails."""
+    """Make a backup in the configured folder. Raises Refused if it fails."""
     failure = await run_backup(request.services.settings)
     if failure:
         raise Refused(failure)

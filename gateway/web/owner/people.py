@@ -11,7 +11,7 @@ from core.errors import Refused
 from core.store.ownership.people import TERMINAL, KnownAccount
 from core.store.usage_limits import Spending
 from core.types import LOCAL_SCOPE, Account, Answer, BillingScope, Scope
-from gateway.commands.approvals_and_links import ACCOUNT_KEY
+from gateway.commands.stranger_approvals_and_links import ACCOUNT_KEY
 from gateway.web.views import (
     Action,
     Page,
@@ -90,7 +90,7 @@ async def _describe_limits(request: PageRequest, account: Account, now: datetime
 
 
 async def add_person(request: PageRequest, form: Mapping[str, str]) -> Answer:
-    """Let a person in by their account, such as "telegram:42". Raise Refused if it isn't one."""
+    """Let a person in by their account, such as "telegram:42". Raises Refused if it isn't one."""
     match = ACCOUNT_KEY.fullmatch(read_field(request, form, "text").lower())
     if match is None:
         raise Refused(request.words["NO_ACCOUNT"])

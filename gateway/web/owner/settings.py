@@ -277,7 +277,7 @@ async def _list_models(request: PageRequest) -> list[tuple[str, str, str]]:
 
 
 async def set_option(request: PageRequest, form: Mapping[str, str]) -> Answer:
-    """Set an option to the value that the owner typed. Raise Refused if it's invalid."""
+    """Set an option to the value that the owner typed. Raises Refused if it's invalid."""
     path = read_field(request, form, "option")
     typed = form.get("value", "").strip()
     if path not in {option.path for option in list_described_options()}:
@@ -320,7 +320,7 @@ def _read_limits(request: PageRequest, form: Mapping[str, str], path: str) -> di
 
 
 async def reset_option(request: PageRequest, form: Mapping[str, str]) -> Answer:
-    """Reset an option to its default. Raise Refused if there is no such option."""
+    """Reset an option to its default. Raises Refused if there is no such option."""
     path = read_field(request, form, "option")
     if path not in {option.path for option in list_described_options()}:
         raise Refused(request.words["WRONG_FIELD"])
@@ -337,7 +337,7 @@ async def reset_option(request: PageRequest, form: Mapping[str, str]) -> Answer:
 
 
 async def _change(write: Callable[[], None], texts: Texts) -> None:
-    """Change mneme.toml. Raise Refused with the problem if the new settings are invalid."""
+    """Change mneme.toml. Raises Refused with the problem if the new settings are invalid."""
     try:
         await asyncio.to_thread(write)
     except SettingsError as error:

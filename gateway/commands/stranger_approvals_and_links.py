@@ -285,7 +285,7 @@ async def _list_waiting(texts: Texts, services: Services) -> Answer:
 
 
 async def _announce_decision(texts: Texts, services: Services, link: Link) -> Answer:
-    """Notify both sides of a link of the owner's decision. Return the answer for the owner."""
+    """Notify both sides of a link of the owner's decision. Returns the answer for the owner."""
     notice = Answer(text=texts.LINK_JOINED if link.is_joined else texts.LINK_REFUSED)
     for side, address in (("offered", link.address), ("claimed", link.claiming_address)):
         key = f"link:{link.digest}:{side}:{link.is_joined}"
