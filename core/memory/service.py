@@ -465,7 +465,10 @@ class SpaceIds:
     async def read(
         self, space: str, work: Callable[[str], Awaitable[T]], missing: Default
     ) -> T | Default:
-        """Call `work` with the id of a space. Returns `missing` if the service has no such space."""
+        """Call `work` with the id of a space.
+
+        Returns `missing` if the service has no such space.
+        """
         for _ in range(2):
             known_id = self._ids.get(space) or await self._find(space)
             if known_id is None:

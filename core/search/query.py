@@ -578,7 +578,10 @@ def _extend_value(match: re.Match[str], value: str) -> Iterator[tuple[str, int]]
 
 
 def _filter_by_value(query: SearchQuery, key: str, value: str) -> SearchQuery | None:
-    """Limit a query by a filter that isn't a time. Returns None if the filter's value is invalid."""
+    """Limit a query by a filter that isn't a time.
+
+    Returns None if the filter's value is invalid.
+    """
     number = _parse_number(value)
     names = tuple(
         dict.fromkeys(name.strip().casefold() for name in value.split(",") if name.strip())

@@ -150,7 +150,10 @@ def _find_pictures(writer: PdfWriter) -> list[StreamObject]:
 
 
 def _replace(stream: StreamObject, clean: Callable[[bytes], bytes]) -> bool:
-    """Replace the content of a stream with the result of `clean`. Returns whether it's different."""
+    """Replace the content of a stream with the result of `clean`.
+
+    Returns whether the content is different now.
+    """
     content = stream.get_data()
     clean_content = clean(content)
     if clean_content == content:
