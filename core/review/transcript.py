@@ -40,6 +40,8 @@ OWN_TOOLS = frozenset({"facts", "remember_this", "memory", "reminder", "skill_ma
 MAX_EARLIER = 300
 _TOOL_SOURCE = Sentence("source_tool_description")
 _PROMPT_SOURCE = Sentence("source_prompt")
+# The number of conversations, one recalled in the next, that are searched for foreign text.
+MAX_RECALL_DEPTH = 3
 # A question repeats foreign texts if they contain this share of its words.
 MIN_REPEATED_SHARE = 0.5
 _SENTENCE_END = re.compile(r"(?<=[.!?…。！？])[)\]*_”\"']*\s+|(?<=[。！？])|\n+")
@@ -131,13 +133,8 @@ class TranscriptReader:
         session = context.session
         rows = await self.conversations.load_history(session, context.scopes)
         latest = await self.conversations.list_latest_from_outside(context.scopes, MAX_EARLIER)
-        ids = _list_recalled_ids(rows)
-        quoted = await self.conversations.load_messages(ids, context.scopes) if ids else ()
         own_rows = _join_accounts(rows, context)
-        recalled = {message.id: message for message in _join_accounts(quoted, context)}
-        for message in quoted:
-            if message.role == "assistant" and not await self._is_own_answer(message, context):
-                del recalled[message.id]
+        recalled = await self._load_recalled(rows, context, MAX_RECALL_DEPTH)
         takers = await load_takers(self.conversations, own_rows, session)
         session_ids = {session.id, *(row.session_id for row in rows)}
         has_erased = await self.conversations.has_erased(session, session_ids)
@@ -156,24 +153,39 @@ class TranscriptReader:
         # Comparing long texts takes long, so it runs in a thread.
         return await asyncio.to_thread(read)
 
-    async def _is_own_answer(self, answer: Message, context: ToolContext) -> bool:
+    async def _load_recalled(
+        self, rows: Sequence[Message], context: ToolContext, depth: int
+    ) -> dict[int, Message]:
+        """Return the messages that recalled lines quote, by id, without doubtful answers."""
+        ids = _list_recalled_ids(rows)
+        quoted = await self.conversations.load_messages(ids, context.scopes) if ids else []
+        return {
+            message.id: message
+            for message in _join_accounts(quoted, context)
+            if message.role != "assistant" or await self._is_own_answer(message, context, depth)
+        }
+
+    async def _is_own_answer(self, answer: Message, context: ToolContext, depth: int) -> bool:
         """Return whether an earlier answer was given when its conversation had no foreign text.
 
-        Otherwise, the answer may repeat foreign text. Recalled lines of that conversation count as
-        foreign, whoever wrote them.
+        Otherwise, the answer may repeat foreign text. A recalled answer in that conversation is
+        checked in the same way, up to `depth` conversations back, and then counts as foreign.
         """
         session = await self.conversations.find(answer.session_id, context.scopes)
-        if answer.kind != "chat" or session is None or session.scope.is_group:
+        if depth == 0 or answer.kind != "chat" or session is None or session.scope.is_group:
             return False
         rows = await self.conversations.load_history(session, context.scopes)
         session_ids = {session.id, *(row.session_id for row in rows)}
         if await self.conversations.has_erased(session, session_ids):
             return False
         known_rows = _join_accounts([row for row in rows if row.id <= answer.id], context)
+        if not known_rows or known_rows[-1].id != answer.id:
+            return False
+        recalled = await self._load_recalled(known_rows, context, depth - 1)
         transcript = await asyncio.to_thread(
-            read_transcript, known_rows, session, context.sender, (), self.prompt_marks
+            read_transcript, known_rows, session, context.sender, (), self.prompt_marks, recalled
         )
-        return bool(known_rows) and known_rows[-1].id == answer.id and transcript.is_clean
+        return transcript.is_clean
 
 
 def _join_accounts(rows: Sequence[Message], context: ToolContext) -> list[Message]:
