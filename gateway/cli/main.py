@@ -16,7 +16,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
@@ -109,9 +109,10 @@ def _describe_usage_error(error: Any) -> str:
     lines = []
     context = getattr(error, "ctx", None)
     if context is not None:
-        usage = load_shell_table("CLI_HELP")["words"]["usage"]
+        word_help(context.find_root().command)
+        usage = _join_colon(load_shell_table("CLI_HELP")["words"]["usage"])
         pieces = context.command.collect_usage_pieces(context)
-        lines.append(" ".join([usage, context.command_path, *pieces]))
+        lines.append(usage + " ".join([context.command_path, *pieces]))
         lines.append(table["try_help"].format(command=f"{context.command_path} {HELP_OPTIONS[0]}"))
         lines.append("")
     lines.append(table["error"].format(problem=_word_usage_problem(error.format_message())))
@@ -261,6 +262,34 @@ _LIBRARY_WORDS = {
     "Commands": "commands",
     "Show this message and exit.": "show_help",
 }
+# The keys in [CLI_HELP.values] of arguments and options that aren't named like their key.
+_VALUE_KEYS = {
+    "assistant": "name",
+    "backup": "folder",
+    "before": "number",
+    "encrypt": "key",
+    "env": "assignment",
+    "given": "assignment",
+    "header": "assignment",
+    "http": "port",
+    "import_files": "file",
+    "key": "option",
+    "limit": "count",
+    "lines": "count",
+    "me": "name",
+    "messages": "count",
+    "numbers": "number",
+    "owner": "account",
+    "query": "words",
+    "restore.key": "file",
+    "shell_name": "shell",
+    "since": "time",
+    "what": "period",
+    "window": "count",
+}
+# The note that the library adds to a help text, such as "  [default: 3; 1<=x<=10]".
+_NOTE = re.compile(r"(?:  |\A)\[((?:default: |required|\d+<=x|x[<>]=)[^\]]*)\]\Z")
+_RANGE = re.compile(r"(\d+)<=x<=(\d+)")
 
 
 def word_help(command: Any, path: str = "") -> None:
@@ -276,44 +305,118 @@ def word_help(command: Any, path: str = "") -> None:
     command.help = tables["commands"].get(path or "mneme", command.help)
     # The list of commands shows the first paragraph.
     command.short_help = (command.help or "").partition("\n\n")[0]
+    command.options_metavar = tables["words"]["options_place"]
+    if hasattr(command, "subcommand_metavar"):
+        command.subcommand_metavar = tables["words"]["command_place"]
     for parameter in command.params:
         specific_text = tables["options"].get(f"{path}.{parameter.name}")
         text = specific_text or tables["options"].get(parameter.name)
         if text and hasattr(parameter, "help"):
             parameter.help = text
+        _name_value(parameter, path, tables["values"])
     for name, subcommand in getattr(command, "commands", {}).items():
         word_help(subcommand, f"{path}.{name}".lstrip("."))
 
 
+def _name_value(parameter: Any, path: str, names: Mapping[str, str]) -> None:
+    """Set the name of a value in the shell's language, instead of its type in Python.
+
+    If there is a choice of values, an argument shows them behind its name, and an option instead
+    of it.
+    """
+    key = _VALUE_KEYS.get(f"{path}.{parameter.name}") or _VALUE_KEYS.get(
+        parameter.name, parameter.name
+    )
+    has_choices = parameter.type_descriptor.is_choice
+    is_argument = parameter.param_type_name == "argument"
+    if key in names and (is_argument or not has_choices):
+        parameter.metavar = names[key]
+    if is_argument and not has_choices:
+        parameter.display_type_rich = lambda ctx: None
+
+
 @cache
 def _load_context_class() -> Any:
-    """Return a click context class whose help has headings in the shell's language."""
+    """Return a click context class whose help is worded in the shell's language.
+
+    The library counts characters. This formatter counts columns, because East Asian characters
+    take two.
+    """
     from typer import Context
     from typer._click import formatting
 
+    from core.markup.tables import measure_width
+    from core.markup.wrapping import wrap_columns
     from gateway.texts.text_files import load_shell_table
 
-    def word(text: str) -> str:
-        key = _LIBRARY_WORDS.get(text)
-        return text if key is None else str(load_shell_table("CLI_HELP")["words"][key])
+    def load_words() -> Mapping[str, str]:
+        words: Mapping[str, str] = load_shell_table("CLI_HELP")["words"]
+        return words
 
     class HelpFormatter(formatting.HelpFormatter):
         def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
-            usage = load_shell_table("CLI_HELP")["words"]["usage"]
-            super().write_usage(prog, args, f"{usage} ")
+            super().write_usage(prog, args, _join_colon(load_words()["usage"]))
 
         def write_heading(self, heading: str) -> None:
-            super().write_heading(word(heading))
+            words = load_words()
+            self.write(f"{words.get(_LIBRARY_WORDS.get(heading, ''), heading)}{words['colon']}\n")
+
+        def write_text(self, text: str) -> None:
+            indent = " " * self.current_indent
+            paragraphs = [
+                [f"{indent}{line}" for line in wrap_columns(paragraph, self.width - len(indent))]
+                for paragraph in text.split("\n\n")
+            ]
+            self.write("\n\n".join("\n".join(lines) for lines in paragraphs) + "\n")
 
         def write_dl(
-            self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2
+            self, rows: Sequence[tuple[str, str]], col_max: int = 30, col_spacing: int = 2
         ) -> None:
-            super().write_dl([(name, word(text)) for name, text in rows], col_max, col_spacing)
+            words = load_words()
+            indent = " " * self.current_indent
+            widths = [measure_width(name) for name, _ in rows]
+            column = min(max(widths), col_max) + col_spacing
+            for (name, text), width in zip(rows, widths, strict=True):
+                lines = wrap_columns(_word_help_text(text, words), max(self.width - column - 2, 10))
+                if width > column - col_spacing:
+                    self.write(f"{indent}{name}\n")
+                else:
+                    gap = " " * (column - width)
+                    self.write(f"{indent}{name}{gap}{''.join(lines[:1])}".rstrip() + "\n")
+                    lines = lines[1:]
+                for line in lines:
+                    self.write(f"{indent}{' ' * column}{line}\n")
 
     class HelpContext(Context):
         formatter_class = HelpFormatter
 
     return HelpContext
+
+
+def _join_colon(heading: str) -> str:
+    """Return a heading that ends with a colon, and a space unless the colon is a wide one."""
+    return heading if heading.endswith("\N{FULLWIDTH COLON}") else f"{heading} "
+
+
+def _word_help_text(text: str, words: Mapping[str, str]) -> str:
+    """Return the help of an option or a command with the library's texts in the shell's language.
+
+    The library's texts are one sentence, and notes such as "[default: 3; 1<=x<=10]".
+    """
+    if text in _LIBRARY_WORDS:
+        return words[_LIBRARY_WORDS[text]]
+    match = _NOTE.search(text)
+    if match is None:
+        return text
+    notes = []
+    for note in match[1].split("; "):
+        default = note.removeprefix("default: ")
+        if default != note:
+            note = words["default"].format(value=default)
+        elif note == "required":
+            note = words["required"]
+        notes.append(_RANGE.sub("\\1–\\2", note))
+    return f"{text[: match.start()]} [{words['semicolon'].join(notes)}]".lstrip()
 
 
 def _list_command() -> None:

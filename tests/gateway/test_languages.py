@@ -551,6 +551,7 @@ def test_help_of_every_command_and_option_is_in_the_language(
     root = get_command(app())
     word_help(root)
     texts = dict(list_texts(load_file(language)))
+    values = set(load_file(language)["CLI_HELP"]["values"].values())
     commands = list(list_commands(root, ""))
     assert len(commands) > 70
     for path, command in commands:
@@ -561,6 +562,9 @@ def test_help_of_every_command_and_option_is_in_the_language(
             text = getattr(option, "help", None)
             names = (f"{path}.{option.name}", str(option.name))
             assert text in [texts.get(f"CLI_HELP.options.{name}") for name in names], option.name
+            has_free_value = not option.type_descriptor.is_choice
+            has_free_value &= not getattr(option, "is_flag", False)
+            assert not has_free_value or option.metavar in values, f"{path}.{option.name}"
 
 
 def list_commands(command: Any, path: str) -> Iterator[tuple[str, Any]]:

@@ -14,6 +14,7 @@ from rich.console import Console
 
 from config.settings import Settings, SettingsError
 from core.errors import HistoryError, StoreError
+from core.markup.tables import measure_width
 from core.transfer.formats import ImportOptions
 from core.transfer.source import Source
 from gateway.cli.setup.dialog import Dialog
@@ -32,9 +33,22 @@ def test_command_line_prints_help_and_errors_in_the_language_of_the_shell(home: 
     shown = mneme(home, "usage", "--help", **german).stdout
     assert shown.startswith("Aufruf: mneme usage")
     assert "Die letzten 30 Tage" in shown
+    assert "lately|months> " in shown
+    assert "[Vorgabe: lately]" in shown
+    assert "--scope BEREICH" in shown
     english = mneme(home, "usage", "--help", LC_ALL="C").stdout
     assert english.startswith("Usage: mneme usage")
     assert "The last 30 days" in english
+
+
+def test_help_in_japanese_fits_the_columns_of_a_terminal(home: Path) -> None:
+    help_text = mneme(home, "setup", "--help", LC_ALL="ja_JP.UTF-8").stdout
+    lines = help_text.splitlines()
+    assert lines[0] == "使い方：mneme setup [オプション] [手順]"
+    assert "引数：" in lines
+    assert max(map(measure_width, lines)) <= 80
+    # A sentence without spaces goes on in the next line.
+    assert any(measure_width(line) > 70 for line in lines)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +90,7 @@ def test_rare_mistake_in_the_settings_is_in_the_language_of_the_shell(
         (("recall", "--limit", "0"), "Falscher Wert für '--limit': mindestens 1"),
         (("recal", "x"), "Einen Befehl 'recal' gibt es nicht. Meintest du 'recall'?"),
         (("status", "--foo"), "Eine Option --foo gibt es nicht"),
-        (("import",), "'FILE' fehlt."),
+        (("import",), "'DATEI' fehlt."),
         (("recall", "--limit"), "Die Option '--limit' braucht einen Wert."),
         (("status", "--json=3"), "Die Option '--json' hat keinen Wert."),
         (("status", "now"), "Damit kann der Befehl nichts anfangen: now"),
