@@ -231,7 +231,7 @@ def extract_claims(
             ]
         for claim in clause_claims:
             # The same claim may be repeated in the message.
-            key = (claim.content, claim.attribute)
+            key = (claim.value if claim.attribute else claim.content, claim.attribute)
             claims.setdefault(key, replace(claim, is_requested=clause.is_requested))
     return list(claims.values())
 
@@ -313,6 +313,11 @@ def _split_statements(sentence: str, name: str | None = None) -> Iterator[str]:
     Porto" and "Ana's birthday is on 3 May". If a pronoun's name is unknown, everything from the
     pronoun on is left out. `name` is the name in an earlier part of the sentence.
     """
+    named = _match_named_relation(sentence)
+    if named is not None:
+        yield sentence[: named.end("name")]
+        yield from _split_statements(f"{named['owner']} {named['name']} {named['rest']}")
+        return
     pronoun = claim_pattern("same_subject").search(sentence)
     first = sentence if pronoun is None else sentence[: pronoun.start()]
     yield from claim_pattern("clause_separator").split(first)
@@ -323,6 +328,15 @@ def _split_statements(sentence: str, name: str | None = None) -> Iterator[str]:
         is_possessive = pronoun["who"].lower() in ("his", "her", "their")
         subject = f"{name}'s" if is_possessive else name
         yield from _split_statements(f"{subject} {sentence[pronoun.end() :].strip()}", name)
+
+
+def _match_named_relation(sentence: str) -> re.Match[str] | None:
+    """Match a relative's name before more about them: "mein Bruder heißt Jonas und arbeitet …"."""
+    for language in ("english", *naming_verbs()):
+        match = claim_pattern(f"named_{language}").fullmatch(sentence)
+        if match is not None:
+            return match
+    return None
 
 
 def _read_clause(clause: str, now: datetime, zone: ZoneInfo) -> Iterator[Claim]:
@@ -391,10 +405,9 @@ def _build_claim(
         return _relation_claim(_capitalize(clause), attribute_name, value)
     attribute = None
     if attribute_name:
-        attribute = attribute_key(
-            _subject_key(subject), attribute_name, key if pattern.stance else ""
-        )
-    names = list(names_in(clause))
+        subject_key = _subject_key(subject, groups.get("kin", ""))
+        attribute = attribute_key(subject_key, attribute_name, key if pattern.stance else "")
+    names = [*names_in(clause), *_list_unspaced_names(subject)]
     if pattern.shape in ("place", "name", "title"):
         names.append(value)
     return Claim(
@@ -418,11 +431,19 @@ def _relation_claim(content: str, relation: str, name: str) -> Claim:
     return Claim(content=content, kind="identity", attribute=attribute, value=key, entities=(name,))
 
 
-def _subject_key(subject: str) -> str:
+def _list_unspaced_names(subject: str) -> list[str]:
+    """Return the subject if it's a name in a script without capital letters, such as 安娜."""
+    return [subject] if is_unspaced(subject) and " " not in subject else []
+
+
+def _subject_key(subject: str, kin: str = "") -> str:
     """Return the subject of an attribute: ``me``, a name's key, or a relation.
 
-    "Ana" and "my sister Ana" become ``ana``, and "my sister" stays ``my sister``.
+    "Ana" and "my sister Ana" become ``ana``, and "my sister" stays ``my sister``. `kin` is the word
+    of a language for a relation without a name: "Schwester" becomes ``my sister``.
     """
+    if kin:
+        return f"my {load_english_words('relations')[kin.casefold()]}"
     words = subject.split()
     if not words or subject in ("my", "My"):
         return ME

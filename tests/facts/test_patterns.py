@@ -35,6 +35,35 @@ Mina adında bir kedim var => me|have|cats=bir
 İki çocuğum var => me|have|kids=iki
 3 Mayıs 1990'da doğdum => me|birthday=3.5.1990
 I have a cat who's called Mina => me|have|cat=a
+Anas Geburtstag ist am 3. Mai => ana|birthday=3.5
+Meine Schwester hat am 3. Mai Geburtstag => my sister|birthday=3.5
+Der Geburtstag meines Bruders ist am 3. Mai 1990 => my brother|birthday=3.5.1990
+L'anniversaire d'Ana est le 1er mai => ana|birthday=1.5
+Ma mère est née le 3 mai 1960 => my mother|birthday=3.5.1960
+El cumpleaños de mi hermana es el 3 de mayo => my sister|birthday=3.5
+Ana cumple años el 3 de mayo => ana|birthday=3.5
+O aniversário da Ana é a 3 de maio => ana|birthday=3.5
+A minha irmã faz anos no dia 3 de maio => my sister|birthday=3.5
+У Анны день рождения 3 мая => анны|birthday=3.5
+День рождения моей мамы — 3 мая => my mother|birthday=3.5
+У моей сестры Анны день рождения 3 мая => анны|birthday=3.5
+安娜的生日是5月3日 => 安娜|birthday=3.5
+我妈妈的生日是5月3号 => my mother|birthday=3.5
+我妹妹安娜的生日是1990年5月3日 => 安娜|birthday=3.5.1990
+アナの誕生日は5月3日です => アナ|birthday=3.5
+母の誕生日は5月3日です => my mother|birthday=3.5
+妹のアナちゃんの誕生日は5月3日だ => アナ|birthday=3.5
+아나 생일은 5월 3일이에요 => 아나|birthday=3.5
+우리 엄마 생일은 5월 3일이야 => my mother|birthday=3.5
+내 여동생 아나의 생일은 5월 3일이에요 => 아나|birthday=3.5
+Ana'nın doğum günü 3 Mayıs => ana|birthday=3.5
+Annemin doğum günü 3 Mayıs'ta => my mother|birthday=3.5
+Mein Bruder heißt Jonas und arbeitet bei Siemens => jonas|work=siemens ; me|brother|jonas=jonas
+Meine Schwester heißt Ana und ich wohne in Köln => me|home=koln ; me|sister|ana=ana
+Mon frère s'appelle Luc et travaille chez Airbus => luc|work=airbus ; me|brother|luc=luc
+Mi hermana se llama Ana y vive en Oporto => ana|home=oporto ; me|sister|ana=ana
+O meu irmão chama-se Rui e trabalha na Galp => me|brother|rui=rui ; rui|work=galp
+My brother is called Jonas and works at Siemens => jonas|work=siemens ; me|brother|jonas=jonas
 Müdürümün adı Selin => me|boss=selin
 Patronumun adı Ali => me|boss=ali
 Ben öğretmenim => me|profession=ogretmen
@@ -209,6 +238,17 @@ Merk dir: der Schlüssel liegt bei Ana => =
 """The sentence, and what is learned as ``attribute=value``."""
 
 NOT_TOLD = """
+Sie hat am 3. Mai Geburtstag
+Wer hat am 3. Mai Geburtstag
+Ana hat vielleicht am 3. Mai Geburtstag
+Elle est née le 3 mai
+У неё день рождения 3 мая
+他的生日是5月3日
+彼女の誕生日は5月3日です
+この子の誕生日は5月3日です
+그녀 생일은 5월 3일이에요
+O'nun doğum günü 3 Mayıs
+安娜的生日是周末
 I left Siemens last month
 I no longer live in Berlin
 I don't work there anymore
