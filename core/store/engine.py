@@ -149,7 +149,8 @@ class TextIndex(Protocol):
     def rank_file_parts(self, terms: Sequence[str], *, needs_all: bool) -> Ranking:
         """Return a subquery that ranks the file parts with these terms.
 
-        With `needs_all`, a part must contain all of the terms.
+        The statement around the subquery has a common table expression `shown` with the hashes of
+        the files that the person may see. With `needs_all`, a part must contain all of the terms.
         """
         ...
 

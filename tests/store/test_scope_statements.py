@@ -16,6 +16,7 @@ PARTS = {
     "core.store.erasure.statements._TITLE_MESSAGE_ID",
     "core.store.facts.rows.ENTITY_NAMES",
     "core.store.facts.rows.FACT_COLUMNS",
+    "core.store.postgres.text_index._RANK_FILE_PARTS",
     "core.store.media.files._SELECT_FILES",
     "core.store.messages._FROM_CHAT",
     "core.store.messages._FROM_CHAT_BY_EXTERNAL_ID",
@@ -86,9 +87,6 @@ IN_THE_CHAT_OF_AN_EVENT = {
     "core.store.messages._SELECT_TO_AMEND",
     "core.store.sessions._SELECT_LAST_MESSAGE_TIME",
 }
-# Contents with equal bytes are stored once for all scopes. The statement around it joins the files
-# that the person may see.
-SHARED_CONTENTS = {"core.store.postgres.text_index._RANK_FILE_PARTS"}
 # An erasure follows copies by their ids, whoever has them.
 ERASURE = {
     "core.store.erasure.epoch.replay_journal",
@@ -142,7 +140,6 @@ EXCEPTIONS = (
     PARTS,
     BY_KNOWN_ID,
     IN_THE_CHAT_OF_AN_EVENT,
-    SHARED_CONTENTS,
     ERASURE,
     UPKEEP,
     NUMBERS,

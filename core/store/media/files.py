@@ -579,10 +579,11 @@ def _match_parts(
 ) -> list[FileMatch]:
     """Return the files that `ranking` selects, each with its best matching part."""
     statement = f"""
+        WITH shown AS ({_SHOWN_FILES})
         SELECT file_parts.label, file_parts.text, found.score, shown.id
         FROM ({ranking.sql}) AS found
         JOIN file_parts ON file_parts.id = found.part_id
-        JOIN ({_SHOWN_FILES}) AS shown ON shown.hash = file_parts.hash
+        JOIN shown ON shown.hash = file_parts.hash
         ORDER BY found.score, shown.id DESC LIMIT :limit
     """
     values = {**_filter_values(scopes, file_filter), **ranking.values, "limit": MAX_PARTS}

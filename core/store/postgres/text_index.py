@@ -108,12 +108,14 @@ SELECT part_id, -SUM(
 ) AS score
 FROM (
     SELECT file_index.part_id, words.position, COUNT(*) OVER (PARTITION BY words.position) AS doc,
-        (SELECT COUNT(*) FROM file_index) AS total,
+        (SELECT COUNT(*) FROM file_parts WHERE hash IN (SELECT hash FROM shown)) AS total,
         CASE WHEN terms @@ CAST(words.many AS tsquery) THEN 4.0
             WHEN terms @@ CAST(words.few AS tsquery) THEN 2.0 ELSE 1.0 END AS occurrences
     FROM unnest(CAST(:once AS text[]), CAST(:few AS text[]), CAST(:many AS text[]))
         WITH ORDINALITY AS words (once, few, many, position)
     JOIN file_index ON terms @@ CAST(words.once AS tsquery)
+    JOIN file_parts ON file_parts.id = file_index.part_id
+    WHERE file_parts.hash IN (SELECT hash FROM shown)
 ) AS matching
 GROUP BY part_id HAVING COUNT(*) >= :word_count
 """
