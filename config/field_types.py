@@ -157,9 +157,11 @@ def _check_variable_name(name: str) -> str:
     return name
 
 
-def check_model_name(name: str) -> str:
+def check_model_name(name: str, *, may_have_spaces: bool = True) -> str:
     """Return the name of a model. Raises ValueError if no server can have a model of that name."""
-    if name and (_NOT_IN_MODEL_NAMES.search(name) or not any(map(str.isalnum, name))):
+    is_wrong = bool(_NOT_IN_MODEL_NAMES.search(name)) or not any(map(str.isalnum, name))
+    has_spaces = len(name.split()) > 1
+    if name and (is_wrong or (has_spaces and not may_have_spaces)):
         raise ValueError(
             f"{name[:80]!r} isn't the name of a model; write the name as its server spells it"
         )

@@ -101,8 +101,9 @@ def _check_server(name: str, info: ValidationInfo) -> str:
     """Check a model's name and the server in front of it. The texts are in problems.toml."""
     if not name.strip():
         raise PydanticCustomError("no_model", "{name}", {"name": name})
-    check_model_name(name)
     server, slash, model = name.partition("/")
+    # Names of Anthropic's models have no spaces. Those of another server may.
+    check_model_name(name, may_have_spaces=bool(slash))
     servers = info.data.get("servers")
     if not slash or servers is None:
         return name

@@ -6,14 +6,14 @@ gateway checks this every hour.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from core.ports import Clock
 from core.store.usage_limits import MissCause, Spending, UsageLog, UsageSum
-from core.types import LOCAL_SCOPE, CallKind, Scope
+from core.types import LOCAL_SCOPE, CallKind, Scope, Usage
 from gateway.texts.catalog import Texts
 
 if TYPE_CHECKING:
@@ -64,6 +64,23 @@ class SpendingHistory:
                 key = (usage_sum.kind, usage_sum.model, usage_sum.miss)
                 sums[key] = _add(sums[key], usage_sum) if key in sums else usage_sum
         return Spending(sums=list(sums.values()), prices=self._usage_log.prices)
+
+
+def compute_missed_cost(spending: Spending) -> float | None:
+    """Return how much more the missed tokens cost than tokens from the cache.
+
+    Returns None if no model has a price.
+    """
+
+    def price(make_usage: Callable[[int], Usage]) -> float | None:
+        sums = [replace(each, usage=make_usage(each.missed)) for each in spending.sums]
+        return replace(spending, sums=sums).cost
+
+    sent_again = price(lambda tokens: Usage(input=tokens))
+    from_cache = price(lambda tokens: Usage(cache_read=tokens))
+    if sent_again is None or from_cache is None:
+        return None
+    return max(0.0, sent_again - from_cache)
 
 
 def _add(total: UsageSum, addend: UsageSum) -> UsageSum:

@@ -5,13 +5,16 @@ The gateway imports this module at startup, so it doesn't import the web server.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from core.errors import Refused
+from core.store.ownership.people import TERMINAL
 from core.types import Answer, Command
+from gateway.commands.facts import is_own_account
 from gateway.commands.registry import CommandContext, load_specs
 from gateway.services import Services
-from gateway.web.logins import Visitor
+from gateway.web.logins import Login, Visitor
 from gateway.web.views import Action, Page, PageRequest, Values, View, read_field
 
 # Parts of user agents, and the names of the browsers. The first match counts, because most browsers
@@ -72,17 +75,37 @@ class WebCommands:
 
 
 async def load_logins(request: PageRequest) -> Values:
-    """Return the browsers that this person is logged in with."""
+    """Return the browsers that this person is logged in with, by all of their accounts."""
     return {
-        "logins": request.logins.list_logins(request.context.account),
+        "logins": _list_own_logins(request),
         "name_address": lambda address: name_address(request.words, address),
         "name_browser": lambda browser: name_browser(request.words, browser),
+        "name_link": lambda login: _name_link(request, login),
     }
 
 
+def _list_own_logins(request: PageRequest) -> list[Login]:
+    return [
+        login
+        for login in request.logins.list_all()
+        if is_own_account(request.context, login.visitor.account)
+    ]
+
+
+def _name_link(request: PageRequest, login: Login) -> str:
+    """Return where the link of a login came from: the shell, or a chat."""
+    account = login.visitor.account
+    if account == TERMINAL:
+        return request.words["LINK_SHELL"]
+    return request.words["LINK_CHAT"].format(platform=account.platform.title())
+
+
 def name_browser(words: Mapping[str, str], user_agent: str) -> str:
-    """Return a name such as "Firefox on Windows" for a browser's user agent."""
-    browser = next((name for mark, name in BROWSERS if mark in user_agent), "")
+    """Return a name such as "Firefox 151 on Windows" for a browser's user agent."""
+    mark, browser = next((entry for entry in BROWSERS if entry[0] in user_agent), ("", ""))
+    version = re.search(rf"(?:Version|{mark}\w*)/(\d{{1,4}})", user_agent) if mark else None
+    if version is not None:
+        browser = f"{browser} {version[1]}"
     system = next((name for mark, name in SYSTEMS if mark in user_agent), "")
     if browser and system:
         return words["BROWSER_ON"].format(browser=browser, system=system)
@@ -101,17 +124,18 @@ def name_address(words: Mapping[str, str], address: str) -> str:
 async def end_login(request: PageRequest, form: Mapping[str, str]) -> Answer:
     """End a login of this person. Raises Refused if there is no login with this id."""
     login_id = read_field(request, form, "login")
-    if not request.logins.end(login_id, request.context.account):
+    login = next((each for each in _list_own_logins(request) if each.id == login_id), None)
+    if login is None:
         raise Refused(request.words["NO_LOGIN"])
+    request.logins.end(login.id, login.visitor.account)
     return Answer(text=request.words["LOGIN_ENDED"])
 
 
 async def end_other_logins(request: PageRequest, form: Mapping[str, str]) -> Answer:
     """End all logins of this person except the current login."""
-    account = request.context.account
-    for login in request.logins.list_logins(account):
+    for login in _list_own_logins(request):
         if login.id != request.login.id:
-            request.logins.end(login.id, account)
+            request.logins.end(login.id, login.visitor.account)
     return Answer(text=request.words["OTHERS_ENDED"])
 
 

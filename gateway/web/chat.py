@@ -19,6 +19,7 @@ from adapters.terminal.local import MAX_LINE_BYTES
 from core.errors import Refused
 from core.types import Answer, File, Json
 from gateway.local.sockets import find_socket
+from gateway.services import is_running
 from gateway.web.conversations import FileLink, make_lines
 from gateway.web.logins import Login, keep_file
 from gateway.web.rendering import render_markdown
@@ -80,6 +81,7 @@ async def load_chat(request: PageRequest) -> Values | None:
         "terminal": session,
         "has_earlier": len(messages) > MESSAGES_SHOWN,
         "lines": await make_lines(request, messages[-MESSAGES_SHOWN:]),
+        "is_answered": await asyncio.to_thread(is_running, request.services.settings.home),
     }
 
 

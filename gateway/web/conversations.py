@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date, datetime, time
 
+from core.dates.schedule import resolve_wall_time
 from core.errors import Refused
 from core.store.media.files import AttachedFile
 from core.store.query import Hit, ResultLimits, SearchQuery
@@ -48,6 +51,7 @@ MAX_QUOTE_CHARS = 300
 VIEW_TYPE = "image/jpeg"
 SAVED_TYPE = "application/octet-stream"
 _LAST_ID = 2**62
+_MONTH = re.compile(r"(19[7-9]\d|2\d{3})-(0[1-9]|1[0-2])", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +111,12 @@ async def load_conversations(request: PageRequest) -> Values:
     """Return one page of the conversations, latest first.
 
     If the address contains words, only conversations whose titles contain the words are returned.
+    If it contains a month, the list begins with the last conversation of that month.
     """
     conversations = request.services.conversations
     words = request.parameter("q").strip()[:200]
-    before = None
+    month = request.parameter("month")
+    before = _make_bound(request, month)
     if is_number(request.parameter("before")):
         before = await conversations.find(request.number("before"), request.scopes)
     sessions = await conversations.list_recent(
@@ -120,10 +126,26 @@ async def load_conversations(request: PageRequest) -> Values:
     sessions = sessions[:SESSIONS_PER_PAGE]
     return {
         "query": words,
+        "month": month if before is not None else "",
         "tree": await _build_tree(request, sessions),
         "before": sessions[-1].id if has_more else None,
         "is_first": before is None,
     }
+
+
+def _make_bound(request: PageRequest, month: str) -> Session | None:
+    """Return a bound that the conversations of a month such as "2026-04" and earlier ones precede.
+
+    Returns None if the text isn't a month.
+    """
+    match = _MONTH.fullmatch(month)
+    if match is None:
+        return None
+    year, number = int(match[1]), int(match[2])
+    first_day = date(year + number // 12, number % 12 + 1, 1)
+    start = resolve_wall_time(datetime.combine(first_day, time()), request.zone)
+    context = request.context
+    return Session(address=context.inbound.address, scope=context.scope, started_at=start)
 
 
 async def _build_tree(request: PageRequest, sessions: Sequence[Session]) -> list[Branches]:

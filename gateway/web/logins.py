@@ -259,8 +259,11 @@ class Logins:
 
     def list_logins(self, account: Account) -> list[Login]:
         """Return the logins of an account, the most recently used first."""
-        logins = [login for login in self._logins.values() if login.visitor.account == account]
-        return sorted(logins, key=lambda login: login.seen_at, reverse=True)
+        return [login for login in self.list_all() if login.visitor.account == account]
+
+    def list_all(self) -> list[Login]:
+        """Return the logins of all accounts, the most recently used first."""
+        return sorted(self._logins.values(), key=lambda login: login.seen_at, reverse=True)
 
     def end(self, login_id: str, account: Account) -> bool:
         """End a login of an account. Returns False if the account has no login with this id."""

@@ -46,6 +46,8 @@ class Chip:
 
     label: str
     link: str
+    # Whether the filter is active. Then the link removes it.
+    is_on: bool = False
 
 
 async def load_recall(request: PageRequest) -> Values:
@@ -60,48 +62,53 @@ async def load_recall(request: PageRequest) -> Values:
     results = await request.services.recall.recall(query)
     next_query = text_for_next_page(text) if results.has_more else ""
     words, filters = split_filters(text)
+    chips = _list_chips(request, words, filters, results)
     return {
         "query": text,
         "results": results,
         "next_query": next_query,
         "notes": [request.texts.word(note) for note in results.notes],
-        "in_use": _list_removing_chips(request, words, filters, results),
-        "chips": _list_chips(request, words, filters, results),
+        "in_use": _list_removing_chips(words, filters, chips),
+        "chips": chips,
         "help": HELP,
     }
 
 
 def _list_removing_chips(
-    request: PageRequest, words: str, filters: Sequence[str], results: SearchResults
+    words: str, filters: Sequence[str], groups: Sequence[tuple[str, Sequence[Chip]]]
 ) -> list[Chip]:
-    """Return a chip to remove each active filter. It has the name of the chip that adds it."""
-    choices = _list_choices(request, results).values()
-    labels = {choice: text for group in choices for choice, text in group}
+    """Return a chip to remove each active filter that has no chip in a group."""
+    in_groups = {chip.link for _, chips in groups for chip in chips if chip.is_on}
     chips = []
     for removed in filters:
-        others = [other for other in filters if other != removed]
-        chips.append(Chip(labels.get(removed, removed), _link(words, others)))
+        link = _link(words, [other for other in filters if other != removed])
+        if link not in in_groups:
+            chips.append(Chip(removed, link, is_on=True))
     return chips
 
 
 def _list_chips(
     request: PageRequest, words: str, filters: Sequence[str], results: SearchResults
 ) -> list[tuple[str, list[Chip]]]:
-    """Return groups of chips that add filters, by the label of the group.
+    """Return groups of chips that add or remove filters, by the label of the group.
 
-    Filters that are already active are left out.
+    A chip replaces the active filters with the same key, so another kind of file is one click away.
     """
-    used_keys = {active_filter.partition(":")[0].lower() for active_filter in filters}
     groups = []
     for label, choices in _list_choices(request, results).items():
-        chips = [
-            Chip(text, _link(words, [*filters, choice]))
-            for choice, text in choices
-            if choice.partition(":")[0] not in used_keys
-        ]
+        chips = [Chip(text, *_toggle(words, filters, choice)) for choice, text in choices]
         if chips:
             groups.append((request.words[label], chips))
     return groups
+
+
+def _toggle(words: str, filters: Sequence[str], choice: str) -> tuple[str, bool]:
+    """Return a link that adds a filter, or removes it if it's active, and whether it is."""
+    if choice in filters:
+        return _link(words, [other for other in filters if other != choice]), True
+    key = choice.partition(":")[0]
+    others = [other for other in filters if other.partition(":")[0].lower() != key]
+    return _link(words, [*others, choice]), False
 
 
 def _list_choices(

@@ -27,6 +27,7 @@ from gateway.services import is_running
 from gateway.supervisor import CONNECTED, CONNECTING, ENDED
 from gateway.texts.catalog import Texts
 from gateway.upkeep.backups import describe_backups
+from gateway.upkeep.home_checks import CheckResult
 from gateway.web.memory.history import load_latest_entries
 from gateway.web.views import (
     MAX_FIELD_CHARS,
@@ -43,6 +44,8 @@ MAX_PENDING = 30
 MAX_RUNNING = 5
 MAX_JOBS = 5
 MAX_CHANGES = 10
+# The states of checks in the order of the page.
+CHECK_ORDER = ("wrong", "right", "off")
 # Common tasks: the address of each, and the key of its text.
 WISHES = (
     ("/recall", "WISH_FIND"),
@@ -161,13 +164,20 @@ def _describe_heading(request: PageRequest, note: PendingNote) -> str:
 
 
 async def load_checks(request: PageRequest) -> Values | None:
-    """Run the checks of `mneme check`, which call every server. Only the owner may do this."""
+    """Run the checks of `mneme check`, which call every server. Problems come first.
+
+    Returns None for people other than the owner.
+    """
     if not request.context.is_owner:
         return None
     # Imported here because few people run the checks.
     from gateway.check import run_checks
 
-    return {"results": await run_checks(request.services.settings, texts=request.texts)}
+    results = await run_checks(request.services.settings, texts=request.texts)
+    if not is_running(request.services.settings.home):
+        text = request.words["NOT_RUNNING"]
+        results.insert(0, CheckResult(subject="process", state="wrong", text=text))
+    return {"results": sorted(results, key=lambda result: CHECK_ORDER.index(result.state))}
 
 
 async def list_pending_texts(request: PageRequest, note: PendingNote) -> list[EditableText]:

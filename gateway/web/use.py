@@ -12,7 +12,7 @@ from core.store.messages import load_answer_seconds
 from core.store.usage_limits import Spending
 from core.types import BillingScope
 from gateway.texts.catalog import Texts
-from gateway.upkeep.spending import MIN_FORECAST_SHARE, forecast_cost
+from gateway.upkeep.spending import MIN_FORECAST_SHARE, compute_missed_cost, forecast_cost
 from gateway.web.views import Action, Page, PageRequest, Values, View, run_command
 
 DAYS = 30
@@ -96,6 +96,7 @@ async def load_use(request: PageRequest) -> Values:
         "slow": _find_quantile(seconds, 0.95),
         "budgets": await services.usage_log.load_budgets(billing, now),
         "format_cost": lambda spending: _format_cost(texts, spending),
+        "format_missed_cost": lambda spending: _format_missed_cost(texts, spending),
     }
 
 
@@ -272,6 +273,12 @@ def _format_half(texts: Texts, spending: Spending, highest: float, *, has_prices
 def _format_cost(texts: Texts, spending: Spending) -> str:
     """Return the cost of calls, or "" if no model has a price."""
     return "" if spending.cost is None else texts.format_amount(spending, spending.cost)
+
+
+def _format_missed_cost(texts: Texts, spending: Spending) -> str:
+    """Return the extra cost of the tokens that weren't in the cache, or "" without prices."""
+    cost = compute_missed_cost(spending)
+    return "" if cost is None else texts.format_amount(spending, cost)
 
 
 def _name_day(texts: Texts, day: date) -> str:

@@ -8,6 +8,7 @@ from core.errors import Refused
 from core.markup.markdown import escape
 from core.store.facts.history import (
     LAST_ID,
+    LoggedFactChange,
     count_changes,
     list_latest_facts,
 )
@@ -15,6 +16,7 @@ from core.store.facts.rows import Fact, FactChange
 from core.types import Answer, Command, Message, Session
 from gateway.commands.facts import FactCommands
 from gateway.web.conversations import find_message
+from gateway.web.memory.history import HistoryEntry, describe_changes
 from gateway.web.rendering import ChangedWords, count_fitting, diff_words, measure_html
 from gateway.web.views import (
     PageRequest,
@@ -68,16 +70,43 @@ async def load_fact(request: PageRequest) -> Values | None:
         closing = await facts.find(fact.closed_by, request.scopes)
     return {
         "fact": fact,
-        "changes": _pair_wordings(fact, changes),
+        "entries": await _describe_history(request, fact, changes),
         "source": FactCommands(request.services).describe_source(
             request.texts, fact, changes, request.context
         ),
         "messages": await _load_sources(request, fact, changes),
+        "said_at": changes[0].at if changes else fact.created_at,
         "changes_of": {fact.id: len(changes)},
         "closing": closing,
         "correction": _find_silent_correction(fact, changes),
         "can_change": request.context.can_change(fact.account),
     }
+
+
+async def _describe_history(
+    request: PageRequest, fact: Fact, changes: Sequence[FactChange]
+) -> list[HistoryEntry]:
+    """Return the changes of a fact, latest first, each with its person and its message."""
+    logged = []
+    after = fact.content
+    for number, change in reversed(list(enumerate(changes, start=1))):
+        logged.append(
+            LoggedFactChange(
+                id=number,
+                fact_id=fact.id,
+                action=change.action,
+                at=change.at,
+                reason=change.reason,
+                account=change.account,
+                message_id=change.message_id,
+                before=change.before,
+                after=after,
+                is_last=number == len(changes),
+                total=len(changes),
+            )
+        )
+        after = change.before if change.before is not None else after
+    return await describe_changes(request, logged)
 
 
 async def _load_sources(

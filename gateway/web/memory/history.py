@@ -87,7 +87,7 @@ async def load_history(request: PageRequest) -> Values:
     """Return one page of the changes of notes, skills and facts, latest first."""
     bounds = HistoryBounds(request.number("notes", LAST_ID), request.number("facts", LAST_ID))
     changes = await _list_changes(request, CHANGES_PER_PAGE + 1, bounds)
-    entries = fit_entries(await _describe_changes(request, changes[:CHANGES_PER_PAGE]))
+    entries = fit_entries(await describe_changes(request, changes[:CHANGES_PER_PAGE]))
     page = changes[: len(entries)]
     return {
         "entries": entries,
@@ -99,7 +99,7 @@ async def load_history(request: PageRequest) -> Values:
 async def load_latest_entries(request: PageRequest, limit: int) -> Sequence[HistoryEntry]:
     """Return the latest entries of the history."""
     changes = await _list_changes(request, limit, FIRST_BOUNDS)
-    return fit_entries(await _describe_changes(request, changes[:limit]))
+    return fit_entries(await describe_changes(request, changes[:limit]))
 
 
 def fit_entries(entries: Sequence[HistoryEntry]) -> Sequence[HistoryEntry]:
@@ -120,7 +120,7 @@ async def _list_changes(
     return changes
 
 
-async def _describe_changes(
+async def describe_changes(
     request: PageRequest, changes: Sequence[NoteChange | LoggedFactChange]
 ) -> list[HistoryEntry]:
     """Return changes as entries of the history."""
@@ -161,6 +161,13 @@ def _find_bounds(
     return HistoryBounds(min(notes, default=bounds.notes), min(facts, default=bounds.facts))
 
 
+def _describe_action(request: PageRequest, change: LoggedFactChange) -> str:
+    """Return what was done to a fact, and why if that is stored: "closed (a newer fact)"."""
+    texts = request.texts
+    action_name = texts.table("FACT_DONE").get(change.action, change.action)
+    return f"{action_name} ({texts.word_stored(change.reason)})" if change.reason else action_name
+
+
 def _describe_fact_change(
     request: PageRequest, change: LoggedFactChange, account: str, source: Message | None
 ) -> HistoryEntry:
@@ -169,7 +176,7 @@ def _describe_fact_change(
         kind="fact",
         number=change.fact_id,
         at=change.at,
-        done=request.texts.table("FACT_DONE").get(change.action, change.action),
+        done=_describe_action(request, change),
         words=diff_words(change.before or "", change.after),
         can_undo=change.is_last,
         fact_changes=change.total,

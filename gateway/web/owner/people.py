@@ -61,6 +61,8 @@ async def load_people(request: PageRequest) -> Values:
 
 def _describe_access(request: PageRequest, account: KnownAccount) -> str:
     """Return why an account has access or has lost it, and since when."""
+    if account.why in ("settings", "listed"):
+        return request.words[f"WHY_{account.why.upper()}"]
     day = request.texts.format_day(account.at, request.zone) if account.at else None
     return request.texts.table("PEOPLE_WHY")[account.why].format(day=day).replace("`", "")
 

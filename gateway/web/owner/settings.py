@@ -61,8 +61,8 @@ _STATE = re.compile(r"\b(true|false)(?=\s?[:：])")
 MAX_VALUE_CHARS = 2_000
 # The limits that have a box for each resource. They come first, because they cost money.
 DAY_LIMITS = ("limits.owner_day", "limits.day", "limits.room_day")
-# The first box of a limit.
-_FIRST_RESOURCE = "money"
+# The resource of the daily limits that one card sets for everyone.
+MONEY = "money"
 # The sections of the settings in groups, each with the key of its text.
 GROUPS: Sequence[tuple[str, Sequence[str]]] = (
     ("ANSWERS", ("model", "turn", "sessions", "compression", "context")),
@@ -97,8 +97,10 @@ class ShownOption:
     is_switch: bool
     # Whether mneme.toml sets it.
     is_own: bool
-    # The limit of each resource, if it's a limit of a day.
+    # The limit of each resource but money, if it's a limit of a day.
     parts: Mapping[str, str]
+    # The limit of money, if it's a limit of a day.
+    money: str
 
 
 async def load_settings(request: PageRequest) -> Values | None:
@@ -124,6 +126,7 @@ async def load_settings(request: PageRequest) -> Values | None:
         "backup_problem": problem,
         "backups": list_backups(request),
         "services": await _list_services(request),
+        "day_money": _list_day_money(options),
         "models": await _list_models(request),
     }
 
@@ -167,6 +170,7 @@ def _show_option(
         words = texts.table("page")
         states = {"true": words["YES"], "false": words["NO"]}
         reason = _STATE.sub(lambda match: states[match[1]], reason)
+    parts = _list_parts(option.path, options, defaults)
     name, rest = ("", reason) if option.path in DAY_LIMITS else split_reason(reason)
     return ShownOption(
         path=option.path,
@@ -176,7 +180,8 @@ def _show_option(
         default=_write_value(default),
         is_switch=is_switch,
         is_own=find_option(draft.own_options, option.path) is not None,
-        parts=_list_parts(option.path, options, defaults),
+        parts={name: value for name, value in parts.items() if name != MONEY},
+        money=parts.get(MONEY, ""),
     )
 
 
@@ -230,12 +235,11 @@ def _write_value(value: object) -> str:
 def _list_parts(
     path: str, options: Mapping[str, Any], defaults: Mapping[str, Any]
 ) -> dict[str, str]:
-    """Return the limits of each resource in a daily limit. Money is first."""
+    """Return the limits of each resource in a daily limit."""
     if path not in DAY_LIMITS:
         return {}
     limits = dict(_find_table(defaults, path)) | dict(_find_table(options, path))
-    names = sorted(limits, key=lambda name: name != _FIRST_RESOURCE)
-    return {name: _write_limit(limits[name]) for name in names}
+    return {name: _write_limit(limit) for name, limit in limits.items()}
 
 
 def _find_table(options: Mapping[str, Any], path: str) -> Mapping[str, Any]:
@@ -276,6 +280,39 @@ async def _list_models(request: PageRequest) -> list[tuple[str, str, str]]:
     return [(name, task, reasons.get(name, "")) for name, task in tasks if name]
 
 
+def _list_day_money(options: Sequence[ShownOption]) -> list[tuple[str, str]]:
+    """Return all limits of money for a day by their options, if one of them is on the page."""
+    money = {option.path: option.money for option in options if option.path in DAY_LIMITS}
+    if not money:
+        return []
+    own_options, _ = read_options(SETTINGS_FILE, SettingsDraft().text)
+    defaults = load_default_options()
+    return [(path, _list_parts(path, own_options, defaults)[MONEY]) for path in DAY_LIMITS]
+
+
+async def set_day_money(request: PageRequest, form: Mapping[str, str]) -> Answer:
+    """Set the limits of money for a day, of the owner, each other person and each group.
+
+    Raises Refused if one isn't a number.
+    """
+    amounts = {path: _read_limit(request, form, path, MONEY) for path in DAY_LIMITS}
+
+    def write() -> None:
+        draft = SettingsDraft()
+        options, _ = read_options(SETTINGS_FILE, draft.text)
+        for path, amount in amounts.items():
+            table = _find_table(options, path)
+            if float(_write_limit(table[MONEY])) != amount:
+                draft.set_option(path, {**table, MONEY: amount})
+        draft.write()
+
+    await _change(write, request.texts)
+    currency = request.services.settings.usage.currency
+    return Answer(
+        text=await _describe_effect(request, request.words["DAY_MONEY"].format(currency=currency))
+    )
+
+
 async def set_option(request: PageRequest, form: Mapping[str, str]) -> Answer:
     """Set an option to the value that the owner typed. Raises Refused if it's invalid."""
     path = read_field(request, form, "option")
@@ -302,21 +339,35 @@ async def set_option(request: PageRequest, form: Mapping[str, str]) -> Answer:
     return Answer(text=await _describe_effect(request, path))
 
 
-def _read_limits(request: PageRequest, form: Mapping[str, str], path: str) -> dict[str, float]:
-    """Return the daily limits in a form. An empty field means no limit.
+def _read_limits(
+    request: PageRequest, form: Mapping[str, str], path: str
+) -> dict[str, float | str]:
+    """Return a daily limit with the values in a form. Values that it doesn't have stay.
 
     Raises Refused if a field isn't a number.
     """
-    limits: dict[str, float] = {}
-    for name in _find_table(load_default_options(), path):
-        typed = form.get(f"limit-{name}", "").strip() or "0"
-        if not _LIMIT.fullmatch(typed):
-            currency = request.services.settings.usage.currency
-            label = request.words[f"LIMIT_{name.upper()}"].format(currency=currency)
-            raise Refused(request.words["FIELD_NUMBER"].format(field=label))
-        typed = typed.replace(",", ".")
-        limits[name] = float(typed) if "." in typed else int(typed)
+    options, _ = read_options(SETTINGS_FILE, SettingsDraft().text)
+    limits: dict[str, float | str] = dict(_find_table(options, path))
+    for name in limits:
+        if f"limit-{name}" in form:
+            limits[name] = _read_limit(request, form, path, name)
     return limits
+
+
+def _read_limit(request: PageRequest, form: Mapping[str, str], path: str, name: str) -> float:
+    """Return a limit in a form. An empty field means no limit.
+
+    The field has the name of the option if the form sets a resource of several options. Raises
+    Refused if it isn't a number.
+    """
+    field = path if name == MONEY else f"limit-{name}"
+    typed = form.get(field, "").strip() or "0"
+    if not _LIMIT.fullmatch(typed):
+        currency = request.services.settings.usage.currency
+        label = request.words[f"LIMIT_{name.upper()}"].format(currency=currency)
+        raise Refused(request.words["FIELD_NUMBER"].format(field=label))
+    typed = typed.replace(",", ".")
+    return float(typed) if "." in typed else int(typed)
 
 
 async def reset_option(request: PageRequest, form: Mapping[str, str]) -> Answer:
@@ -395,6 +446,7 @@ SETTINGS = Page(
     ),
     actions=(
         Action("set-option", set_option),
+        Action("set-day-money", set_day_money),
         Action("reset-option", reset_option),
         Action("back-up", back_up),
         Action("check-backup", check_backup),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from gateway.web.memory import history as history_page
 from gateway.web.pages import PAGES
 from gateway.web.rendering import shorten_attachments
 from tests.fixtures.page_browser import open_page
+from tests.fixtures.page_year import list_records
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 from tests.fixtures.sweeps import list_cases
 from tests.gateway.web.test_hostile import check_document
@@ -71,10 +73,25 @@ async def test_memory_shows_notes_and_facts_with_their_source(home: Path) -> Non
         assert "I live in Lisbon" in memory.text
         assert "The gate code is on the fridge" in memory.text
         fact = await page.browser.open("/memory/facts/1")
-        assert "Trust: " in fact.text
+        assert MEMORY["NO_MESSAGE"] in fact.text
         assert "learned" in fact.text
         history = await page.browser.open("/memory/history")
         assert "added" in history.text
+
+
+@pytest.mark.parametrize("path", ["/memory", "/memory/facts", "/memory/facts/1"])
+async def test_fact_that_was_only_learned_has_an_undo_and_says_what_each_button_does(
+    home: Path, path: str
+) -> None:
+    async with open_page(home) as page:
+        await page.harness.say("I live in Lisbon")
+        shown = await page.browser.open(path)
+        for sentence in ("“That’s wrong” less", "“Undo the last change” takes back"):
+            assert sentence in shown.text
+        asked = await page.browser.send(shown.form("/do/fact-undo"))
+        assert "It was only just learned" in asked.text
+        await page.browser.send(asked.form("/press/", "Yes"))
+        assert (await page.browser.open("/memory/facts/1")).status == 404
 
 
 async def test_fact_is_corrected_pinned_undone_and_forgotten_by_forms(home: Path) -> None:
@@ -104,9 +121,12 @@ async def test_fact_shows_the_messages_that_it_comes_from_and_who_said_them(home
     async with open_page(home) as page:
         await page.harness.say("I live in Lisbon")
         once = await page.browser.open("/memory/facts/1")
-        assert MEMORY["UNDO_LAST"] not in once.text
+        source, _, changes = once.text.partition(MEMORY["FACT_HISTORY"])
+        for part in (f"{MEMORY['SAID_BY']}You", "You I live in Lisbon", SHARED["OPEN_MESSAGE"]):
+            assert part in source.partition(MEMORY["SOURCE"])[2]
+        assert "learned · You" in changes
+        assert f"{MEMORY['SOURCE']}:You I live in Lisbon" in changes
         assert "<ins>I live in Lisbon</ins>" in once.body
-        assert once.text.count(SHARED["OPEN_MESSAGE"]) == 1
         await page.harness.say("/memory correct f1 I live in Porto")
         history = await page.browser.open("/memory/history")
         assert f"{MEMORY['SOURCE']}:You I live in Lisbon" in history.text
@@ -114,11 +134,8 @@ async def test_fact_shows_the_messages_that_it_comes_from_and_who_said_them(home
         assert "You corrected it" in fact.text
         source = fact.text.partition(MEMORY["SOURCE"])[2].partition(MEMORY["FACT_HISTORY"])[0]
         assert "You I live in Lisbon" in source
-        assert "Porto" in source.partition(MEMORY["TYPED_HERE"])[0]
+        assert "Porto" in source.partition(MEMORY["TYPED_HERE"])[2]
         assert SHARED["OPEN_MESSAGE"] in source
-        assert MEMORY["UNDO_LAST"] in fact.text
-        facts = await page.browser.open("/memory/facts")
-        assert MEMORY["UNDO_LAST"] in facts.text
         for path in ("/memory", "/memory/facts", "/memory/facts/1", "/memory/history"):
             shown = (await page.browser.open(path)).text
             assert "Person 42" not in shown
@@ -131,7 +148,9 @@ async def test_rating_a_fact_on_the_web_page_changes_its_trust(home: Path) -> No
         fact = await page.browser.open("/memory/facts/1")
         right = await page.browser.send(fact.form("/do/fact-right"))
         wrong = await page.browser.send(right.form("/do/fact-wrong"))
-        trusts = [int(number) for number in re.findall(r"Trust: (\d+) %", right.text + wrong.text)]
+        trusts = [
+            int(number) for number in re.findall(r"(\d+) % How sure", right.text + wrong.text)
+        ]
         assert trusts[0] != trusts[-1]
 
 
@@ -261,9 +280,27 @@ async def test_web_chat_without_a_running_gateway_names_the_command_that_starts_
     home: Path,
 ) -> None:
     async with open_page(home) as page:
-        form = (await page.browser.open("/chat")).form("/chat/send")
+        empty = await page.browser.open("/chat")
+        assert "no message is answered" in empty.text
+        form = empty.form("/chat/send")
         answer = await page.browser.send(form, text="hello")
         assert "mneme run" in answer.text
+
+
+async def test_conversations_of_a_month_come_first_when_it_is_chosen(home: Path) -> None:
+    async with open_page(home) as page:
+        now = datetime(2026, 7, 1, tzinfo=UTC)
+        records = list_records(24, 2, now)
+        await page.harness.services.archive.import_records(records, lambda _: None)
+        form = (await page.browser.open("/conversations")).form("/conversations", "Go")
+        assert form.fields["month"] == ""
+        shown = await page.browser.open("/conversations?month=2026-04")
+        days = re.findall(r'<time datetime="(\d{4}-\d{2})', shown.body)
+        assert days[0] == "2026-04"
+        assert max(days) == "2026-04"
+        assert 'value="2026-04"' in shown.body
+        for wrong in ("2026-13", "0001-01", "x"):
+            assert (await page.browser.open(f"/conversations?month={wrong}")).status == 200
 
 
 async def test_filter_chips_on_the_web_page_add_and_remove_search_filters(home: Path) -> None:
@@ -278,6 +315,17 @@ async def test_filter_chips_on_the_web_page_add_and_remove_search_filters(home: 
         removed = re.search(r'class="chip on" href="([^"]+)"[^>]*><bdi>From me', narrow.body)
         assert removed is not None
         assert 'value="ferry"' in (await page.browser.open(removed[1])).body
+
+
+async def test_kind_of_files_is_changed_by_one_chip_after_another(home: Path) -> None:
+    async with open_page(home) as page:
+        await page.harness.say("The ferry leaves at nine")
+        voices = await page.browser.open("/recall?q=has:voice ferry since:2020-01-01")
+        photos = re.search(r'class="chip" href="([^"]+)"><bdi>Photos', voices.body)
+        assert photos is not None
+        shown = await page.browser.open(photos[1])
+        assert 'value="since:2020-01-01 has:photo ferry"' in shown.body
+        assert re.search(r'class="chip on" href="[^"]+"[^>]*><bdi>since:2020-01-01', shown.body)
 
 
 async def test_search_names_the_speakers_of_a_direct_chat_you_and_assistant(home: Path) -> None:

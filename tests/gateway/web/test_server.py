@@ -237,6 +237,20 @@ async def test_login_is_listed_and_can_be_ended(home: Path) -> None:
         assert (await page.browser.open("/memory")).status == 200
 
 
+async def test_logins_of_all_own_accounts_are_listed_with_their_links_and_ended(home: Path) -> None:
+    async with open_page(home) as page, open_browser(page.server) as other:
+        link = re.search(r"http://\S+", (await page.harness.say("/web")).text)
+        assert link is not None
+        await other.log_in(link[0])
+        for browser in (page.browser, other):
+            listed = (await browser.open("/logins")).text
+            assert "With a link of mneme web" in listed
+            assert "With a link of /web in Telegram" in listed
+        await page.browser.send((await page.browser.open("/logins")).form("/do/end-other-logins"))
+        assert (await other.open("/memory")).status == 401
+        assert (await page.browser.open("/memory")).status == 200
+
+
 async def test_all_logins_but_the_own_end_with_one_click(home: Path) -> None:
     async with open_page(home) as page, open_browser(page.server) as other:
         await other.log_in()
@@ -438,21 +452,21 @@ async def test_failure_after_the_top_of_a_page_is_told_in_the_page(
         (
             "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
             "Chrome/140.0.0.0 Safari/537.36",
-            "Chrome on Linux",
+            "Chrome 140 on Linux",
         ),
         (
             "Mozilla/5.0 (iPhone; CPU iPhone OS 19_0 like Mac OS X) AppleWebKit/605.1.15 "
             "(KHTML, like Gecko) Version/19.0 Mobile/15E148 Safari/604.1",
-            "Safari on iPhone",
+            "Safari 19 on iPhone",
         ),
         (
             "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) "
             "Chrome/140.0.0.0 Safari/537.36 Edg/140.0.0.0",
-            "Edge on Windows",
+            "Edge 140 on Windows",
         ),
         (
             "Mozilla/5.0 (Macintosh; Intel Mac OS X 10.15; rv:140.0) Gecko/20100101 Firefox/140.0",
-            "Firefox on macOS",
+            "Firefox 140 on macOS",
         ),
         ("Python/3.11 aiohttp/3.14", "Another program"),
     ],

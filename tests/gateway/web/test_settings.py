@@ -62,6 +62,7 @@ async def test_option_has_its_reason_and_is_changed_and_reset(page_home: Path) -
     ("option", "value", "problem"),
     [
         ("model.chat", "[", "the name of a model"),
+        ("model.chat", '["a b"]', "the name of a model"),
         ("backup.encrypt_to", "[", "it should be a public key of age"),
     ],
 )
@@ -125,15 +126,31 @@ async def test_limit_of_a_day_has_a_box_for_each_resource(page_home: Path, own: 
         boxes = [form for form in settings.forms if form.action == "/do/set-option"]
         forms = {form.fields["option"]: form for form in boxes}
         form = forms["limits.owner_day"]
-        assert form.fields["limit-money"] == ("5" if own else "20")
+        assert "limit-money" not in form.fields
         assert "limit-answers" in forms["limits.room_day"].fields
-        changed = await page.browser.send(form, **{"limit-money": "7,5", "limit-tokens": ""})
+        changed = await page.browser.send(form, **{"limit-tokens": ""})
         assert "limits.owner_day is saved" in changed.text
         limits = Settings.load(own_text=file.read_text(), own_secrets={}).limits
-        assert limits.owner_day == {"money": 7.5, "tokens": 0}
+        assert limits.owner_day == {"money": 5 if own else 20, "tokens": 0}
+
+
+async def test_money_for_a_day_is_limited_for_everyone_in_one_form(page_home: Path) -> None:
+    async with open_page(page_home) as page:
+        file = page_home / "mneme.toml"
+        file.write_text("[limits.owner_day]\nmoney = 5.0\n")
+        form = (await page.browser.open("/settings/limits")).form("/do/set-day-money")
+        names = ("limits.owner_day", "limits.day", "limits.room_day")
+        assert [form.fields[name] for name in names] == ["5", "10", "20"]
+        amounts = {"limits.owner_day": "5", "limits.day": "7,5", "limits.room_day": ""}
+        changed = await page.browser.send(form, **amounts)
+        assert "Money for a day, in $ is saved" in changed.text
+        limits = Settings.load(own_text=file.read_text(), own_secrets={}).limits
+        own_money = [table["money"] for table in (limits.owner_day, limits.day, limits.room_day)]
+        assert own_money == [5, 7.5, 0]
+        assert limits.day["answers"] == 300
         before = file.read_text()
         for typed in ("seven", "1,000"):
-            refused = await page.browser.send(form, **{"limit-money": typed})
+            refused = await page.browser.send(form, **{"limits.day": typed})
             money = SETTINGS["LIMIT_MONEY"].format(currency="$")
             assert SHARED["FIELD_NUMBER"].format(field=money) in refused.text
         assert file.read_text() == before
@@ -218,7 +235,8 @@ async def test_people_are_listed_with_the_reason_and_lose_their_access(page_home
         await page.harness.say("/status", who="7")
         people = await page.browser.open("/people")
         assert "Person 7" in people.text
-        assert f"terminal:local {SHARED['YOU']}" in people.text
+        assert f"{PEOPLE['TERMINAL']} {SHARED['YOU']}" in people.text
+        assert "mneme.toml" not in people.text
         assert f"Person 7 {SHARED['YOU']}" not in people.text
         # Nobody ends their own access here.
         assert PEOPLE["REVOKE"] not in people.text

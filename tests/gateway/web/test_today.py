@@ -248,6 +248,11 @@ async def test_checks_are_worded_in_the_language_of_the_reader(home: Path) -> No
         checks = await page.browser.open("/today/checks", **{"Accept-Language": "de"})
         german = load_texts("de")
         assert german.compose("index_right") in checks.text
+        stopped = german.table("page_today")["NOT_RUNNING"].replace("`", "")
+        states = re.findall(r'<li class="state-(\w+)">', checks.body)
+        assert states == sorted(states, key=["wrong", "right", "off"].index)
+        assert stopped in checks.text.partition(german.compose("index_right"))[0]
+        assert german.table("page_today")["CHECK_AGAIN"] in checks.text
         assert german.compose("settings_complete", home=home) in checks.text
         today = await page.browser.open("/today", **{"Accept-Language": "de"})
         assert german.BACKUP_NONE in today.text

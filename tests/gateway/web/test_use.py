@@ -13,7 +13,7 @@ from core.store.engine import Connection
 from core.store.usage_limits import ModelCall, Spending, UsageSum
 from core.types import BillingScope, CallKind, Usage
 from gateway.texts.catalog import list_languages, load_texts
-from gateway.upkeep.spending import SpendingHistory
+from gateway.upkeep.spending import SpendingHistory, compute_missed_cost
 from gateway.web.use import CHART_HEIGHT, draw_chart
 from tests.fixtures.page_browser import OpenPage, open_page
 from tests.fixtures.scripted_model import ScriptedModel, says
@@ -189,4 +189,19 @@ async def test_reasons_of_cache_misses_are_shown_with_their_tokens(home: Path) -
 
         await page.harness.services.database.write(miss)
         use = await page.browser.open("/use")
-        assert f"900 · {TEXTS.table('MISS_CAUSES')['idle']} (1)" in use.text
+        rows = re.findall(r"<tr>.*?</tr>", use.body, re.DOTALL)
+        rows = [" ".join(re.sub(r"<[^>]+>", " ", row).split()) for row in rows]
+        cost = TEXTS.table("page_use")["NO_PRICE"]
+        for name in (TEXTS.table("MISS_CAUSES")["idle"], TEXTS.table("page_use")["TOTAL"]):
+            assert f"{name} {cost} 1 900" in rows
+
+
+def test_extra_cost_of_missed_tokens_is_the_difference_to_the_cached_price() -> None:
+    sums = [
+        UsageSum(kind="chat", model=model, calls=1, usage=Usage(input=9), miss=None, missed=10**6)
+        for model in ("scripted", "free")
+    ]
+    priced = Spending(sums=sums, prices=UsageOptions(currency="$", prices={"scripted": PRICE}))
+    assert compute_missed_cost(priced) == pytest.approx(0.9)
+    unpriced = Spending(sums=sums, prices=UsageOptions(currency="$", prices={}))
+    assert compute_missed_cost(unpriced) is None
