@@ -444,7 +444,7 @@ def _summarize_files(
         note = file.reason
         if file.state == "read" and len(file.text) > max_chars:
             note = texts.compose("cut_in_the_middle")
-        names_by_state[file.state].append(f"{path} ({note})" if note else str(path))
+        names_by_state[file.state].append(texts.annotate(path, note) if note else str(path))
     return texts.SEMICOLON.join(
         f"{texts.table('FILE_STATES')[state]} {', '.join(names)}"
         for state, names in names_by_state.items()

@@ -111,11 +111,18 @@ async def _check_people(settings: Settings) -> list[Finding]:
 def _describe_person(accounts: Sequence[KnownAccount], settings: Settings) -> Finding:
     """Describe the accounts of one person."""
     parts = [
-        f"{account.account.key} ({account.name or texts.compose('no_name')}, "
-        f"{texts.table('ACCESS_REASONS')[account.why]})"
+        texts.annotate(
+            account.account.key,
+            texts.COMMA.join(
+                (
+                    account.name or texts.compose("no_name"),
+                    texts.table("ACCESS_REASONS")[account.why],
+                )
+            ),
+        )
         for account in accounts
     ]
-    text = texts.compose("talks", accounts=", ".join(parts))
+    text = texts.compose("talks", accounts=texts.COMMA.join(parts))
     if any(account.account.key in settings.owner.accounts for account in accounts):
         return Finding(subject="people", level="ok", text=f"{text} {texts.compose('thats_you')}")
     return Finding(
@@ -181,7 +188,9 @@ def _check_limits(settings: Settings) -> Iterator[Finding]:
                 command=_EDIT_COMMAND,
             )
         else:
-            text = f"{name}: " + ", ".join(f"{limit} {values[limit]:g}" for limit in _COST_LIMITS)
+            text = texts.pair(
+                name, texts.COMMA.join(f"{limit} {values[limit]:g}" for limit in _COST_LIMITS)
+            )
             yield Finding(subject="limits", level="ok", text=f"{text}.")
     if not any(limits.owner_day.values()):
         yield Finding(

@@ -76,7 +76,7 @@ class Terminal:
     async def open(self) -> None:
         """Open a prompt if input and output are a terminal, otherwise a pipe."""
         if not (self.stdin.isatty() and self.stdout.isatty()):
-            self._screen = TerminalPipe(self.stdin, self.stdout, self._save_file)
+            self._screen = TerminalPipe(self.stdin, self.stdout, self._save_file, self.word)
             return
         # Imported here because the libraries of the prompt take 13 MB, which a pipe doesn't need.
         from adapters.terminal.screen import TerminalScreen

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TextIO
 
 from adapters.streaming import QuietReply
-from core.errors import DeliveryError
+from core.errors import DeliveryError, Sentence
 from core.markup.markdown import run_off_loop, to_plain
 from core.menus.command_specs import CommandSpec
 from core.ports import DeliveryRecord, Reply
@@ -27,10 +27,17 @@ class TerminalPipe:
     `save_file` stores a file of an answer and returns a sentence with its path.
     """
 
-    def __init__(self, stdin: TextIO, stdout: TextIO, save_file: Callable[[File], str]) -> None:
+    def __init__(
+        self,
+        stdin: TextIO,
+        stdout: TextIO,
+        save_file: Callable[[File], str],
+        word: Callable[[Sentence], str] = str,
+    ) -> None:
         self._input = stdin.fileno()
         self._output = stdout.fileno()
         self._save_file = save_file
+        self._word = word
         # Bytes that were read but not returned yet.
         self._buffer = b""
         self._has_input_ended = False
@@ -76,7 +83,7 @@ class TerminalPipe:
         text = await run_off_loop(
             lambda markdown: strip_controls(to_plain(markdown)).strip("\n"), answer.text
         )
-        parts = [text, *describe_buttons(answer), *map(self._save_file, answer.files)]
+        parts = [text, *describe_buttons(answer, self._word), *map(self._save_file, answer.files)]
         output = "\n".join(part for part in parts if part) + "\n"
         remaining = memoryview(output.encode("utf-8", "replace"))
         try:
@@ -122,10 +129,14 @@ class TerminalPipe:
             loop.remove_reader(self._input)
 
 
-def describe_buttons(answer: Answer) -> list[str]:
-    """Return a line with the command for each button: ``More: /recall page:2 ferry``."""
+def describe_buttons(answer: Answer, word: Callable[[Sentence], str]) -> list[str]:
+    """Return a line with the command for each button: ``More: /recall page:2 ferry``.
+
+    `word` returns a sentence in the person's language.
+    """
     lines = []
     for button in answer.buttons:
-        line = f"{button.label}: /{button.command.name} {button.command.arguments}"
-        lines.append(strip_controls(line).rstrip())
+        command = f"/{button.command.name} {button.command.arguments}".rstrip()
+        line = word(Sentence("terminal_button", {"label": button.label, "command": command}))
+        lines.append(strip_controls(line))
     return lines

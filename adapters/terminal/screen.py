@@ -207,7 +207,7 @@ class TerminalScreen:
 
         def print_now() -> None:
             self._console.print(Markdown(_make_showable(answer.text)))
-            for line in describe_buttons(answer):
+            for line in describe_buttons(answer, self._word):
                 self._console.print(Text(f"  {line}", style="dim"))
             for file in answer.files:
                 self._console.print(Text(self._save_file(file), style="dim"))

@@ -39,6 +39,8 @@ VIEW_TYPE = "image/jpeg"
 # The limit for the texts of all documents of a message, as a multiple of `document_chars`.
 MAX_DOCUMENTS_SHARE = 3
 MAX_OUTLINE_PARTS = 60
+MAX_TYPE_CHARS = 12
+"""A longer MIME subtype isn't shown, but the kind of the file."""
 OUTLINE_CHARS = 80
 # The maximum number of pictures in a request, and of their bytes in Base64, well below the API's
 # limits. Older pictures are left out in steps, so that the prefix doesn't change with each turn.
@@ -305,7 +307,7 @@ def describe_details(file: AttachedFile) -> str:
     if content is None:
         return file.kind
     kind = content.type.rpartition("/")[2].removeprefix("x-")
-    details = [file.kind if len(kind) > 12 else kind]
+    details = [file.kind if len(kind) > MAX_TYPE_CHARS else kind]
     if content.pages:
         details.append(f"{content.pages} page{'' if content.pages == 1 else 's'}")
     if content.width and content.height:

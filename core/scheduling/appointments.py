@@ -341,23 +341,28 @@ class Appointments:
         now = self.clock.now()
         schedule = to_recurrences(planned.schedule, now)
         zone = load_zone(schedule.zone)
+
+        def with_zone(text: str) -> str:
+            with_zone_text: str = words.templates["with_zone"].format(text=text, zone=schedule.zone)
+            return with_zone_text
+
         if schedule.at is not None:
             # Times within the next minutes are shown with seconds.
             is_soon = abs(schedule.at - now) < timedelta(minutes=5)
             text = words.format_moment(schedule.at.astimezone(zone), has_seconds=is_soon)
-            return f"{text} ({schedule.zone})" if is_full else text
+            return with_zone(text) if is_full else text
         text = _describe_rhythm(schedule, words)
         has_short_interval = bool(schedule.recurrences) and not has_clock_times(
             schedule.recurrences
         )
         moments = self.list_next_moments(planned, 1) if is_full or has_short_interval else []
         if not moments:
-            return f"{text} ({schedule.zone})"
+            return with_zone(text)
         if has_short_interval and moments[0].date() == now.astimezone(zone).date():
             text = words.templates["next_today"].format(when=text, clock=f"{moments[0]:%H:%M}")
         else:
             text = words.templates["next"].format(when=text, moment=words.format_moment(moments[0]))
-        return f"{text} ({schedule.zone})"
+        return with_zone(text)
 
     def list_next_moments(self, planned: Job | ParsedSchedule, count: int = 3) -> list[datetime]:
         """Return the next moments at which a job is due, in the time zone of its schedule.

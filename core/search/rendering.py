@@ -30,6 +30,8 @@ MAX_CARD_MATCHES = 2
 """A card shows at most this many matches of its session."""
 # Kinds of files whose names on the platform are meaningless.
 _NAMELESS_KINDS = frozenset({"voice", "video", "video_note"})
+# The labels that the decoders give to parts of a file. A chapter may have a heading after it.
+_NUMBERED_PART = re.compile(r"(?P<part>page|line|chapter) (?P<number>\d+)(?=,|\Z)")
 _BLANKS = re.compile(r"\s+")
 _OMITTED_VALUES: dict[str, Any] = {
     "messages": [],
@@ -205,7 +207,18 @@ def describe_file(file: FileHit, words: ResultWords = ENGLISH_WORDS) -> str:
     """Name a file and the place of the words in it: "contract.pdf, page 7"."""
     key = file.kind.replace(" ", "_")
     name = words.templates[key] if key in _NAMELESS_KINDS else _escape_line(file.name)
-    return f"{name}, {_escape_line(file.place)}" if file.place else name
+    return f"{name}, {_escape_line(word_place(file.place, words))}" if file.place else name
+
+
+def word_place(label: str, words: ResultWords) -> str:
+    """Return the label of a part of a file in other words: "Seite 7" for "page 7".
+
+    A heading, the name of a sheet or a time stays as it is.
+    """
+    match = _NUMBERED_PART.match(label)
+    if match is None:
+        return label
+    return words.templates[match["part"]].format(number=match["number"]) + label[match.end() :]
 
 
 def _render_file(file: FileHit, zone: tzinfo, words: ResultWords) -> str:

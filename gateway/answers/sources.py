@@ -16,6 +16,7 @@ from core.search.citations import (
     CitedSource,
     RecalledMessage,
 )
+from core.search.rendering import word_place
 from core.store.query import ResultLimits, SearchFilters, SearchQuery
 from core.text.normalize import shorten, to_single_line
 from core.text.terms import query_terms
@@ -172,7 +173,8 @@ class SourceWriter:
             return name
         parts = await self.services.files.load_parts(file.content.hash)
         is_label = any(part.label == source.label for part in parts)
-        return f"{name}, {escape(source.label)}" if is_label else name
+        place = escape(word_place(source.label, self.texts.result_words))
+        return self.texts.COMMA.join([name, place]) if is_label else name
 
     async def _list_buttons(self, file_id: int) -> list[Button]:
         file = await self.services.files.find(file_id, self.scopes)

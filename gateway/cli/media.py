@@ -7,7 +7,6 @@ from typing import Annotated, Any
 import typer
 
 from core.errors import Refused
-from core.media.blocks import describe_details, format_size
 from core.store.media.files import AttachedFile, FileFilter
 from core.text.normalize import to_single_line
 from gateway.cli import shell
@@ -15,6 +14,7 @@ from gateway.cli.shell import AsJson, InScope, Limit, Words, Yes
 from gateway.commands.registry import CommandContext
 from gateway.services import Services
 from gateway.texts.catalog import SHELL as texts
+from gateway.texts.files import describe_details, describe_part, format_size
 
 Number = Annotated[int, typer.Argument(show_default=False)]
 
@@ -49,8 +49,7 @@ def list_command(
             ]
         lines = []
         for match in matches:
-            place = f", {match.part.label}" if match.part and match.part.label else ""
-            lines.append(_render(match.file, services, place))
+            lines.append(_render(match.file, services, describe_part(texts, match.part)))
         shell.print_text("\n".join(lines) or texts.NO_FILES_YET)
         return None
 
@@ -71,7 +70,7 @@ def show_command(number: Number, scope: InScope = None, as_json: AsJson = False)
             entries = [{"place": part.label, "text": part.text} for part in parts]
             return _to_json(file) | {"path": path, "parts": entries}
         lines = [_render(file, services, ""), path or file.problem]
-        lines += [f"\n— {part.label} —\n{part.text}" for part in parts]
+        lines += [f"\n— {describe_part(texts, part)} —\n{part.text}" for part in parts]
         shell.print_text("\n".join(lines))
         return None
 
@@ -101,9 +100,11 @@ def usage_command(as_json: AsJson = False) -> None:
         usage = await services.files.measure_usage()
         if as_json:
             return {"files": usage.files, "bytes": usage.size}
-        limit = format_size(int(services.settings.media.total_mb * 1_000_000))
+        limit = format_size(texts, int(services.settings.media.total_mb * 1_000_000))
         files = texts.format_count(usage.files, "file")
-        line = texts.MEDIA_USAGE.format(files=files, size=format_size(usage.size), limit=limit)
+        line = texts.MEDIA_USAGE.format(
+            files=files, size=format_size(texts, usage.size), limit=limit
+        )
         shell.print_text(line)
         return None
 
@@ -139,8 +140,10 @@ async def _find(number: int, services: Services, context: CommandContext) -> Att
 
 
 def _render(file: AttachedFile, services: Services, place: str) -> str:
-    day = texts.format_day(file.at, services.zone)
-    return f"{file.id}: {to_single_line(file.name)}{place} ({describe_details(file)}), {day}"
+    name = to_single_line(file.name)
+    name = texts.COMMA.join([name, place] if place else [name])
+    line = texts.pair(file.id, texts.annotate(name, describe_details(texts, file)))
+    return texts.COMMA.join([line, texts.format_day(file.at, services.zone)])
 
 
 def _to_json(file: AttachedFile) -> dict[str, Any]:

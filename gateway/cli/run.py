@@ -306,7 +306,7 @@ async def _render_status(services: Services) -> list[str]:
     else:
         state = texts.STATUS_OFF
     status_lines = await StatusCommands(services, None, live).render_lines(texts)
-    return [shell.render_plain(line) for line in (f"**Mneme**: {state}", *status_lines)]
+    return [shell.render_plain(line) for line in (texts.pair("**Mneme**", state), *status_lines)]
 
 
 async def _watch_status(services: Services) -> NoReturn:

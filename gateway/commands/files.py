@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from core.errors import Refused
 from core.markup.markdown import escape
-from core.media.blocks import describe_details, format_size
 from core.media.outgoing import clean_document_name, make_document
 from core.store.media.files import AttachedFile, FileFilter, FileMatch
 from core.store.rows import split_turns
@@ -21,6 +20,7 @@ from gateway.commands.registry import (
 )
 from gateway.services import Services
 from gateway.texts.catalog import Texts
+from gateway.texts.files import describe_details, describe_part, format_size
 
 MAX_FILES = 10
 MAX_BUTTONS = 5
@@ -122,7 +122,7 @@ class FileCommands:
         if not context.scope.is_group:
             usage = await self._services.files.measure_usage([context.account.key])
             files = texts.format_count(usage.files, "file")
-            lines.append(texts.FILE_USAGE.format(files=files, size=format_size(usage.size)))
+            lines.append(texts.FILE_USAGE.format(files=files, size=format_size(texts, usage.size)))
         buttons = []
         for match in matches[:MAX_BUTTONS]:
             label = texts.FILE_SEND.format(name=shorten(match.file.name, LABEL_CHARS))
@@ -132,9 +132,10 @@ class FileCommands:
     def _render(self, texts: Texts, match: FileMatch) -> str:
         """Render a file as a list item with its number, name, location, details and date."""
         file = match.file
-        place = f", {escape(match.part.label)}" if match.part and match.part.label else ""
-        day = texts.format_day(file.at, self._services.zone)
-        return f"- {file.id}: {_name(file)}{place} ({describe_details(file)}), {day}"
+        place = escape(describe_part(texts, match.part))
+        name = texts.COMMA.join([_name(file), place] if place else [_name(file)])
+        line = texts.pair(file.id, texts.annotate(name, describe_details(texts, file)))
+        return "- " + texts.COMMA.join([line, texts.format_day(file.at, self._services.zone)])
 
 
 def _name(file: AttachedFile) -> str:

@@ -8,7 +8,6 @@ is handled as usual.
 
 from __future__ import annotations
 
-import difflib
 import re
 import secrets
 import unicodedata
@@ -53,7 +52,7 @@ from core.types import (
     Session,
 )
 from gateway.texts.catalog import ENGLISH, Texts, load_texts
-from gateway.texts.command_names import find_alias, translate_action
+from gateway.texts.command_names import find_alias, find_similar_names, translate_action
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -496,10 +495,7 @@ class CommandRegistry:
         for command, words in texts.table("aliases").items():
             aliases.update(words.split())
             commands.update(dict.fromkeys(words.split(), command))
-        matches = [name]
-        if name not in commands:
-            cutoff = 0.5 if len(name) <= 3 and not name.isascii() else 0.65  # Chinese names.
-            matches = difflib.get_close_matches(name, commands, n=3, cutoff=cutoff)
+        matches = [name] if name in commands else find_similar_names(name, commands)
         suggestion = ""
         if matches:
             names: dict[str, str] = {}

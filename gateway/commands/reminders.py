@@ -266,7 +266,7 @@ class ReminderCommands:
             place = texts.PLACE_CHAT.format(platform=target.platform.capitalize())
             if scope == LOCAL_SCOPE:
                 place = texts.PLACE_TERMINAL
-            receipt = f"{receipt.removesuffix('.')} ({place})"
+            receipt = texts.annotate(receipt.removesuffix("."), place)
         return Answer(text=escape(receipt) + await self._write_hints(schedule, context))
 
     async def _find_target(self, context: CommandContext) -> tuple[Address, Scope]:

@@ -87,7 +87,7 @@ class SessionCommands:
             title = shorten(session.title or texts.UNTITLED, _MAX_COMPLETION_CHARS)
             title = isolate_title(title)
             day = texts.format_day(session.last_at or session.started_at, zone)
-            completions[str(session.id)] = f"{title} ({day})"
+            completions[str(session.id)] = texts.annotate(title, day)
         return completions
 
     async def _resume(self, number: int, context: CommandContext) -> Answer:
@@ -317,4 +317,4 @@ def _describe_session(session: Session, context: CommandContext, zone: tzinfo) -
     if session.id == context.session.id:
         details.append(texts.SESSION_IS_THIS)
     title = escape(isolate_title(session.title or texts.UNTITLED))
-    return f"{title} ({', '.join(details)})"
+    return texts.annotate(title, texts.COMMA.join(details))

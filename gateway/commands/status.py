@@ -72,7 +72,7 @@ class StatusCommands:
         lines.append(words["jobs"].format(count=len(jobs)))
         lines.append(words["outbox"].format(state=await self._describe_outbox(texts)))
         store = "PostgreSQL" if services.settings.store.url else texts.table("DISK")["database"]
-        lines.append(f"**{store}**: {self._describe_store(texts)}")
+        lines.append(texts.pair(f"**{store}**", self._describe_store(texts)))
         size_log = SizeLog(services.settings, services.database, services.clock)
         lines.append(words["disk"].format(state=await size_log.describe(texts)))
         pending = await services.people.list_pending(services.clock.now())
@@ -90,7 +90,7 @@ class StatusCommands:
         else:
             states = await self._services.load_platform_states()
         return [
-            f"**{name}**: {texts.word_state(state)}"
+            texts.pair(f"**{name}**", texts.word_state(state))
             for name, state in states.items()
             if name not in hidden_names
         ]
@@ -112,7 +112,7 @@ class StatusCommands:
         """Return lines with the state of each memory, its warnings, and its unsynced messages."""
         own_names = texts.table("STATES")
         states = [
-            f"{escape(own_names.get(name, name))} ({escape(texts.word_state(state))})"
+            texts.annotate(escape(own_names.get(name, name)), escape(texts.word_state(state)))
             for name, state in memory.states.items()
         ]
         lines = [texts.COMMA.join(states)]
@@ -352,7 +352,7 @@ def _render_month(texts: Texts, spending: Spending, elapsed_share: float, line: 
         days = [datetime.fromisoformat(f"{month}-01T12:00:00Z") for month in spending.price_dates]
         dates = texts.COMMA.join(texts.format_day(day, UTC, "month") for day in days)
         sentences.append(texts.USAGE_PRICE_DATES.format(dates=dates))
-    return f"**{texts.table('USAGE')['this_month']}**: {' '.join(sentences)}"
+    return texts.pair(f"**{texts.table('USAGE')['this_month']}**", " ".join(sentences))
 
 
 def _render_spending(texts: Texts, name: str, spending: Spending) -> str:

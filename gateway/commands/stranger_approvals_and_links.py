@@ -164,7 +164,7 @@ class AccountCommands:
         usage = texts.CALLS_THIS_MONTH.format(calls=calls)
         if spending.cost is None:
             return usage
-        return f"{usage} ({texts.format_amount(spending, spending.cost)})"
+        return texts.annotate(usage, texts.format_amount(spending, spending.cost))
 
     async def _link(self, context: CommandContext, arguments: str) -> Answer:
         """Run one step of /link: offer a code, use a code, or confirm a link."""

@@ -59,7 +59,7 @@ class LocalChat:
         """Return a prompt for a person, or a pipe if a program uses the chat."""
         save = partial(save_file, self._home, word=texts.word)
         if not self._is_terminal:
-            return TerminalPipe(sys.stdin, sys.stdout, save)
+            return TerminalPipe(sys.stdin, sys.stdout, save, texts.word)
         from adapters.terminal.screen import TerminalScreen
 
         return TerminalScreen(

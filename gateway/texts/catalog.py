@@ -112,6 +112,10 @@ class Texts:
         """Return a name, the colon of this language, which French separates, and the value."""
         return f"{name}{self.COLON}{value}"
 
+    def annotate(self, text: object, note: object) -> str:
+        """Return a text with a note in the parentheses of this language."""
+        return self.WITH_NOTE.format(text=text, note=note)
+
     def word(self, error: Exception | Sentence) -> str:
         """Return the sentence of an error in this language, or else the error's own sentence."""
         key: str = getattr(error, "key", "")
@@ -390,7 +394,7 @@ class Texts:
     def describe_moment(self, at: datetime, zone: str, *, has_zone: bool = True) -> str:
         """Format a moment with its weekday: ``Monday 3 May 2026 at 10:30 (Europe/Lisbon)``."""
         text = self.schedule_words.format_moment(at.astimezone(ZoneInfo(zone)))
-        return f"{text} ({zone})" if has_zone else text
+        return self.annotate(text, zone) if has_zone else text
 
     # --- Facts ---
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from dataclasses import replace
 
 from core.menus.command_specs import CommandSpec
+from core.text.normalize import without_marks
 from core.types import Command
 from gateway.texts.catalog import list_languages, load_texts
 from gateway.texts.text_files import ENGLISH_CODE, match_language
+
+# The letters from ぁ to ゖ have Katakana 96 code points after them.
+_TO_KATAKANA = {letter: letter + 0x60 for letter in range(0x3041, 0x3097)}
 
 
 def find_alias(word: str, language: str) -> str | None:
@@ -34,3 +40,22 @@ def translate_action(command: Command, spec: CommandSpec, language: str) -> Comm
         if names[action.name] == word.lower() and spec.find_action(word.lower()) is None:
             return replace(command, arguments=f"{action.name}{separator}{rest}")
     return command
+
+
+def find_similar_names(name: str, names: Iterable[str]) -> list[str]:
+    """Return up to three names that a person may have mistyped, the most similar first.
+
+    Accents aren't compared. Hiragana counts as Katakana: ``へルフ`` is similar to ``ヘルプ``.
+    """
+    names_by_form: dict[str, list[str]] = {}
+    for candidate in names:
+        names_by_form.setdefault(_to_form(candidate), []).append(candidate)
+    # Names in Chinese characters and Kana are short.
+    cutoff = 0.5 if len(name) <= 3 and not name.isascii() else 0.65
+    forms = difflib.get_close_matches(_to_form(name), names_by_form, n=3, cutoff=cutoff)
+    return [candidate for form in forms for candidate in names_by_form[form]][:3]
+
+
+def _to_form(name: str) -> str:
+    """Return a name without marks, in Katakana instead of Hiragana."""
+    return without_marks(name.casefold()).translate(_TO_KATAKANA)

@@ -102,7 +102,8 @@ def list_commands(texts: Texts, specs: Sequence[CommandSpec]) -> str:
     """Return a Markdown list of commands, one per line."""
     words = texts.tables("commands")
     lines = [
-        f"- `{_render_usage(texts, spec)}`: {words[spec.name]['description']}" for spec in specs
+        "- " + texts.pair(f"`{_render_usage(texts, spec)}`", words[spec.name]["description"])
+        for spec in specs
     ]
     return "\n".join(lines)
 
@@ -110,10 +111,10 @@ def list_commands(texts: Texts, specs: Sequence[CommandSpec]) -> str:
 def describe_command(texts: Texts, spec: CommandSpec) -> str:
     """Return the help of a command in Markdown, with its actions and options."""
     words = texts.tables("commands")[spec.name]
-    lines = [f"`{_render_usage(texts, spec)}`: {words['description']}."]
+    lines = [texts.pair(f"`{_render_usage(texts, spec)}`", words["description"]) + "."]
     for action in spec.actions:
         usage = " ".join([action.name, *_render_arguments(texts, action.options)])
-        lines.append(f"- `{usage}`: {words['actions'][action.name]}")
+        lines.append("- " + texts.pair(f"`{usage}`", words["actions"][action.name]))
     described: set[str] = set()
     options = [*spec.options, *(option for action in spec.actions for option in action.options)]
     for option in options:

@@ -85,13 +85,17 @@ class Suggestions:
 
     def _list_languages(self, scope: Scope) -> dict[str, str]:
         """Return each language's native name, with its name in the language of the chat."""
-        translations = self._services.languages.of_scope(scope).table("LANGUAGE_NAMES")
-        return {name: f"{name} ({translations[code]})" for code, name in load_names().items()}
+        texts = self._services.languages.of_scope(scope)
+        translations = texts.table("LANGUAGE_NAMES")
+        return {
+            name: texts.annotate(name, translations[code]) for code, name in load_names().items()
+        }
 
     def _list_commands(self, scope: Scope) -> dict[str, str]:
-        words = self._services.languages.of_scope(scope).tables("commands")
+        texts = self._services.languages.of_scope(scope)
+        words = texts.tables("commands")
         return {
-            name: f"/{name}: {words[name]['description']}"
+            name: texts.pair(f"/{name}", words[name]["description"])
             for name, spec in list_all_specs().items()
             if not spec.is_for_owner
         }

@@ -11,6 +11,7 @@ from core.types import Address, Scope
 from gateway.commands.menus.specs import describe_command, list_commands
 from gateway.commands.registry import load_specs
 from gateway.texts.catalog import list_languages, load_texts
+from gateway.texts.command_names import find_similar_names
 from tests.fixtures.gateway_harness import open_gateway
 from tests.fixtures.tables import each_row
 
@@ -82,3 +83,18 @@ def test_help_names_every_option_in_every_language(language: str) -> None:
     assert list_commands(texts, specs).count("\n") == len(specs) - 1
     for spec in specs:
         assert f"/{spec.name}" in describe_command(texts, spec)
+
+
+@pytest.mark.parametrize(
+    ("typed", "names", "similar"),
+    [
+        ("へルフ", ["ヘルプ", "質問"], ["ヘルプ"]),
+        ("помощъ", ["помощь", "стоп"], ["помощь"]),
+        ("frueher", ["früher"], ["früher"]),
+        ("xyzzy", ["help"], []),
+    ],
+)
+def test_names_are_similar_across_accents_and_the_scripts_of_japanese(
+    typed: str, names: list[str], similar: list[str]
+) -> None:
+    assert find_similar_names(typed, names) == similar

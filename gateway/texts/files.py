@@ -1,0 +1,41 @@
+"""Describes files that people sent, in the language of the reader."""
+
+from __future__ import annotations
+
+from core.media.blocks import MAX_TYPE_CHARS
+from core.media.speech import format_seconds
+from core.search.rendering import word_place
+from core.store.media.files import AttachedFile, FilePart
+from gateway.texts.catalog import Texts
+
+
+def describe_details(texts: Texts, file: AttachedFile) -> str:
+    """Return the type and size of a file, such as "pdf, 12 Seiten, 1,2 MB"."""
+    content = file.content
+    kind = texts.table("FILE_KINDS").get(file.kind.replace(" ", "_"), file.kind)
+    if content is None:
+        return kind
+    file_type = content.type.rpartition("/")[2].removeprefix("x-")
+    details = [kind if len(file_type) > MAX_TYPE_CHARS else file_type]
+    if content.pages:
+        details.append(texts.format_count(content.pages, "page"))
+    if content.width and content.height:
+        details.append(f"{content.width}x{content.height}")
+    if content.duration_s:
+        details.append(format_seconds(content.duration_s))
+    return texts.COMMA.join([*details, format_size(texts, content.size)])
+
+
+def format_size(texts: Texts, size: int) -> str:
+    """Return a number of bytes as text, such as "312 kB" or "1,2 MB"."""
+    words = texts.table("FILE_SIZES")
+    if size < 1_000:
+        return words["bytes"].format(count=size)
+    if size < 1_000_000:
+        return words["kilobytes"].format(count=round(size / 1_000))
+    return words["megabytes"].format(count=texts.format_number(round(size / 1_000_000, 1)))
+
+
+def describe_part(texts: Texts, part: FilePart | None) -> str:
+    """Return the place of a part in its file, such as "Seite 7", or "" if it has none."""
+    return word_place(part.label, texts.result_words) if part is not None else ""

@@ -1,0 +1,72 @@
+"""Files that people sent, described in the language of the reader."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from core.search.rendering import word_place
+from core.store.media.files import AttachedFile, FileContent
+from core.types import LOCAL_SCOPE, Address
+from gateway.texts.catalog import Texts
+from gateway.texts.files import describe_details, format_size
+from tests.fixtures.tables import each_row
+
+
+def make_file(content: FileContent | None, kind: str = "document") -> AttachedFile:
+    return AttachedFile(
+        scope=LOCAL_SCOPE,
+        address=Address(platform="telegram", chat_id="1"),
+        external_id="1",
+        position=0,
+        kind=kind,
+        name="a.pdf",
+        at=datetime(2026, 11, 30, tzinfo=UTC),
+        content=content,
+    )
+
+
+PDF = FileContent(hash="0" * 64, size=1_234_567, type="application/pdf", pages=12)
+DETAILS = {
+    "en": "pdf, 12 pages, 1.2 MB",
+    "de": "pdf, 12 Seiten, 1,2 MB",
+    "fr": "pdf, 12 pages, 1,2 Mo",
+    "ru": "pdf, 12 страниц, 1,2 МБ",
+    "ja": "pdf、12ページ、1.2 MB",
+}
+
+
+@each_row("language", DETAILS)
+def test_pages_and_size_of_a_file_are_in_the_language_of_the_reader(language: str) -> None:
+    assert describe_details(Texts(language), make_file(PDF)) == DETAILS[language]
+
+
+def test_file_that_is_not_stored_is_described_by_its_kind() -> None:
+    assert describe_details(Texts("de"), make_file(None, "voice")) == "Sprachnachricht"
+    assert describe_details(Texts("tr"), make_file(None, "video note")) == "görüntülü mesaj"
+    assert describe_details(Texts("ko"), make_file(None, "an unknown kind")) == "an unknown kind"
+
+
+def test_small_sizes_have_the_unit_of_the_language() -> None:
+    sizes = [format_size(Texts("fr"), size) for size in (312, 312_000)]
+    assert sizes == ["312 octets", "312 ko"]
+
+
+def test_numbered_part_is_worded_and_a_heading_stays() -> None:
+    words = Texts("de").result_words
+    labels = ("page 7", "line 121", "chapter 2, The ferry", "Page 7 of it", "Tabelle1", "0:12", "")
+    assert [word_place(label, words) for label in labels] == [
+        "Seite 7",
+        "Zeile 121",
+        "Kapitel 2, The ferry",
+        "Page 7 of it",
+        "Tabelle1",
+        "0:12",
+        "",
+    ]
+    assert word_place("page 7", Texts("ja").result_words) == "7ページ"
+
+
+def test_japanese_and_chinese_join_notes_with_their_own_parentheses() -> None:
+    notes = {code: Texts(code).annotate("09:00", "Etc/UTC") for code in ("de", "ja", "zh")}
+    wide = "09:00\N{FULLWIDTH LEFT PARENTHESIS}Etc/UTC\N{FULLWIDTH RIGHT PARENTHESIS}"
+    assert notes == {"de": "09:00 (Etc/UTC)", "ja": wide, "zh": wide}
