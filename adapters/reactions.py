@@ -1,7 +1,7 @@
 """Reactions on both platforms: thumbs that people add to messages, and Mneme's own mark.
 
-The mark on a person's message means that an answer is being prepared. It's removed when the answer
-is delivered or given up.
+The mark on a person's message means that an answer is being prepared. The mark is removed when the
+answer is delivered or abandoned.
 """
 
 from __future__ import annotations

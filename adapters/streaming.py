@@ -61,8 +61,8 @@ ABSENT = LostMessage("")
 class PostLock:
     """Prevents posts in a chat while a lost message is searched for.
 
-    A message that is being posted has no known id yet, so a search could take it for the lost one.
-    Several posts may run at the same time. A search waits for them, and new posts wait for the
+    A message that is being posted has no known id yet, so a search could mistake it for the lost
+    one. Several posts may run at the same time. A search waits for them, and new posts wait for the
     search.
     """
 
@@ -565,8 +565,8 @@ class StreamedReply:
         """Make the message at `index` show its final piece.
 
         The message is edited, or posted if it doesn't exist yet. A file that an earlier attempt or
-        process has posted stays. If the message is gone, can't be edited or would have no text, it
-        is deleted, and the next message or a new one takes its place.
+        process has posted stays. If the message no longer exists, can't be edited or would have no
+        text, it is deleted, and the next message or a new one replaces it.
         """
         if index == len(self._messages):
             await self._post(piece.part, piece.answer, is_last=is_last)

@@ -105,8 +105,8 @@ class DeliveryRecord(Protocol):
     def lost_posts(self) -> Sequence[LostPost]:
         """The calls that may have created further messages, in order.
 
-        A call stays here until its message is found or is known not to exist, so that the reply
-        stays marked.
+        A call stays in this list until its message is found or is known not to exist. Until then,
+        the reply stays marked.
         """
 
     async def intend(self, after_id: str = "", *, count: int = 1) -> None:

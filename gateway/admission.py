@@ -593,7 +593,7 @@ def _build_welcome(pairing: Pairing, inbound: Inbound, text: str, now: datetime)
     """Build the outbox item that tells a person they were approved.
 
     Its kind is "answer" because answers to one address are sent in order. The answer to the
-    person's own message comes after it.
+    person's own message follows it.
     """
     return OutboxItem(
         key=f"admitted:{pairing.account.key}:{pairing.expires_at.isoformat()}",

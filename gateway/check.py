@@ -369,7 +369,7 @@ async def _check_database(texts: Texts, services: Services) -> CheckResult:
 
 
 async def _check_store(texts: Texts, services: Services) -> AsyncIterator[CheckResult]:
-    """Yield the results for state.db one by one, since a later check may raise StoreError."""
+    """Yield the results for state.db one by one, because a later check may raise StoreError."""
     yield await _check_database(texts, services)
     if services.restore_report:
         yield CheckResult(subject="backup", state="right", text=services.restore_report)

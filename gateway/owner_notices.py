@@ -1,7 +1,7 @@
 """Sends unrequested notices: a stranger wants access, a note needs a decision, and so on.
 
-Each notice is sent once, to the owner or to the person whose notes or limits it concerns. It goes
-to the private chat in which that person last wrote.
+Each notice is sent once, to the owner or to the person whose notes or limits it concerns. A notice
+is sent to the private chat in which that person last wrote.
 """
 
 from __future__ import annotations

@@ -397,10 +397,10 @@ class ReceiptWriter:
     async def show_verdict(self, note: PendingNote, change_id: int | None) -> bool:
         """Add the receipt of a proposed note, or the question about it, to the answer of its turn.
 
-        The answer is edited. If that isn't possible, because it's in a group, was never delivered
-        or is no longer in the conversation, the person gets a notice instead. `change_id` is the
-        number of the change, or None if the note waits for approval. Returns False if the turn is
-        the latest one and has no answer yet.
+        The answer is edited. The person gets a notice instead if the answer is in a group, was
+        never delivered, or is no longer part of the conversation. `change_id` is the number of the
+        change, or None if the note waits for approval. Returns False if the turn is the latest one
+        and has no answer yet.
         """
         texts = self.services.languages.of_scope(note.scope)
         rows = await self._find_turn(note)

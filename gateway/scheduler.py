@@ -468,8 +468,8 @@ def _make_actions(item: OutboxItem, job: Job, now: datetime) -> Sequence[ButtonA
 def _spread_questions(jobs: Sequence[Job], now: datetime) -> dict[int, datetime]:
     """Return later start times for recurring questions that are due at the same full hour.
 
-    They start at equal intervals within `SPREAD`, and the first one starts at once. Reminders and
-    questions that are already late aren't moved.
+    The questions start at equal intervals within `SPREAD`, and the first one starts at once.
+    Reminders and questions that are already late aren't moved.
     """
     groups: dict[datetime, list[Job]] = {}
     for job in jobs:

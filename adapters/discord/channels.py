@@ -74,8 +74,9 @@ class DiscordChannels:
         """Return the raw data of the messages from `first_id` on, oldest first.
 
         Also returns whether the list is certainly complete. It may be incomplete if there are too
-        many messages, or if the message `first_id` is missing, because Discord returns nothing if
-        the bot may not read a channel. Raises DeliveryError if the messages can't be fetched.
+        many messages. It may also be incomplete if the message `first_id` is missing, because
+        Discord returns an empty list if the bot may not read a channel. Raises DeliveryError if the
+        messages can't be fetched.
         """
         client = await self.get_client()
         messages: list[Any] = []

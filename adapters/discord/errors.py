@@ -105,8 +105,8 @@ def _response_error(
 ) -> DeliveryError:
     """Convert an error status to a DeliveryError with the flags that decide how to continue.
 
-    Status 408 and 429 ask for a delay. Other errors mean that the message is gone, that the
-    interaction has expired, or that Discord has refused the call.
+    Status 408 and 429 ask for a delay. Other errors mean that the message no longer exists, that
+    the interaction has expired, or that Discord has refused the call.
     """
     details = f"{error.text or 'no reason given'} (status {error.status}, code {error.code})"
     if error.status in (408, 429):

@@ -220,7 +220,7 @@ class DiscordMessages(_Messages):
         """Search for a lost message among the messages of the channel after its `after_id`.
 
         If `after_id` begins with "@", the lost message answers an interaction. Such a message may
-        be ephemeral, so it may exist even if it isn't found.
+        be ephemeral, so it may exist even if it isn't found. Returns None if it can't be found.
         """
         after_id = lost_post.after_id
         interaction_id = after_id.removeprefix("@") if after_id.startswith("@") else None

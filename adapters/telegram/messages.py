@@ -574,7 +574,8 @@ class TelegramMessages:
 
         Telegram lets the bot edit only its own messages, so other people's messages don't change.
         At most `MAX_LOST_TRIES` messages are tried. In a direct chat, where messages don't grow, a
-        message with another text may be the lost message of another answer.
+        message with another text may be the lost message of another answer. Returns None if none of
+        them is the lost message.
         """
         if not lost_post.after_id:
             return None

@@ -130,7 +130,8 @@ class LocalTerminals:
     def _find_client(self, address: Address | None = None) -> _Client | None:
         """Return the client that connected last.
 
-        If an address is given, only clients with this conversation count.
+        If an address is given, only clients with this conversation count. Returns None if there is
+        no such client.
         """
         clients = [client for client in self._clients if address in (None, client.address)]
         return clients[-1] if clients else None

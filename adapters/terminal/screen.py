@@ -1,7 +1,7 @@
 """Shows a prompt with history and completion to a person, and renders answers.
 
 The screen shows either the line that is being edited or the answer that is being written. Other
-messages that arrive meanwhile, such as reminders, are printed above.
+messages that arrive meanwhile, such as reminders, are printed above the prompt.
 """
 
 from __future__ import annotations

@@ -159,8 +159,8 @@ def _limit_loose_answers(question: AskedQuestion, answers: Sequence[Quote]) -> l
 def _group_neighbours(quotes: Sequence[Quote]) -> list[Quote]:
     """Group messages of a conversation that have at most one message between them.
 
-    A group takes the place of its best message. The other messages of the group follow in the order
-    in which they were written.
+    A group is ranked where its best message was. The other messages of the group follow in the
+    order in which they were written.
     """
     remaining = list(quotes)
     grouped: list[Quote] = []
@@ -266,9 +266,9 @@ def add_facts(
 def _is_source(quote: Quote, fact: Json) -> bool:
     """Return whether a fact was read from this message, whose id isn't known.
 
-    This is true if the message contains the fact. It is also true if both are from the same minute
-    and the message has all words of the fact: "My daughter is Asha" was read from "my daughter Asha
-    is 7".
+    This is true if the message contains the fact. The result is also True if both are from the same
+    minute and the message has all words of the fact: "My daughter is Asha" was read from "my
+    daughter Asha is 7".
     """
     if _plain_words(fact["content"]) in _plain_words(quote.text):
         return True
@@ -337,8 +337,8 @@ def _count_signs(
 ) -> float:
     """Return how many signs show that a newer statement updates an older one.
 
-    Signs are common words and topics, words of the question, a word of change, and another value of
-    the same form. If the statements have nothing in common, the result is 0.
+    The signs are common words and topics, words of the question, a word that announces a change,
+    and another value of the same form. If the statements have nothing in common, the result is 0.
     """
     if not newer.reading.holds or "addition" in newer.reading.kinds:
         return 0.0

@@ -455,7 +455,7 @@ def _shorten_result(text: str, limit_chars: int) -> str:
 def _render_name(name: str, user_id: str, context: ToolContext) -> str:
     """Return a person's name on one line. In a group, the mark of their account follows.
 
-    A name can't close quotation marks or imitate an account's mark.
+    The result can't close quotation marks or imitate the mark of an account.
     """
     safe_name = _FORGED_MARK.sub("", _clean_name(name))
     if not user_id or not context.scope.is_group:

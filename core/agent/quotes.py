@@ -247,9 +247,9 @@ class AskedQuestion:
     def compute_penalty(self, quote: Quote, others: Sequence[Quote]) -> int:
         """Return 0 for a statement about the asker's present state, and more for another statement.
 
-        The penalty is 1 for a statement about an earlier, later or limited time, or about an
-        imagined case, unless the question asks for that. It is 2 for a statement about another
-        person.
+        A statement about an earlier, later or limited time, or about an imagined case, gets a
+        penalty of 1, unless the question asks about that time or case. It is 2 for a statement
+        about another person.
         """
         if self._is_about_another_person(quote, others):
             return 2

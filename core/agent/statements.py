@@ -2,7 +2,7 @@
 
 A later decision replaces an earlier one, even in an earlier summary: "we changed our mind: SQLite
 instead" removes "we decided to use PostgreSQL". Standing wishes such as "always answer me briefly"
-stay. The expressions of ten languages are in `data/decisions.toml`.
+are kept. The expressions of ten languages are in `data/decisions.toml`.
 """
 
 from __future__ import annotations

@@ -92,8 +92,9 @@ class HistoryParts:
 def split_history(rows: Sequence[Message], tail_tokens: float, head_tokens: float) -> HistoryParts:
     """Decide which rows of a history stay.
 
-    As many of the last turns stay as fit into `tail_tokens`, and always the very last one. The
-    first exchange stays if it fits into `head_tokens`, or if it stayed in an earlier compression.
+    The result keeps as many of the last turns as fit into `tail_tokens`, but at least the last one.
+    The first exchange stays if it fits into `head_tokens`, or if it stayed in an earlier
+    compression.
     """
     summary_index = None
     for index, row in enumerate(rows):
@@ -347,7 +348,7 @@ def summarize_by_rules(
     It contains the `previous` summary, a list of people's facts and decisions, and a list with a
     line for each turn. If rules also wrote the previous summary, its two lists are continued. Each
     list may take a third of `limit_chars`. The earliest lines of a longer list are dropped. If a
-    decision or value replaces an earlier one, only the latest stays.
+    decision or value replaces an earlier one, only the latest is kept.
     """
     statements = list_statements(rows, zone)
     turn_lines = [_turn_line(turn, zone) for turn in (*_leading_answers(rows), *split_turns(rows))]
@@ -436,8 +437,8 @@ def list_statements(rows: Sequence[Message], zone: ZoneInfo) -> list[str]:
 def _render_statements(lines: Sequence[str], zone: ZoneInfo, limit_chars: int) -> str:
     """Return the section of statements.
 
-    If not all lines fit, the earliest are dropped. The last `MAX_WISHES` standing wishes always
-    stay.
+    If not all lines fit, the earliest are dropped. The last `MAX_WISHES` standing wishes are always
+    kept.
     """
     if not lines:
         return ""

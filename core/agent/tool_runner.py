@@ -145,7 +145,7 @@ class ToolRunner:
         self._log = structlog.get_logger("tools")
 
     def with_tools(self, names: Collection[str]) -> ToolRunner:
-        """Return a runner for the tools that have one of these names."""
+        """Return a runner that has only the tools with these names."""
         tools = [tool for tool in self.tools.values() if tool.name in names]
         return ToolRunner(
             tools,
@@ -296,7 +296,10 @@ class ToolRunner:
         return f"{reason} {STOPPED_NOT_DONE} {advice}", True
 
     async def _find_outcome(self, key: ToolCallKey) -> CallOutcome | None:
-        """Return the stored outcome of a call. Raises StoreError if it can't be read."""
+        """Return the stored outcome of a call. Raises StoreError if it can't be read.
+
+        Returns None if the call was never stored.
+        """
         if self._load_outcome is None:
             raise StoreError("this tool runner has no store")
         return await self._load_outcome(key)

@@ -262,8 +262,8 @@ class Agent:
     def interrupt(self, turn: Turn) -> bool:
         """Interrupt a turn so that it can restart together with new messages.
 
-        Returns False, and lets the turn continue, if part of its answer was shown or the model has
-        answered. Otherwise returns True. After that, the turn stores nothing else, and `answer`
+        Returns False if part of the answer was shown or the model has answered. The turn then
+        continues. Otherwise returns True. After that, the turn stores nothing else, and `answer`
         raises StaleReadError unless the caller cancels it first.
         """
         running = self._running.get(turn.outbox_item.key)

@@ -96,7 +96,8 @@ class WordCursor:
     def take(self, *options: str) -> str | None:
         """Read the first of `options` that fits, and return it.
 
-        An option may consist of several words, such as "from now".
+        An option may consist of several words, such as "from now". Returns None if none of them
+        fits.
         """
         for option in options:
             phrase = option.split()
@@ -106,7 +107,10 @@ class WordCursor:
         return None
 
     def match(self, name: str) -> re.Match[str] | None:
-        """Read the words that match the pattern `name`, and return the match."""
+        """Read the words that match the pattern `name`, and return the match.
+
+        Returns None if they don't.
+        """
         words = self._words[self.position : self.position + MAX_PATTERN_WORDS]
         match = word_pattern(name).match(" ".join(words))
         if match is not None:
@@ -118,7 +122,10 @@ class WordCursor:
         return int(match[0]) if match else None
 
     def read_month_day(self) -> Day | None:
-        """Read a date with the name of a month: ``3 May``, ``the 3rd of May 2027``, ``May 3``."""
+        """Read a date with the name of a month: ``3 May``, ``the 3rd of May 2027``, ``May 3``.
+
+        Returns None if the next words are no date.
+        """
         start = self.position
         match = self.match("month_day")
         if match is None:
@@ -130,7 +137,8 @@ class WordCursor:
     def read_number_date(self) -> Day | None:
         """Read a date in digits: ``2026-12-01``, ``24.12.``, ``24.12.2026``, ``24/12``, ``12/24``.
 
-        If both numbers may be the day, the first one is the day.
+        If both numbers may be the day, the first one is the day. Returns None if the next word is
+        no date.
         """
         start = self.position
         match = self.match("number_date")
@@ -161,7 +169,8 @@ class WordCursor:
     def read_instant(self) -> datetime | None:
         """Read a date and time in ISO 8601: ``2026-12-01T10:00``.
 
-        The result is aware if the text has an offset, such as ``+01:00``.
+        The result is aware if the text has an offset, such as ``+01:00``. Returns None if the next
+        word is no instant.
         """
         start = self.position
         match = self.match("instant")

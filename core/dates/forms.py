@@ -62,7 +62,8 @@ def month_and_day(day: str, of: str) -> str:
 def period_of_unit(unit: Unit, offset: int, today: date) -> tuple[date, date]:
     """Return the first and last day of a day, week, weekend, month or year.
 
-    It is `offset` units after the current one, or before the current one if `offset` is negative.
+    Its distance from the current one is `offset` units. If `offset` is negative, the period is in
+    the past.
     """
     if unit is Unit.DAY:
         day = today + timedelta(days=offset)
@@ -110,7 +111,10 @@ def list_weekdays(tokens: Sequence[Token]) -> tuple[int, ...]:
 
 
 def read_nth_weekday(tokens: Sequence[Token]) -> NthWeekday | None:
-    """Return the weekday of a month that the tokens of `NTH_WEEKDAY` name."""
+    """Return the weekday of a month that the tokens of `NTH_WEEKDAY` name.
+
+    Returns None if they name none.
+    """
     month_index = _find_month(tokens)
     weekdays = list_weekdays(tokens)
     if month_index is None or not weekdays:
@@ -128,7 +132,10 @@ _COUNTERS = (Kind.ORDINAL, Kind.LAST, Kind.MONTH_DAY, Kind.OTHER_EVERY, Kind.NUM
 
 
 def read_month_days(tokens: Sequence[Token]) -> MonthDays | None:
-    """Return the days that a date names: `day_and_month`, `month_and_day` or a list of days."""
+    """Return the days that a date names: `day_and_month`, `month_and_day` or a list of days.
+
+    Returns None if no month is named.
+    """
     month_index = _find_month(tokens)
     if month_index is None:
         return None
@@ -151,14 +158,20 @@ class FeastOfYear(NamedTuple):
 
 
 def read_feast_of_year(tokens: Sequence[Token]) -> FeastOfYear | None:
-    """Return the feast and the year that the tokens of `FEAST_OF_YEAR` name."""
+    """Return the feast and the year that the tokens of `FEAST_OF_YEAR` name.
+
+    Returns None if one of them is missing.
+    """
     feasts = [token for token in tokens if token.kind is Kind.FEAST]
     year = _find_year(tokens)
     return FeastOfYear(feasts[0], year) if feasts and year else None
 
 
 def _find_month(tokens: Sequence[Token]) -> int | None:
-    """Return the index of the month's name, or of the number before its sign."""
+    """Return the index of the month's name, or of the number before its sign.
+
+    Returns None if there is neither.
+    """
     for index, token in enumerate(tokens):
         if token.kind is Kind.MONTH:
             return index

@@ -175,7 +175,8 @@ def _parse_other(
 ) -> ParsedSchedule | None:
     """Read a line in a language without a lexicon.
 
-    Raises Refused if `reading` has a time that can't be used.
+    Raises Refused if `reading` has a time that can't be used. Returns None if the line contains no
+    time.
     """
     if reading.names_time:
         raise Refused(_PROBLEM_KEYS[reading.problem or Problem.VAGUE])
@@ -230,7 +231,10 @@ def _parse_cron_line(line: str, zone: ZoneInfo) -> ParsedSchedule | None:
 
 
 def _parse_instant(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule | None:
-    """Read a line that begins with an ISO 8601 moment. Raises Refused if it is in the past."""
+    """Read a line that begins with an ISO 8601 moment. Raises Refused if it is in the past.
+
+    Returns None for other lines.
+    """
     match = _INSTANT.match(line)
     if match is None:
         return None

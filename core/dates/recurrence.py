@@ -105,7 +105,7 @@ class _Recurrence(NamedTuple):
 
 
 def _next_of_one(text: str, after: datetime, count: int) -> list[datetime]:
-    """Return the first `count` moments of one recurrence after `after`."""
+    """Return the first `count` moments of one recurrence that are later than `after`."""
     recurrence = _load(text)
     step = _fixed_step(recurrence)
     if step is not None:

@@ -1,8 +1,8 @@
 """Convert cron lines and intervals to recurrences of RFC 5545.
 
-If a cron line restricts both the day of the month and the weekday, it is due when either one fits,
-so it becomes two recurrences. Lines that are due every hour become recurrences in UTC, so that a
-clock change neither skips nor repeats a due time. Other cron lines keep their wall times.
+If a cron line restricts both the day of the month and the weekday, it is due when either of them
+matches, so it becomes two recurrences. Lines that are due every hour become recurrences in UTC, so
+that a clock change neither skips nor repeats a due time. Other cron lines keep their wall times.
 """
 
 from __future__ import annotations

@@ -7,9 +7,10 @@ recurrences in the future. A lexicon lists the phrases for each kind.
 
 `tokenize` splits a sentence in any language for `periods_in_text`, and `tokenize_name` splits a
 text that is only the name of a period. `data/period_words.toml` lists the words for each kind. If
-it lacks a name of a day or month, or a number such as "second", the word comes from the lexicons of
-`requests`. Some names of months are also other words or names (``may``, ``mars``, ``April``). In a
-sentence, such a word counts as a month only if the tokens next to it suggest a date.
+that file lacks a name of a day or month, or a number such as "second", the word comes from the
+lexicons of `requests`. Some names of months are also other words or names (``may``, ``mars``,
+``April``). In a sentence, such a word counts as a month only if the tokens next to it suggest a
+date.
 """
 
 from __future__ import annotations
@@ -394,7 +395,7 @@ def _is_known(lexicon: PeriodLexicon, word: str) -> bool:
 def _find_stem(lexicon: PeriodLexicon, word: str) -> tuple[Token, ...] | None:
     """Return the tokens of a word without its ending, trying shorter endings first.
 
-    At least three letters of the word remain.
+    At least three letters of the word remain. Returns None if no stem is known.
     """
     for ending_length in range(1, min(_MAX_ENDING_LETTERS + 1, len(word) - 2)):
         tokens = lexicon.stems.get(word[:-ending_length])

@@ -384,7 +384,7 @@ def _has_same_date(note: SplitSentence, sources: Sequence[Source]) -> bool:
 def _find_meant_periods(source: Source) -> set[tuple[int, int]]:
     """Return the periods that a sentence may mean, as ordinals of their first and last days.
 
-    A weekday may mean the last one, the next one, or the one a week later.
+    A weekday may mean the last such day, the next one, or the day a week after the next one.
     """
     periods = set(find_periods(source.sentence.text, source.day))
     periods |= {(day, day) for day in _find_days_ahead(source)}

@@ -129,7 +129,7 @@ def read_changes(text: str) -> Reading:
 def _find(plain: str, kind: ChangeKind, language: str) -> re.Match[str] | None:
     """Find an expression of this kind in a text.
 
-    "From this week" doesn't count as a stay of one week.
+    "From this week" doesn't count as a stay of one week. Returns None if there is none.
     """
     for match in _change_pattern(language, kind).finditer(plain):
         if kind != "temporary" or not _since_pattern().search(plain[: match.start()]):
@@ -226,7 +226,7 @@ def topic_words_in(text: str) -> dict[str, set[str]]:
 def topic_query(text: str) -> str:
     """Return a search for all words of a text's topics, or "" if it has no topic.
 
-    The words are those of the languages in which the text names its topics.
+    Only languages in which the text names a topic contribute words.
     """
     plain = _plain(text)
     lists: list[list[str]] = []

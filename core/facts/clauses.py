@@ -281,7 +281,7 @@ def _function_words(language: str) -> frozenset[str]:
 
 @cache
 def list_links(language: str) -> frozenset[str]:
-    """Return small words such as "to", which show what the next word is to the others."""
+    """Return small words such as "to", which show how the next word relates to the others."""
     return frozenset(map(_plain, _data()[language].get("links", "").split()))
 
 

@@ -367,8 +367,8 @@ def _is_derived(
 ) -> bool:
     """Return whether a number follows from the date of the message.
 
-    It may be part of the date that "yesterday" or "two years ago" means, or the year of a date that
-    was typed without one.
+    The number may be part of the date that "yesterday" or "two years ago" means, or the year of a
+    date that was typed without a year.
     """
     number = int(figure)
     year = message.created_at.year
@@ -447,8 +447,8 @@ class EvidenceSearch:
     async def locate_source(self, source: Message, context: ToolContext) -> tuple[Scope, str]:
         """Return the scope and the platform of a message in the conversation.
 
-        They differ from those of the current chat if the conversation began in another chat. Raises
-        ToolError if the message was deleted.
+        These scopes differ from those of the current chat if the conversation began in another
+        chat. Raises ToolError if the message was deleted.
         """
         if source.session_id == context.session.id:
             return context.scope, context.session.address.platform

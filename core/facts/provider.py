@@ -175,7 +175,7 @@ class FactRanking:
         """Return how well a fact fits the question: the weighted sum of all signals except `hrr`.
 
         `text` is the BM25 score as a share of the best candidate's score. `names` is the number of
-        shared names as a share of the best candidate's number.
+        shared names, divided by that of the best candidate.
         """
         question_terms = set(question.terms)
         fact_terms = set(terms_of(fact.content))

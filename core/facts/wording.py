@@ -138,8 +138,8 @@ def _drop_long_quotation(quotation: re.Match[str]) -> str:
 def numbers_in(plain: str) -> frozenset[int]:
     """Return all numbers in a text without accents: digits, number words, months and Han numbers.
 
-    Number words of all languages count, whatever the text's language. An afternoon hour also counts
-    as an hour of the twelve-hour clock: "15:00" contains 15 and 3.
+    Number words of all languages are included, regardless of the text's language. An afternoon hour
+    also counts as an hour of the twelve-hour clock: "15:00" contains 15 and 3.
     """
     numbers = {int(figure) for figure in re.findall(r"\d{1,40}", plain)}
     for word in _WORD.findall(plain):

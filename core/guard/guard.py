@@ -327,8 +327,8 @@ def _alphabet(letter: str) -> str:
 def _is_imitation(runs: list[tuple[str, str]]) -> bool:
     """Return whether a word imitates another word.
 
-    `runs` are the pieces of the word that are written in one alphabet: pairs of the alphabet and
-    the letters.
+    `runs` are pairs of an alphabet and letters, one for each piece of the word that is written in a
+    single alphabet.
     """
     if len(runs) == 1 or any(not alphabet for alphabet, _ in runs):
         return False

@@ -199,7 +199,7 @@ class Scrubber:
     A block begins at an opening tag, and ends at its closing tag or at the end of the text. Blocks
     may be nested. Tags may have round brackets, as `neutralise` writes them. If a removed block was
     inside a tag, the two halves of this tag also count as a tag. A tag alone in inline code is only
-    mentioned. The name of such a tag stays, without brackets.
+    mentioned. The name of such a tag is kept, without brackets.
     """
 
     def __init__(self) -> None:
@@ -525,6 +525,6 @@ def origin_label(message: Message) -> str:
 def account_mark(account: Account) -> str:
     """Return a short hash of an account, such as ``#3fa9``.
 
-    It tells apart people with the same name.
+    The mark distinguishes people with the same name.
     """
     return f"#{sha256(account.key.encode()).hexdigest()[:MARK_LETTERS]}"

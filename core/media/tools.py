@@ -169,7 +169,7 @@ def _describe_match(match: FileMatch, terms: frozenset[str]) -> dict[str, object
 
 
 def _read_part(parts: Sequence[FilePart], label: str) -> str:
-    """Return the part with a label, and as many of the following parts as fit.
+    """Return the part with a label, and the following parts as long as they fit.
 
     The label may be just a number. Raises ToolError if no part has this label.
     """

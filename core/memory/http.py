@@ -8,7 +8,7 @@ with an HTTP API make their calls through a `JsonService`. `JsonService` guarant
 * Requests and answers are JSON of limited size (`REQUEST_BYTES`, `ANSWER_BYTES`).
 * Each call has a timeout: `SEARCH` for calls that a turn waits for, `WRITE` for calls from the
   outbox.
-* If the connection breaks, a repeatable call is tried a second time. GET, PUT and DELETE are
+* If the connection breaks, a repeatable call is tried once more. GET, PUT and DELETE are
   repeatable unless `is_repeatable` says otherwise.
 * Errors contain no text of the service or the person, and no key. A 4xx status becomes `Refused`,
   which is final. A rejected key becomes a permanent `DeliveryError`. Other errors become a

@@ -108,10 +108,9 @@ class MemoryProvider(ABC):
     async def sync_turn(self, session: Session, messages: Sequence[Message], key: str) -> None:
         """Store a finished turn, or up to `every_turns` turns.
 
-        `messages` begin with a person's message and end with the answer. They all belong to
-        `session.scope`, and erased messages are left out. `key` identifies the session and its
-        turns. A repeated call has the same `key`. A turn that is sent again after an erasure has a
-        new one.
+        `messages` begin with a person's message and end with the answer. All of them belong to
+        `session.scope`. Erased messages are left out. `key` identifies the session and its turns. A
+        repeated call has the same `key`. A turn that is sent again after an erasure has a new one.
         """
 
     async def tools(self) -> Sequence[Tool]:

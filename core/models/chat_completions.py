@@ -243,7 +243,7 @@ def build_messages(
     """Return the system prompt and the messages of a request as Chat Completions messages.
 
     `reasoning` adds the thinking that the model wrote. With `has_marks`, the cache breakpoints are
-    included. Each content is then a list of parts, because only parts can have marks.
+    included. In that case, each content is a list of parts, because only parts can have marks.
     """
     messages: list[dict[str, Any]] = []
     if request.system:

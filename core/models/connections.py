@@ -88,7 +88,7 @@ class _EventStream(openai.AsyncStream[object]):
     """An event stream that records whether the server marked it as complete.
 
     Some servers answer with a single JSON text instead: a whole answer, or an error with status
-    200. This text becomes one event.
+    200. That text becomes a single event.
     """
 
     is_complete = False
@@ -335,7 +335,7 @@ def _read_detailed_code(body: object) -> str:
 
 
 class Attempt(Protocol):
-    """A function that sends a request once. Each model client has one."""
+    """A function that sends a request once. Each model client has its own."""
 
     async def __call__(
         self, request: Request, on_piece: TextCallback, silence_s: float

@@ -265,7 +265,10 @@ def _find_levels(words: str) -> tuple[str, ...]:
 
 
 def _find_window(words: str) -> int | None:
-    """Return the size of a model's window in tokens, if an explanation states it."""
+    """Return the size of a model's window in tokens, if an explanation states it.
+
+    Otherwise, returns None.
+    """
     match = _WINDOW.search(words)
     return int(match[1].replace(",", "")) if match else None
 

@@ -38,7 +38,10 @@ class ReasoningParts:
         self._texts: dict[str, str] = {}
 
     def add(self, delta: Json) -> None:
-        """Add the thinking of a piece. Thinking in an unknown form is left out."""
+        """Add the thinking that a piece of an answer contains.
+
+        Thinking in an unknown form is left out.
+        """
         for detail in delta.get("reasoning_details") or ():
             if isinstance(detail, Mapping):
                 self._add_detail(detail)

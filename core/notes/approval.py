@@ -93,7 +93,7 @@ class NoteApproval:
         """Return a clause about content that the person didn't type, or None.
 
         The second result is True if the contents may still follow from the person's messages. The
-        words of a note that is replaced count as typed, because the person accepted that note.
+        words of the replaced note count as typed, because the person accepted that note.
         """
         old_texts = [text for operation in operations if (text := operation.old_text.strip())]
         entries = await self.notebook.entries(context.scopes, target)

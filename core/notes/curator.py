@@ -99,8 +99,8 @@ class _Draft:
     def merge(self, entries: Sequence[str], text: str) -> None:
         """Add changes that turn several notes into one note with this text.
 
-        If one of them has this text already, it stays and the others are removed. Otherwise the
-        last one gets the text.
+        If one of the notes already has this text, that note stays and the others are removed.
+        Otherwise the last one gets the text.
         """
         kept_entry = text if text in entries else entries[-1]
         for entry in entries:
@@ -291,9 +291,9 @@ class Curator:
 def find_lost_sentences(before: Iterable[str], after: Sequence[str]) -> list[str]:
     """Return the sentences in the notes `before` that the notes `after` no longer state.
 
-    A note states a sentence if it has all its words, in any inflection. A note that negates the
-    sentence, asks it, makes it a condition, or reports it as past or as said by someone else
-    doesn't state it.
+    A note states a sentence if it has all its words, in any inflection. A note doesn't state a
+    sentence if it negates it, asks it, makes it a condition, or reports it as past or as another
+    person's words.
     """
     at = datetime.fromtimestamp(0, UTC)
     messages = [Message(role="user", text=entry, session_id=0, created_at=at) for entry in after]

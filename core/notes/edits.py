@@ -153,8 +153,8 @@ def list_sizes(entries: Sequence[str]) -> str:
 def find_entry(text: str, *lists: Sequence[str]) -> str:
     """Return the note that is identified by part of its text.
 
-    A note that equals `text` is preferred. Otherwise the first of `lists` with a match counts, and
-    exactly one of its notes must contain `text`. Within a list, case is ignored only if no note
+    A note that equals `text` is preferred. Otherwise, the first of `lists` with a match is used,
+    and exactly one of its notes must contain `text`. Within a list, case is ignored only if no note
     matches exactly. Raises Refused with the candidates if no note or more than one matches.
     """
     text = text.strip()

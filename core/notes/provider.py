@@ -251,7 +251,7 @@ def _find_entry(old_text: str, entries: Sequence[str]) -> str | None:
 def _without_prompt(context: ToolContext) -> ToolContext:
     """Return the context without the prompt of its session.
 
-    The result takes little memory, because a context may be kept for each person.
+    The result is small, because one context per person may be kept in memory.
     """
     session = replace(context.session, prompt=SessionPrompt())
     return replace(context, session=session, window=(), budget=None)

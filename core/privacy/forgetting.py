@@ -185,8 +185,8 @@ class Forgetting:
     async def begin_replay(self) -> tuple[int, Sequence[str]]:
         """Begin the erasures that were made after this state.db was backed up.
 
-        They count as abandoned from the start. So if this process is killed, the next one finishes
-        them before it shows anything.
+        These erasures count as abandoned from the start. So if this process is killed, the next one
+        finishes them before it shows anything.
         """
         journal = await asyncio.to_thread(self.files.read_journal)
         began_at = self.clock.now() - ABANDONED_AFTER

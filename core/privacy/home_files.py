@@ -125,9 +125,9 @@ class HomeFiles:
 def encode_phrase(phrase: str) -> frozenset[bytes]:
     """Return the byte strings in which a file may contain a phrase.
 
-    They cover upper and lower case, the Unicode normal forms, and the ways in which text, JSON,
-    HTML and URLs write the phrase. Their ASCII letters are lower case, so convert the bytes of a
-    file with `bytes.lower` before the search.
+    The encodings cover upper and lower case, the Unicode normal forms, and the ways in which text,
+    JSON, HTML and URLs write the phrase. Their ASCII letters are lower case, so convert the bytes
+    of a file with `bytes.lower` before the search.
     """
     phrase = phrase.strip()
     variants = set()

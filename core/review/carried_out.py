@@ -43,7 +43,8 @@ class CarriedOutWishes:
 def may_want_several(typed: Collection[str]) -> bool:
     """Return whether messages may ask to end several items.
 
-    They may if there are several sentences or clauses, a list, or words such as "both" and "all".
+    The messages may want several if they have several sentences or clauses, a list, or words such
+    as "both" and "all".
     """
     if len(typed) != 1:
         return True

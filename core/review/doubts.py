@@ -203,7 +203,7 @@ def speaks_against_change(message: str, names: Callable[[str], bool], known: str
     """Return whether a message asks to keep an item, or is about a text.
 
     "Her line about the swim" is about a text. `names` returns whether a clause has words of the
-    item. `known` is the text of the item, and its words don't count as signs. Two verbs that
+    item. The words of `known`, which is the text of the item, don't count as signs. Two verbs that
     request a removal in one clause also speak against the request.
     """
     languages = find_languages(message)

@@ -238,9 +238,9 @@ def _forbids(clause: str, name: str, language: str) -> bool:
 def _has_verb(text: str, names: Sequence[str]) -> bool:
     """Return whether a text has a verb from the tables `names` in the place where requests have it.
 
-    The place is the beginning or the end, apart from polite words, or anywhere after "can you". So
-    "I send milk" isn't a request. In languages whose verbs have many endings, the verb may be
-    anywhere.
+    Requests have their verb at the beginning or at the end, apart from polite words, or anywhere
+    after "can you". So "I send milk" isn't a request. In languages whose verbs have many endings,
+    the verb may be anywhere.
     """
     plain, languages = to_plain(text), find_languages(text)
     is_marked_request = has_marker(plain, "request", languages)
@@ -286,8 +286,8 @@ def has_other_content(messages: Iterable[str], texts: Sequence[str]) -> bool:
 def _drop_asked_time(message: str, plain: str, languages: Iterable[str]) -> str:
     """Return the plain form of a message without "when" at the beginning of a question.
 
-    In "When does the ferry leave?", this word isn't a condition. It is one in "When Ben agrees can
-    you search for it?", because a request follows.
+    In "When does the ferry leave?", this word isn't a condition. In "When Ben agrees can you search
+    for it?", it is a condition, because a request follows.
     """
     if is_question(message) and not re.search("[,\u3001\uff0c]", message):
         for language in languages:

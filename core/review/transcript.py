@@ -300,7 +300,7 @@ def _find_confirmed_question(
 ) -> str:
     """Return the question that a typed "yes" in the message `reply` answers, or "".
 
-    A question that repeats another member's words isn't the assistant's own, so it doesn't count.
+    A question that repeats another member's words isn't the assistant's own, so it is ignored.
     """
     question = find_question(earlier, reply, takers) if is_plain_yes(part) else ""
     for row in earlier:
@@ -376,7 +376,7 @@ def find_question(
 
     `takers` says which event took the question that was shown with an answer, by the id of the
     answer's message (`core.store.messages.load_takers`). It must be the reply. If `takers` is None,
-    what was shown isn't known, and only the messages count.
+    it isn't known which questions were shown, and only the messages decide.
     """
     for message in reversed(earlier):
         if message.role == "assistant" and message.text.strip():

@@ -52,7 +52,7 @@ def _replacement_patterns() -> tuple[re.Pattern[str], ...]:
 def _compile(sentence: str) -> re.Pattern[str]:
     """Return a pattern for a sentence such as "not {wrong}, {right}".
 
-    Other words may come first.
+    In the message, other words may precede the sentence.
     """
     pieces = _PIECE.findall(sentence.replace(", ", ","))
     parts = "".join(_GROUPS.get(piece) or re.escape(piece) for piece in pieces)

@@ -453,7 +453,10 @@ def _decide_command(text: str, situation: Situation) -> Step:
 
 
 def _decide_new_time(text: str, situation: Situation) -> Step | None:
-    """Return the step for "push it back an hour", "snooze 10 minutes" and "move it to 11"."""
+    """Return the step for "push it back an hour", "snooze 10 minutes" and "move it to 11".
+
+    Returns None for other messages.
+    """
     words = split_command("snooze", text)
     if words is not None or split_command("move", text) is not None:
         step = _decide_shift(text, situation)

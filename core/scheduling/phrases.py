@@ -34,8 +34,8 @@ def plain_words(text: str) -> str:
 def is_answer(kind: str, text: str) -> bool:
     """Return whether a message consists only of phrases of a table and filler words.
 
-    It must contain at least one phrase, such as "cancel". A thumb up counts as a yes, and a thumb
-    down as a no.
+    The message must contain at least one phrase, such as "cancel". A thumb up counts as a yes, and
+    a thumb down as a no.
     """
     if len(text) > MAX_ANSWER_CHARS:
         return False

@@ -377,7 +377,7 @@ def _without_lead(text: str) -> str:
 
 
 def _find_zone(words: str) -> str:
-    """Return the time zone that the model names. Raises ToolError unless exactly one fits."""
+    """Return the time zone that the model names. Raises ToolError unless only one zone matches."""
     zones = find_zones(words)
     if len(zones) == 1:
         return zones[0]

@@ -26,7 +26,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 class RankedList(NamedTuple):
-    """A ranked list of messages that were found by something other than the words of the query.
+    """A ranked list of messages from a source other than the words of the query.
 
     For example, they were found by their meaning.
     """

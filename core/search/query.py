@@ -561,8 +561,8 @@ def _apply_filter(
 def _extend_value(match: re.Match[str], value: str) -> Iterator[tuple[str, int]]:
     """Yield the value of a time filter: first alone, then with the words after it.
 
-    Each value comes with the position in the text where it ends. A quoted value isn't extended, and
-    no value extends beyond the next filter.
+    Each value is paired with the position in the text where it ends. A quoted value isn't extended,
+    and no value extends beyond the next filter.
     """
     end = match.end()
     yield value, end

@@ -538,8 +538,8 @@ def _score_stretches(
     """Return the BM25 score of each stretch, a run of consecutive messages, as one document.
 
     Each day of a stretch adds its terms `DAY_TERM_COUNT` times, however many passages the stretch
-    has. Lengths are divided by the median and not by the mean. A few very long stretches would
-    raise the mean so much that lengths would hardly count.
+    has. Lengths are divided by the median and not by the mean. Otherwise, a few very long stretches
+    would raise the mean so much that lengths would hardly matter.
     """
     lengths = passages.length + list(map(len, passages.name_terms))
     stretch_counts = np.add.reduceat(counts, passages.stretch_starts)

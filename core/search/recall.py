@@ -582,7 +582,7 @@ class HistoryProvider(MemoryProvider):
         self.is_reflecting = deep_recall is not None
 
     async def prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
-        """Return one line for each of the messages that fit the text best."""
+        """Return one line for each of the messages that match the text best."""
         return await self._find_lines(self._recall, self._build_query(text, context))
 
     async def queue_prefetch(self, text: str, context: ToolContext) -> Sequence[str]:

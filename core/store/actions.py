@@ -249,8 +249,8 @@ class Actions:
     ) -> Sequence[ButtonAction]:
         """Claim the questions that wait for this account at this address, latest first.
 
-        `taker` identifies the message or button press that answers them. Each question goes to one
-        taker only. A taker that asks again after a crash gets the same questions.
+        `taker` identifies the message or button press that answers them. Only one caller gets a
+        given question. A taker that asks again after a crash gets the same questions.
         """
         values = {"address": address, "account": account, "taker": taker, "now": now}
 

@@ -198,9 +198,9 @@ class IncognitoRegistry:
     ) -> Session:
         """Replace the parent of `session` with `session`, and return it with its new id.
 
-        Messages that are carried over stay. The summary goes between the first exchange and the
-        latest messages. `sent_blocks` maps message ids to the content blocks that the model gets
-        from now on. Raises StaleReadError if the parent has ended.
+        Messages that the new session takes over are kept. The summary goes between the first
+        exchange and the latest messages. `sent_blocks` maps message ids to the content blocks that
+        the model gets from now on. Raises StaleReadError if the parent has ended.
         """
         conversation = self.find_by_session(session.parent_id or 0)
         if conversation is None:

@@ -154,10 +154,10 @@ def list_latest(
 ) -> list[Session]:
     """List up to `limit` conversations with messages, latest first.
 
-    At most `MAX_LISTED` conversations are listed. Each is represented by the session with its
-    latest message, and the session's `messages` counts all messages of the lineage. `needle`
-    selects titles that contain this text. `roots` selects lineages with these ids. To get the next
-    page, pass the last session of this page as `before`.
+    At most `MAX_LISTED` conversations are listed. Each conversation is represented by the session
+    with its latest message. The session's `messages` counts all messages of the conversation.
+    `needle` selects titles that contain this text. `roots` selects lineages with these ids. To get
+    the next page, pass the last session of this page as `before`.
     """
     most = max(0, min(limit, MAX_LISTED))
     values: dict[str, object] = {

@@ -543,7 +543,7 @@ class Outbox:
     ) -> list[OutboxItem]:
         """List the items that this gateway delivers now, oldest first.
 
-        For each address, there is at most one item, plus any number of notices.
+        The list has at most one item per address, plus any number of notices.
         """
         values = {"now": now, "platforms": rows.dump_json(platforms), "limit": limit}
         statement = self._restrict(_SELECT_DUE)

@@ -471,7 +471,7 @@ async def find_delivered_answer(
     """Return the delivered answer that contains one of these messages, if it can still be edited.
 
     Answers to interactions and scheduled questions can't be edited. An answer with a part that may
-    have been posted twice can't be edited either.
+    have been posted twice can't be edited either. Returns None if there is no answer to edit.
     """
     row = await database.fetch_one(_SELECT_DELIVERED, {"ids": encode_list(message_ids)})
     if row is None:

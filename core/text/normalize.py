@@ -481,9 +481,9 @@ def signed_terms(text: str) -> list[str]:
 def indexed_words(text: str | None) -> str:
     """Return the words and tokens that the index of messages contains for a text.
 
-    The result begins with the text without its runs and symbols. Then follow the pairs and single
-    characters of the runs, the tokens of the symbols, and the terms of words with a sign, separated
-    by spaces. Only the first `MAX_INDEXED_CHARS` characters of the text count.
+    The result begins with the text without its runs and symbols. They are followed by the pairs and
+    single characters of the runs, the tokens of the symbols, and the terms of words with a sign,
+    separated by spaces. Only the first `MAX_INDEXED_CHARS` characters of the text count.
     """
     if not text:
         return ""

@@ -308,7 +308,7 @@ def _is_sender(name: str, sender_name: str) -> bool:
 
 
 def _count_words(text: str) -> int:
-    """Return the number of words. Two characters of a script without spaces count as one."""
+    """Return the number of words. Two characters of a script without spaces count as one word."""
     unspaced = sum(is_unspaced(character) for character in text)
     return len(text.split()) + unspaced // 2
 

@@ -91,7 +91,10 @@ async def _add(calendars: Calendars, arguments: _Arguments, start: datetime, zon
 
 
 def read_added_event(result: str) -> tuple[str, str, str] | None:
-    """Return the text, the id and the calendar of an event from the result of its call."""
+    """Return the text, the id and the calendar of an event from the result of its call.
+
+    Returns None if the result isn't that of an added event.
+    """
     match = _ADDED.fullmatch(result)
     return (match[1], match[2], match[3]) if match else None
 

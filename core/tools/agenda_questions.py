@@ -54,7 +54,7 @@ def read_question(text: str, now: datetime, zone: ZoneInfo) -> AgendaQuestion | 
 def select_events(result: str, question: AgendaQuestion) -> list[str]:
     """Return the lines in a result of the tool `calendar` that answer a question, as Markdown.
 
-    If the question names an event, a line must contain all words of the name.
+    If the question names an event, only lines with all words of that name are returned.
     """
     name_terms = set(word_terms(question.what))
     lines = [line.removeprefix("- ") for line in result.splitlines() if line.startswith("- ")]

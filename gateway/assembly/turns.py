@@ -54,7 +54,7 @@ def build_turns(
     adapters: Mapping[str, Adapter],
     tasks: asyncio.TaskGroup,
 ) -> tuple[Admission, TurnDispatcher]:
-    """Build `Turns` and `Admission`, which answer events and admit them."""
+    """Build `TurnDispatcher` and `Admission`, which answer events and admit them."""
     model = agent.model
     rates = RateLimiter(
         services.settings.limits, services.clock, model.check_limits, is_free=model.is_free

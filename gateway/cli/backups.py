@@ -76,8 +76,8 @@ def backup_command(
     """Copy everything into one file, even while Mneme is running.
 
     The file has the messages, notes, facts, jobs, skills, settings and plugins; secrets only with
-    --with-secrets. It's opened and checked before it counts. Older backups are then rewritten
-    without what you have forgotten since.
+    --with-secrets. The backup is opened and checked before it counts as made. Older backups are
+    then rewritten without what you have forgotten since.
     """
 
     async def work() -> BackupResult:

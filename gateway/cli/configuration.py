@@ -350,7 +350,7 @@ def _find_closed_folder(draft: SettingsDraft) -> Path | None:
 
 
 def describe_effect(report: Mapping[str, Any] | None, key: str) -> str:
-    """Return whether the running gateway already uses a changed option.
+    """Return a sentence that says when the gateway uses a changed option.
 
     If `key` is "", this covers all options. Options that were changed earlier may also wait for the
     next start.

@@ -63,7 +63,10 @@ class LanguageCommands:
 
 
 def find_language(word: str) -> str | None:
-    """Return the code of a language from its own name, its English name or its code."""
+    """Return the code of a language from its own name, its English name or its code.
+
+    Returns None if Mneme doesn't speak the language.
+    """
     name = word.casefold()
     english_names = load_texts("en").table("LANGUAGE_NAMES")
     for code in list_languages():

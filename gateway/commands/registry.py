@@ -195,7 +195,7 @@ class ThumbRecorder(Protocol):
         """Record a thumb, or its removal, by a person who can see `scopes`."""
 
     async def find_undo(self, inbound: Inbound, scopes: Scopes) -> Command | None:
-        """Return the command that undoes the only change of an answer with a thumb down."""
+        """Return the command that undoes an answer's only change after a thumb down, or None."""
 
 
 class AnswerSpeaker(Protocol):

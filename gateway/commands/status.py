@@ -151,8 +151,8 @@ class StatusCommands:
 async def load_state(services: Services, live: Mapping[str, Any] | None) -> dict[str, object]:
     """Return the status as JSON fields for other programs.
 
-    `live` is the report of the running gateway. Without it, the states of the platforms are the
-    ones that were stored last.
+    `live` is the report of the running gateway. Without it, the states of the platforms are those
+    that were stored last.
     """
     settings = services.settings
     state = "stopped"

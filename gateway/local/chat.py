@@ -141,7 +141,10 @@ class LocalChat:
             await self._print(texts.CHAT_BACK)
 
     async def _connect(self, timeout_s: float | None) -> asyncio.StreamReader | None:
-        """Connect to the gateway. Retry until it succeeds or `timeout_s` has passed."""
+        """Connect to the gateway. Retry until it succeeds or `timeout_s` has passed.
+
+        Returns None after that.
+        """
         loop = asyncio.get_running_loop()
         end = None if timeout_s is None else loop.time() + timeout_s
         while True:

@@ -440,7 +440,7 @@ def describe_restore(settings: Settings, texts: Texts = SHELL) -> str:
 def find_restore_command(settings: Settings) -> str:
     """Return the command that repairs or replaces a damaged or lost state.db.
 
-    It restores the last backup, if there is one.
+    The command restores the last backup, if there is one.
     """
     last = BackupCatalog(settings.home).load().last_backup
     return (

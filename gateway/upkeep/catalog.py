@@ -39,7 +39,7 @@ class BackupRecord:
 
     @property
     def state(self) -> Literal["there", "gone", "out_of_reach"]:
-        """Return whether the file exists. It's out of reach if its disk isn't connected."""
+        """Whether the file exists. It's out of reach if its disk isn't connected."""
         if self.path.exists():
             return "there"
         return "gone" if self.path.parent.exists() else "out_of_reach"
@@ -63,7 +63,10 @@ class CatalogState:
 
     @property
     def last_backup(self) -> BackupRecord | None:
-        """Return the last backup that exists. Backups on disconnected disks count as existing."""
+        """Return the last backup that exists. Backups on disconnected disks count as existing.
+
+        Returns None if there is none.
+        """
         backups = [record for record in self.records if record.kind == "backup"]
         return backups[-1] if backups else None
 

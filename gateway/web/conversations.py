@@ -406,7 +406,10 @@ async def load_file(request: PageRequest) -> File | None:
 
 
 async def load_view(request: PageRequest) -> File | None:
-    """Return the scaled copy of a picture, or the picture itself if there is no copy."""
+    """Return the scaled copy of a picture, or the picture itself if there is no copy.
+
+    Returns None if the person has no such file.
+    """
     file = await request.services.files.find(request.number("file"), request.scopes)
     if file is None or file.content is None:
         return None

@@ -374,7 +374,7 @@ def _join_lines(text: str) -> str:
 
 
 def _derive_form_token(cookie: str) -> str:
-    """Return the form token of a login. It stays the same after a restart."""
+    """Return the form token of a login. The token stays the same after a restart."""
     return hashlib.sha256(f"form {cookie}".encode("utf-8", "replace")).hexdigest()
 
 

@@ -116,8 +116,8 @@ def _list_choices(
 ) -> Mapping[str, Sequence[tuple[str, str]]]:
     """Return the filters of each group with their texts, by the key of the group.
 
-    The platforms and conversations are those in the results, and so are the people, apart from "me"
-    and the assistant. People are listed only for groups.
+    The platforms and conversations are those in the results. The people are the senders in the
+    results, and also "me" and the assistant. People are listed only for groups.
     """
     texts = request.words
     today = request.services.clock.now().astimezone(request.zone).date()

@@ -192,7 +192,8 @@ def draw_chart(
 ) -> Chart | None:
     """Return a chart of the daily cost, or of the daily tokens if a model has no price.
 
-    `parts` are those of each day, by their names. Returns None if no model was called.
+    `parts` maps the name of each part to its values, one for each day. Returns None if no model was
+    called.
     """
     has_prices = not any(spending.unpriced_models for _, spending in days)
     amounts = [

@@ -101,7 +101,8 @@ class ClusterReader:
     def _is_month_of_task(self, cluster: Cluster) -> bool:
         """Return whether a month belongs to the task: "book the hotel in May".
 
-        It belongs to the task if no other part of a time and no word of the request is next to it.
+        The month belongs to the task if no other part of a time and no word of the request is next
+        to it.
         """
         kinds = {token.kind for token in self._tokens[cluster.start : cluster.end]}
         if cluster.parts.names() != {"month_offset"} or not kinds & {Kind.MONTH, Kind.MONTH_SIGN}:
@@ -413,7 +414,8 @@ class ClusterReader:
     def _follows_unread_words(self, cluster: Cluster, used_indexes: set[int]) -> bool:
         """Return whether words that may belong to a time come directly before it.
 
-        These are a length, a number such as "second" before a weekday, and "on" with other words.
+        Such words are a length, a number such as "second" before a weekday, and "on" with other
+        words.
         """
         start = cluster.start
         while (

@@ -1,8 +1,9 @@
 """Read times in requests of all languages: the grammar turns tokens into `TimeParts`.
 
 A rule is a regular expression over kinds of tokens, and a function that returns the meaning of the
-tokens. At each token, the rule with the longest match wins. The order of words differs between
-languages, so many rules have two patterns: "in 20 minutes" and Turkish "20 dakika sonra".
+tokens, or None if it can't read them. At each token, the rule with the longest match wins. The
+order of words differs between languages, so many rules have two patterns: "in 20 minutes" and
+Turkish "20 dakika sonra".
 """
 
 from __future__ import annotations

@@ -143,7 +143,7 @@ class IntentReader:
     def _is_asking(self, index: int) -> bool:
         """Return whether a token asks for a reminder.
 
-        A MENTION asks for one only at some places.
+        A MENTION asks for a reminder only in some positions.
         """
         if self._tokens[index].kind is Kind.REQUEST:
             return True

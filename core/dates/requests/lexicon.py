@@ -441,7 +441,7 @@ def _read_short_days(
 ) -> list[Token]:
     """Read one-letter weekdays.
 
-    They count after "every week", after another weekday, or in a list.
+    They are read as weekdays only after "every week", after another weekday, or in a list.
     """
     if short_weekdays is None:
         return tokens

@@ -69,7 +69,8 @@ class TaskReader:
     def _names_thing(self, index: int) -> bool:
         """Return whether "a reminder" is part of the task: "remind me to send a reminder".
 
-        It is part of the task if the request comes before it, and no time or colon after it.
+        The word is part of the task if the request comes before it and neither a time nor a colon
+        follows it.
         """
         token = self._tokens[index]
         text = self._sentence.text.plain[token.start : token.end].strip()
@@ -85,8 +86,8 @@ class TaskReader:
     def _is_in_task(self, index: int) -> bool:
         """Return whether a word such as "reminder" is part of the task: "see how a reminder looks".
 
-        It is part of the task if other words of the task come before and after it. If the message
-        is known to be a request, words before it are enough.
+        The token is part of the task if other words of the task come before and after it. If the
+        message is known to be a request, words before it are enough.
         """
         before = index - 1
         while before >= 0 and self._tokens[before].kind in (Kind.ONE, Kind.THE):

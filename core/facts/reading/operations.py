@@ -52,8 +52,8 @@ T = TypeVar("T", bound=BaseModel)
 class _EvidenceInContext(Evidence):
     """The evidence in one message that continues an earlier text of the same person.
 
-    The earlier text counts like a question that the message answers: its names, figures and words
-    are evidence, but the message must add something, and must not deny the statement.
+    The earlier text is treated as a question that the message answers. Its names, figures and words
+    are evidence, but the message must add something and must not deny the statement.
     """
 
     def __init__(self, message: Message, context: str) -> None:

@@ -105,7 +105,8 @@ def _decode_frame(
 ) -> av.VideoFrame | None:
     """Return the first frame at or after a time in microseconds.
 
-    If no frame follows, the last one before the time is returned.
+    If no frame follows, the last one before the time is returned. Returns None if no frame can be
+    decoded.
     """
     container.seek(start, backward=True, any_frame=False)
     last: av.VideoFrame | None = None

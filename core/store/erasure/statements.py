@@ -1,8 +1,8 @@
 """Store the lists of rows to erase, and define the statements that find and erase rows.
 
 The statements select every row that may repeat the erased words. `core/privacy` then checks which
-rows really contain the words. It does so when the list is shown, when the person confirms it, and
-when an erasure resumes after a crash.
+rows really contain the words. This check runs when the list is shown, when the person confirms it,
+and when an erasure resumes after a crash.
 """
 
 from __future__ import annotations

@@ -160,8 +160,8 @@ def learn_fact(
 def _end_before_next(fact: Fact, other_values: Sequence[Fact], now: datetime) -> Fact:
     """Return the fact with an end: when the first later value of its attribute began.
 
-    Such a fact is true but no longer holds. An example is "I moved to Lisbon in 2019", said after
-    "I moved to Porto in 2024".
+    Such a fact was true earlier but no longer holds. An example is "I moved to Lisbon in 2019",
+    said after "I moved to Porto in 2024".
     """
     later_facts = [other for other in other_values if _holds_before(fact, other)]
     next_fact = min(later_facts, key=lambda other: other.starts_at)

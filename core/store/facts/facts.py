@@ -612,7 +612,8 @@ def _find_candidates(
 ) -> Candidates:
     """Find at most `MAX_CANDIDATES` facts with any of the terms or names, in no particular order.
 
-    If more facts match, those with the most of the names win, then those with the best text score.
+    If more facts match, those with the most of these names are kept, then those with the best text
+    score.
     """
     values = {
         "scopes": scope_parameter(scopes),

@@ -464,8 +464,8 @@ class TextSearch:
     def _is_own(self) -> SqlCondition:
         """The SQL condition that the asker sent a message.
 
-        It is used for queries about the asker, such as "my dentist". For any other query, no
-        message meets the condition.
+        This condition is used for queries about the asker, such as "my dentist". For any other
+        query, no message meets the condition.
         """
         if is_about_self(self._query.text):
             return askers_own(self._query)

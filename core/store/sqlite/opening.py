@@ -172,7 +172,7 @@ async def wait_until_unlocked(path: Path, on_wait: Callable[[], None]) -> None:
 
 
 def _is_locked(path: Path) -> bool:
-    """Return whether a lock prevents writing to the file. Other errors don't count."""
+    """Return whether a lock prevents writing to the file. For other errors, returns False."""
     try:
         with contextlib.closing(
             sqlite3.connect(path, timeout=START_RETRY_S, isolation_level=None)

@@ -310,8 +310,8 @@ class TableReader:
     def _read_range(self, first_id: int, last_id: int) -> Iterator[Sequence[object]]:
         """Yield the readable rows of a range of row ids.
 
-        The row ids of a damaged page may be far apart. So the largest ranges are read first, and
-        the rest is given up after `MAX_READS`.
+        The row ids of a damaged page may be far apart. Therefore, the largest ranges are read
+        first, and the remaining ones are abandoned after `MAX_READS`.
         """
         select = f'SELECT rowid, {self._column_list} FROM "{self._name}" WHERE rowid'
         # Negative sizes, because the smallest item of a heap is its first one.
@@ -357,7 +357,8 @@ class TableReader:
     def _query_rows(self, expression: str) -> int | None:
         """Evaluate an expression over the first readable index, or else over the table.
 
-        Indexes are tried first, because the table is damaged.
+        Indexes are tried first, because the table is damaged. Returns None if none of them can be
+        read.
         """
         for source in (*(f'INDEXED BY "{index}"' for index in self._list_full_indexes()), ""):
             sql = f'SELECT {expression} FROM "{self._name}" {source}'

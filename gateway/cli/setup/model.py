@@ -109,7 +109,7 @@ def set_model_from_options(setup: Setup, *, is_needed: bool = False) -> None:
 def _find_preset(setup: Setup, presets: Mapping[str, Any]) -> tuple[str, str]:
     """Return the server and model of the options, or the first server whose key is set.
 
-    The model is "" if the options don't name one. Both are "" if no server is found.
+    The model is "" if the options don't name one. Both are "" if no server matches.
     """
     model = setup.options.model
     if model:

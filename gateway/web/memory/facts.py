@@ -130,7 +130,10 @@ async def _load_sources(
 def _find_silent_correction(
     fact: Fact, changes: Sequence[FactChange]
 ) -> tuple[FactChange, list[ChangedWords]] | None:
-    """Return the last correction with its diff, unless it came from a message."""
+    """Return the last correction with its diff, unless it came from a message.
+
+    Returns None if no text was corrected, or if a message corrected it.
+    """
     for change, words in _pair_wordings(fact, changes):
         if change.action in WORDED:
             return (change, words) if change.message_id is None else None
