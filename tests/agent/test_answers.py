@@ -351,7 +351,7 @@ def test_subject_of_a_statement_is_recognized_by_its_particle(
         ("나 어디 살아?", "준이가 세종으로 이사했어", "우리 대전으로 이사했어"),
     ],
 )
-def test_own_move_does_not_end_the_move_of_somebody_else(
+def test_own_move_does_not_end_the_move_of_another_person(
     question: str, somebody_elses: str, own: str
 ) -> None:
     lines = ask(question, somebody_elses, own)

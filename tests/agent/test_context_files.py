@@ -169,7 +169,7 @@ async def test_circular_imports_of_context_files_terminate_and_the_nearest_impor
     ]
 
 
-async def test_an_import_through_a_link_or_of_what_is_no_text_is_not_read(
+async def test_context_file_import_through_a_link_or_of_a_binary_file_is_not_read(
     project: Path, files: ContextFiles
 ) -> None:
     write(project.parent / "out" / "secret.md", "secret")
@@ -436,7 +436,7 @@ async def test_the_front_matter_of_a_rule_is_read_as_that_of_a_skill(
     assert unclosed.state == "not read"
 
 
-async def test_of_very_many_rules_and_imports_the_first_hundred_are_read_and_the_rest_is_told(
+async def test_first_hundred_rules_and_imports_are_read_and_the_others_are_reported(
     project: Path, files: ContextFiles
 ) -> None:
     for number in range(103):

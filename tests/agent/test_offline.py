@@ -312,7 +312,7 @@ async def test_wish_to_remember_becomes_a_note_without_a_model(text: str, note: 
         "기억해?",
     ],
 )
-async def test_a_memory_that_is_talked_about_is_no_note(text: str) -> None:
+async def test_message_that_only_mentions_memory_is_not_stored_as_a_note(text: str) -> None:
     completion = await complete(turn(text))
     assert all(block.get("name") != "memory" for block in completion.blocks)
 

@@ -173,7 +173,7 @@ async def test_system_prompt_has_guidance_about_a_tool_only_if_the_session_has_t
     assert "{" not in text
 
 
-async def test_notes_of_all_accounts_of_the_person_are_shown_and_of_nobody_else(
+async def test_notes_of_all_accounts_of_the_person_are_shown_and_of_no_one_else(
     prompt: PromptWriter, notebook: Notebook
 ) -> None:
     both = frozenset((ANA, ANA_TOO))
@@ -217,7 +217,7 @@ async def test_suspicious_prompt_file_of_the_owner_is_included_and_warned_about_
     assert len(told) == 1
 
 
-async def test_a_byte_order_mark_is_no_reason_to_leave_a_file_out(
+async def test_context_file_with_a_byte_order_mark_is_still_used(
     home: Path, prompt: PromptWriter
 ) -> None:
     (home / "SOUL.md").write_text("You are Otto.", encoding="utf-8-sig")

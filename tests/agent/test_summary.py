@@ -130,7 +130,7 @@ def test_short_first_exchange_is_kept_uncompressed() -> None:
     assert split_history(rows, 500, 1).head == ()
 
 
-def test_a_history_of_only_tool_calls_has_a_summary_too() -> None:
+def test_history_of_only_tool_calls_also_gets_a_summary() -> None:
     rows = [
         message(1, "found " * 200, id=number, role="tool", tool_name="session_search")
         for number in range(1, 40)
@@ -357,7 +357,7 @@ def test_summary_prompt_for_the_helper_model_asks_for_every_section_of_a_summary
         "# Ziele\nSegeln\n# Offen\nPorto",
     ],
 )
-def test_answer_that_is_no_summary_is_refused(answer: str) -> None:
+def test_answer_that_is_not_a_summary_is_refused(answer: str) -> None:
     with pytest.raises(ModelError, match="isn't a summary"):
         extract_summary(says(answer), 3_000)
 

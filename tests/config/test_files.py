@@ -78,7 +78,9 @@ def test_option_of_a_table_is_set_in_each_layout_of_the_file(tmp_path: Path, tex
 
 
 @pytest.mark.parametrize("text", ["memory = 3\n", "[memory\n"])
-def test_file_without_a_usable_table_is_left_alone_with_advice(tmp_path: Path, text: str) -> None:
+def test_file_without_a_usable_table_is_left_unchanged_with_advice(
+    tmp_path: Path, text: str
+) -> None:
     file = tmp_path / "mneme.toml"
     file.write_text(text)
     with pytest.raises(ValueError, match="Add these lines yourself") as caught:

@@ -24,7 +24,7 @@ def read_row(server: str) -> list[str]:
 
 
 @each_row("name", SERVERS)
-def test_documentation_has_the_data_of_each_server(name: str) -> None:
+def test_documentation_states_the_address_and_key_name_of_each_server(name: str) -> None:
     server = SERVERS[name]
     prefix = "" if name == "anthropic" else f"{name}/"
     _, key, line, helper, cache = read_row(name)
@@ -154,7 +154,7 @@ def test_each_block_of_the_documentation_can_be_loaded(home: Path, number: int) 
     assert (settings.model, settings.usage) != (defaults.model, defaults.usage)
 
 
-def test_documentation_has_a_block_for_each_thing_to_set() -> None:
+def test_documentation_has_a_block_for_each_setting_of_a_server() -> None:
     text = "\n".join(BLOCKS)
     names = ("chat = [", "choices", "effort", "efforts", "lacks", "month_line", "usage.prices")
     assert [name for name in names if name not in text] == []

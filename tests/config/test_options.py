@@ -84,7 +84,9 @@ def test_option_form_reports_all_problems_at_once() -> None:
 
 
 @each_row("kind", [dict, list])
-def test_option_class_that_is_no_dataclass_or_uses_a_reserved_name_is_refused(kind: type) -> None:
+def test_option_class_that_is_not_a_dataclass_or_uses_a_reserved_name_is_refused(
+    kind: type,
+) -> None:
     with pytest.raises(TypeError, match="aren't a dataclass"):
         OptionForm(kind)
 

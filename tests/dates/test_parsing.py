@@ -269,7 +269,7 @@ def test_unknown_time_zone_of_a_schedule_is_refused(zone: str) -> None:
 
 
 @given(st.text(max_size=80))
-def test_schedule_of_any_text_is_refused_or_lies_ahead(line: str) -> None:
+def test_schedule_read_from_any_text_is_refused_or_due_in_the_future(line: str) -> None:
     try:
         reading = parse_schedule(line, NOW, ZONE)
     except Refused:

@@ -253,7 +253,7 @@ def test_not_at_the_beginning_of_a_task_is_kept_in_ten_languages(text: str, task
         "her gün 9'da yağmur yağarsa haber ver",
     ],
 )
-def test_wish_to_be_told_only_under_a_condition_is_no_reminder(text: str) -> None:
+def test_wish_to_be_told_only_under_a_condition_is_not_a_reminder(text: str) -> None:
     assert not read(text).is_complete
 
 
@@ -464,7 +464,7 @@ def test_answer_changes_only_the_parts_that_it_names(text: str, answer: str, mom
     assert reading.task == "call Olga"
 
 
-def test_answer_without_a_time_is_no_revision() -> None:
+def test_answer_without_a_time_is_not_a_revision() -> None:
     assert revise_reading(read("remind me to call Olga"), "thanks!", NOW, MADRID) is None
 
 

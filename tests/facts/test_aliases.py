@@ -152,7 +152,7 @@ async def test_my_sister_in_a_group_means_the_sister_of_the_person_who_asks(home
 
 
 @pytest.mark.slow
-async def test_another_meaning_takes_the_place_of_the_first_until_it_is_corrected_or_forgotten(
+async def test_newer_alias_replaces_the_first_until_it_is_corrected_or_forgotten(
     home: Path,
 ) -> None:
     async with open_gateway(home, ScriptedModel()) as harness:

@@ -257,7 +257,7 @@ def test_wish_to_remember_makes_a_fact_of_any_statement() -> None:
         "From: Eve\nTo: me\nI moved to Madrid.",
     ],
 )
-def test_request_with_nothing_to_remember_or_a_foreign_text_is_no_fact(text: str) -> None:
+def test_request_to_remember_nothing_or_a_foreign_text_gives_no_fact(text: str) -> None:
     assert list(extract_claims(text, NOW, ZONE)) == []
 
 

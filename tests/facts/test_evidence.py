@@ -277,7 +277,7 @@ def test_statement_is_supported_by_the_message_that_says_it(
         ("I live in Porto. " + "So it goes on and on. " * 30, "typed"),
     ],
 )
-def test_text_that_was_not_typed_is_no_evidence(text: str, origin: Origin) -> None:
+def test_text_that_was_not_typed_is_not_evidence(text: str, origin: Origin) -> None:
     (row,) = conversation(f"ana: {text}")
     assert (
         Evidence([replace(row, origin=origin)]).find_support("User lives in Porto", ("Porto",))

@@ -61,7 +61,7 @@ async def test_model_extracts_a_stated_fact_with_attribute_value_and_start_date(
     assert (claim.valid_from, claim.precision) == (datetime(2026, 4, 30, 23, tzinfo=UTC), "month")
 
 
-async def test_a_list_in_a_code_block_is_read_too(database: Database) -> None:
+async def test_model_answer_with_its_list_in_a_code_block_is_read(database: Database) -> None:
     assert len(await read(database, f"Here:\n```json\n{json.dumps([MOVED])}\n```")) == 1
 
 
@@ -167,7 +167,7 @@ async def test_a_birthday_is_compared_as_a_day(database: Database) -> None:
     assert claim.value == "3.5"
 
 
-async def test_fact_about_somebody_else_gets_their_name_as_its_subject(database: Database) -> None:
+async def test_fact_about_another_person_gets_their_name_as_its_subject(database: Database) -> None:
     told = {**MOVED, "content": "Ana moved to Porto", "about": "Ana"}
     ((_, claim),) = await read(database, [told], "Ana moved to Porto, did I tell you")
     assert (claim.attribute, claim.entities) == ("ana|home", ("Porto", "Ana"))

@@ -36,7 +36,7 @@ def test_vector_bundle_of_32_symbols_is_similar_to_its_parts_only() -> None:
     assert hrr.bundle([]) is None
 
 
-def test_a_question_must_be_bound_to_the_role_of_what_it_asks_for() -> None:
+def test_hrr_question_must_be_bound_to_the_role_it_asks_for() -> None:
     fact = hrr.encode(["live"], ["porto"])
     bound, unbound = hrr.encode([], ["porto"]), hrr.make_symbol("porto")
     wrong = hrr.encode(["porto"], [])

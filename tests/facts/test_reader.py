@@ -113,7 +113,7 @@ async def test_undone_fact_is_not_learned_again(database: Database, clock: Stead
     assert await house.known() == []
 
 
-async def test_old_scheduled_and_imported_conversations_are_left_alone(
+async def test_old_scheduled_and_imported_conversations_are_left_unchanged(
     database: Database, clock: SteadyClock
 ) -> None:
     house = _House(database, clock)

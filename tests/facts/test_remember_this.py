@@ -125,7 +125,7 @@ async def test_fact_remembered_in_a_group_is_attributed_to_the_person_who_typed_
     )
 
 
-async def test_statement_about_somebody_else_does_not_replace_the_speakers_own_fact(
+async def test_statement_about_another_person_does_not_replace_the_speakers_own_fact(
     talk: _Talk,
 ) -> None:
     own = await talk.begin()

@@ -122,7 +122,7 @@ def test_track_that_records_positions_makes_a_video_refused(entry: bytes) -> Non
         remove_position(bytearray(make_film(make_track(entry))))
 
 
-def test_track_of_other_metadata_is_left_alone() -> None:
+def test_track_of_other_metadata_is_left_unchanged() -> None:
     entry = make_box(b"mebx", bytes(8) + b"com.apple.quicktime.video-orientation")
     assert not remove_position(bytearray(make_film(make_track(entry))))
 

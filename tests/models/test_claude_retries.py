@@ -179,7 +179,7 @@ async def test_claude_answer_with_an_unknown_block_kind_is_an_error_without_retr
     assert not error.is_retryable
 
 
-async def test_arguments_that_are_no_object_are_unreadable() -> None:
+async def test_arguments_that_are_not_an_object_are_unreadable() -> None:
     call: list[dict[str, Any]] = [{"type": "tool_use", "name": "memory", "input": [1]}]
     async with calling([call, "Better."]) as (_, caller):
         assert (await caller.ask()).text == "Better."

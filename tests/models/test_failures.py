@@ -321,7 +321,9 @@ def test_server_that_wants_a_key_where_none_is_set_names_the_setting_for_it() ->
         ("This model does not support thinking.", ["effort"]),
     ],
 )
-def test_refusal_names_what_the_model_cannot_use(message: str, abilities: list[str]) -> None:
+def test_refusal_names_the_features_that_the_model_cannot_use(
+    message: str, abilities: list[str]
+) -> None:
     response = ErrorResponse(
         status=400, body={"error": {"message": message}}, headers={}, model="m"
     )

@@ -357,7 +357,7 @@ async def test_refusal_of_pictures_with_404_is_not_reported_as_a_retired_model(
     assert reports == []
 
 
-async def test_refusal_about_something_else_is_an_error_as_before(home: Path) -> None:
+async def test_refusal_about_an_invalid_schema_raises_an_error_without_a_retry(home: Path) -> None:
     reply = ModelReply.fail(400, "tools.0.function.parameters: invalid schema")
     async with ChatApi([reply]) as api, asking(api, load_options(home)) as asker:
         with pytest.raises(ModelError, match="invalid schema"):

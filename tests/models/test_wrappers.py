@@ -84,7 +84,7 @@ async def test_after_failures_of_two_turns_one_call_at_a_time_tries_whether_it_i
         assert (await talk.say("7")).text == "And here."
 
 
-async def test_error_text_that_repeats_a_message_is_shown_to_nobody_else() -> None:
+async def test_error_text_that_repeats_a_message_is_shown_to_no_one_else() -> None:
     async with calling(
         [ModelReply.fail(418, "no: The ferry leaves at nine", x_should_retry="true")] * 10
     ) as (

@@ -215,7 +215,7 @@ async def test_curator_proposes_to_remove_a_note_that_a_newer_fact_contradicts(h
 
 
 @pytest.mark.slow
-async def test_pinned_note_is_left_alone_by_the_curator(home: Path) -> None:
+async def test_pinned_note_is_left_unchanged_by_the_curator(home: Path) -> None:
     async with open_gateway(home, options=SMALL) as harness:
         await harness.say("/memory add The user likes tea")
         assert "Pinned: “The user likes tea”" in (await harness.say("/memory pin likes tea")).text
@@ -277,7 +277,7 @@ async def test_curator_reads_both_files_and_waits_until_they_are_over_eighty_per
         },
     ],
 )
-async def test_a_draft_with_what_came_from_elsewhere_is_not_offered(
+async def test_curator_draft_with_text_from_elsewhere_is_not_offered(
     home: Path, group: dict[str, Any]
 ) -> None:
     async with open_gateway(
@@ -289,7 +289,7 @@ async def test_a_draft_with_what_came_from_elsewhere_is_not_offered(
 
 
 @pytest.mark.slow
-async def test_a_pin_after_the_draft_or_a_changed_note_makes_it_stale_and_it_is_drafted_anew(
+async def test_a_pin_after_the_draft_or_a_changed_note_makes_it_stale_and_it_is_drafted_again(
     home: Path,
 ) -> None:
     async with open_gateway(home, options=SMALL) as harness:

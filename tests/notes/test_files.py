@@ -151,7 +151,7 @@ async def test_note_file_that_is_a_symbolic_link_stays_a_link_after_a_note_is_ad
 
 
 @pytest.mark.parametrize("is_loop", [True, False])
-async def test_notes_path_that_is_no_file_is_refused_with_a_sentence(
+async def test_notes_path_that_is_not_a_file_is_refused_with_a_sentence(
     notebook: Notebook, home: Path, is_loop: bool
 ) -> None:
     (home / "memories").mkdir()

@@ -68,7 +68,9 @@ async def test_changed_notes_are_announced_to_the_model_once_and_each_request_ex
             assert prefix(later)[: len(prefix(earlier))] == prefix(earlier)
 
 
-async def test_a_new_session_has_it_in_its_prompt_and_is_not_told(home: Path) -> None:
+async def test_new_session_has_the_changed_note_in_its_prompt_and_gets_no_news_about_it(
+    home: Path,
+) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
         await harness.say("hello there, how are you today?")

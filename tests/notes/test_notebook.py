@@ -256,7 +256,7 @@ async def test_a_refusal_after_cancelling_is_still_a_cancellation(
         await asyncio.wait_for(change, 5)
 
 
-async def test_a_byte_order_mark_is_no_part_of_the_first_note(
+async def test_a_byte_order_mark_is_not_part_of_the_first_note(
     notebook: Notebook, home: Path
 ) -> None:
     await add_note(notebook, ANA, only(ANA), "memory", "one")

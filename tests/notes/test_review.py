@@ -127,7 +127,9 @@ async def test_a_note_of_several_lines_cannot_pass_for_a_part_of_the_prompt(home
         assert "\n# Instructions of your owner" not in prompt
 
 
-async def test_the_owner_is_warned_of_a_file_of_theirs_which_stands(home: Path) -> None:
+async def test_owner_is_warned_once_about_a_suspicious_context_file_that_is_still_used(
+    home: Path,
+) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model, options=ROOMS) as harness:
         await harness.say("hello there")

@@ -74,7 +74,7 @@ def test_address_that_is_longer_shorter_or_different_is_not_recognized(url: str)
         (["Şifrem mors. Vapur ne zaman kalkar?"], "mors"),
     ],
 )
-def test_secret_next_to_a_question_is_no_word_of_its_search(texts: list[str], query: str) -> None:
+def test_secret_next_to_a_question_may_not_be_searched_for(texts: list[str], query: str) -> None:
     assert not shares_words(query, list_searchable(texts), 1.0)
 
 
@@ -184,7 +184,7 @@ def test_signs_around_a_request_to_send_count_as_other_content(typed: str, has_m
     assert has_other_content([typed], ["milk"]) is has_more
 
 
-def test_small_words_may_be_left_out_of_a_query_but_not_of_what_is_sent() -> None:
+def test_small_words_may_be_left_out_of_a_query_but_not_of_a_sent_text() -> None:
     typed = ["Manda: café sin azúcar"]
     assert is_typed_span("café azúcar", typed)
     assert not is_typed_span("café azúcar", typed, with_small_words=True)
@@ -210,7 +210,7 @@ def test_question_whether_to_open_an_address_does_not_ask_to_open_it() -> None:
         ("Schick Ben die Adresse, er kennt sie nicht", False),
     ],
 )
-def test_message_that_forbids_to_send_is_told_from_one_that_is_sent(
+def test_message_that_forbids_sending_is_distinguished_from_a_message_to_send(
     message: str, *, is_forbidden: bool
 ) -> None:
     assert forbids_sending([message]) is is_forbidden
@@ -226,7 +226,7 @@ def test_message_that_forbids_to_send_is_told_from_one_that_is_sent(
         ("When Ben agrees can you search sunday ferry leave?", True),
     ],
 )
-def test_question_word_at_the_beginning_of_a_question_is_no_condition(
+def test_question_word_at_the_beginning_of_a_question_is_not_a_condition(
     message: str, *, has_condition: bool
 ) -> None:
     texts = ["sunday ferry leave ben agrees", "sale ferry domingo"]

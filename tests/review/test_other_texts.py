@@ -85,7 +85,7 @@ def test_rules_read_no_removal_wish_in_a_text_about_ending_something_else(typed:
         "Deja de recordarme el insulin",
     ],
 )
-def test_removal_wish_for_the_thing_itself_is_found_by_rules_or_sent_to_the_helper_model(
+def test_removal_wish_for_the_item_is_found_by_rules_or_sent_to_the_helper_model(
     typed: str,
 ) -> None:
     assert wants(typed) or may_reach_helper(typed)

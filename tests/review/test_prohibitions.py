@@ -125,7 +125,7 @@ def test_scorn_or_threat_after_a_wish_makes_it_no_wish(typed: str) -> None:
         ("Undo take the insulin", Effect.REMOVE),
     ],
 )
-def test_wish_for_a_later_day_and_undo_are_no_wish_for_now(typed: str, effect: Effect) -> None:
+def test_wish_for_a_later_day_or_an_undo_is_not_a_wish_for_now(typed: str, effect: Effect) -> None:
     assert not wants(typed, effect)
 
 
@@ -170,7 +170,7 @@ def test_wish_in_free_words_of_a_known_language_may_be_sent_to_the_helper_model(
 @pytest.mark.parametrize(
     "typed", ["Postpone the plumber to tomorrow 11:00", "перенеси сервис на завтра на 10:00"]
 )
-def test_clock_time_in_a_wish_to_move_a_reminder_is_no_lead_of_a_paste(typed: str) -> None:
+def test_clock_time_in_a_wish_to_move_a_reminder_is_not_a_lead_of_a_paste(typed: str) -> None:
     assert may_contain_wish(typed, Effect.REMOVE)
 
 

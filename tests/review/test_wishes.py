@@ -66,7 +66,7 @@ def test_indefinite_kind_names_no_reminder() -> None:
     assert not wants("drop a reminder", Effect.REMOVE, with_text("take the insulin"))
 
 
-def test_turkish_verb_at_the_end_is_no_french_word() -> None:
+def test_turkish_verb_at_the_end_is_not_a_french_word() -> None:
     assert may_ask("piyano dersini iptal et", Effect.REMOVE, with_text("piyano dersi"))
 
 
@@ -89,7 +89,7 @@ def test_text_of_a_reminder_needs_a_word_for_its_kind_once_there_is_foreign_text
         assert any(names_subject(wish, gym) for wish in wishes)
 
 
-def test_wish_to_stop_pauses_and_a_statement_of_what_i_cancel_is_no_wish() -> None:
+def test_wish_to_stop_pauses_and_a_statement_of_what_i_cancel_is_not_a_wish() -> None:
     insulin = with_text("insulin")
     assert not wants("Stop the insulin reminder", Effect.REMOVE, insulin)
     assert wants("Stop the insulin reminder", Effect.WEAKEN, insulin)
@@ -97,7 +97,7 @@ def test_wish_to_stop_pauses_and_a_statement_of_what_i_cancel_is_no_wish() -> No
         assert not wants(f"{typed} insulin", Effect.REMOVE, insulin)
 
 
-def test_wish_for_one_thing_ends_only_one_thing() -> None:
+def test_wish_for_one_item_ends_only_one_item() -> None:
     swim, others = with_text("swim"), with_text("call Ana")
     record = CarriedOutWishes()
     assert record.take(1, [swim], ["delete that one"])
@@ -151,7 +151,7 @@ def test_name_that_a_foreign_text_also_has_may_mean_something_else() -> None:
         "Cancel task 4",
     ],
 )
-def test_helper_model_judges_a_wish_with_some_words_of_the_thing(typed: str) -> None:
+def test_helper_model_judges_a_wish_with_some_words_of_the_item(typed: str) -> None:
     text = "take the insulin, Insulin, insulina, insuline, инсулин, 胰岛素, インスリン, 인슐린, insülin"
     assert may_ask(typed, Effect.REMOVE, with_text(text, "water the plants"))
     assert not wants(typed, Effect.REMOVE, with_text(text, "water the plants"))
@@ -302,7 +302,7 @@ def test_text_that_only_contains_a_wish_is_not_read_as_a_removal(typed: str) -> 
         "* delete the insulin reminder",
     ],
 )
-def test_text_that_reports_a_wish_or_names_another_thing_is_not_a_removal_wish(typed: str) -> None:
+def test_text_that_reports_a_wish_or_names_another_item_is_not_a_removal_wish(typed: str) -> None:
     assert not wants(typed, Effect.REMOVE)
     assert not wants(typed, Effect.WEAKEN)
 
@@ -396,7 +396,7 @@ def test_helper_model_judges_a_plain_denial_of_a_fact(typed: str) -> None:
         ("cancel the dentist on Friday", "dentist on Friday", ("dentist on Monday",)),
     ],
 )
-def test_helper_model_is_asked_only_about_the_uniquely_best_matching_thing(
+def test_helper_model_is_asked_only_about_the_single_best_matching_item(
     typed: str, text: str, others: tuple[str, ...]
 ) -> None:
     assert may_ask(typed, Effect.REMOVE, with_text(text, *others))
@@ -515,7 +515,7 @@ def test_a_code_in_a_wish_names_the_reminder_with_this_code() -> None:
         "Supprime la tâche 4 de la liste d'Ève",
     ],
 )
-def test_number_beside_the_name_of_another_list_names_no_reminder(typed: str) -> None:
+def test_number_next_to_the_name_of_another_list_names_no_reminder(typed: str) -> None:
     assert not wants(typed, Effect.REMOVE)
 
 
@@ -606,7 +606,7 @@ def test_line_of_a_chat_or_about_a_wish_does_not_even_reach_the_helper_model(typ
         ("Change the note: I am allergic to nuts and cats", "I am allergic to nuts", False),
     ],
 )
-def test_replacement_is_dictated_only_after_a_wish_to_change_the_thing(
+def test_replacement_is_dictated_only_after_a_wish_to_change_the_item(
     typed: str, text: str, is_dictated: bool
 ) -> None:
     allergy = Subject(label="the note", text="Allergic to penicillin and nuts", kind="memory")

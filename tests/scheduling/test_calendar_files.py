@@ -92,7 +92,7 @@ def test_open_events_and_tasks_are_read_and_past_or_finished_ones_are_not() -> N
     assert items["class@example"].recurrences[0].startswith("DTSTART;TZID=Europe/Lisbon:")
 
 
-def test_file_that_is_no_calendar_is_refused() -> None:
+def test_file_that_is_not_a_calendar_is_refused() -> None:
     with pytest.raises(Refused, match="isn't a calendar file"):
         read_calendar(b"\x00\x01 no calendar", NOW, ZONE)
 

@@ -93,5 +93,5 @@ def test_reason_may_follow_or_precede_a_cancellation() -> None:
         ("배관공 알림은 필요 없어", "배관공"),
     ],
 )
-def test_cancellation_may_name_what_it_is_about(text: str, name: str) -> None:
+def test_name_of_the_cancelled_item_is_read_from_a_cancellation(text: str, name: str) -> None:
     assert name in list_cancelled_names(text)

@@ -111,7 +111,7 @@ async def test_snooze_until_a_time_is_meant_in_the_persons_zone(home: Path) -> N
         assert "16 January 2030 at 18:00 (Asia/Tokyo)" in answer.text
 
 
-async def test_time_is_told_in_the_zone_that_the_person_set(
+async def test_time_is_shown_in_the_zone_that_the_person_set(
     home: Path,
 ) -> None:
     async with open_gateway(home, OfflineModel("UTC")) as harness:

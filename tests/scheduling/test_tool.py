@@ -323,7 +323,7 @@ async def test_tool_refuses_wrong_arguments_with_a_sentence(
     assert sentence in str(refusal.value)
 
 
-async def test_reminder_is_neither_listed_nor_removed_for_somebody_else(
+async def test_reminder_is_neither_listed_nor_removed_for_another_person(
     tool: Tool, context: ToolContext
 ) -> None:
     await tool.run(ONCE, context)
@@ -422,7 +422,7 @@ async def test_a_reminder_with_a_code_is_set_at_once_though_an_answer_was_recall
     assert await review.list_pending(context.scopes) == []
 
 
-async def test_reminder_that_may_be_somebody_elses_wish_waits_for_approval(
+async def test_reminder_that_may_be_another_persons_wish_waits_for_approval(
     tool: Tool,
     appointments: Appointments,
     review: Review,

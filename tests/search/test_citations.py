@@ -86,7 +86,7 @@ def test_answer_cites_at_most_five_messages() -> None:
         "[facts 3]",
     ],
 )
-def test_brackets_in_code_that_are_no_citations_stay_unchanged(code: str) -> None:
+def test_brackets_in_code_that_are_not_citations_stay_unchanged(code: str) -> None:
     assert number_citations(code, [search_result(412)]) == (code, [])
     assert hide_citations(code) == code
 

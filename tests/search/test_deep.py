@@ -154,7 +154,7 @@ async def test_request_is_bounded_whatever_the_messages_say(database: Database) 
 
 
 @pytest.mark.parametrize("switch", ["--deep", "--expand", "--rerank"])
-async def test_each_switch_of_recall_asks_for_the_same_deep_search(
+async def test_each_option_for_deep_recall_runs_the_same_deep_search(
     tmp_path: Path, switch: str
 ) -> None:
     helper = ScriptedModel()

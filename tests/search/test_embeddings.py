@@ -276,7 +276,7 @@ async def test_text_refused_by_the_embeddings_server_does_not_delay_other_texts(
     assert retriever.error == ""
 
 
-async def test_a_question_that_is_refused_is_no_outage(
+async def test_a_question_that_is_refused_is_not_an_outage(
     database: Database, retriever: EmbeddingRetriever, double: EmbeddingDouble
 ) -> None:
     written = StoredHistory(database)

@@ -122,7 +122,7 @@ def test_question_ranks_below_a_statement_of_the_same_words() -> None:
     assert _order("ferry", asked, said)[1] == [200, 100]
 
 
-def test_excluded_message_helps_to_rank_its_neighbour_but_is_no_result() -> None:
+def test_excluded_message_helps_rank_its_neighbour_but_is_not_a_result() -> None:
     asked, answered = _lines(1, "Which ferry?", "At noon")
     messages = _order("ferry", [asked._replace(is_candidate=False), answered])[1]
     assert messages == [101]

@@ -82,7 +82,9 @@ async def test_typed_recall_filters_are_applied_before_the_result_limit(
     assert len((await _ask(recall, "ferry on:today", sessions=10)).sessions) == 10
 
 
-async def test_filters_without_words_list_the_newest(stored: StoredHistory, recall: Recall) -> None:
+async def test_query_of_only_filters_lists_the_newest_messages(
+    stored: StoredHistory, recall: Recall
+) -> None:
     first, a, b = await stored.session(["ferry asked", "ferry answered"], title="Trip")
     second, c, tool = await stored.session(
         ["train", ("tool", "timetable")], platform="discord", sender="Ben"

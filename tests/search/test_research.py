@@ -199,7 +199,7 @@ async def test_recall_can_expand_the_query_and_summarise_the_results_together(
     assert "What they look for: ferry" in model.sent()
 
 
-async def test_sessions_that_are_read_or_listed_are_summarised_too(
+async def test_read_and_listed_sessions_are_summarised_too(
     stored: StoredHistory, database: Database
 ) -> None:
     session, *_ = await stored.session(["the boat to Porto"])

@@ -157,7 +157,7 @@ async def test_recall_summary_with_a_failing_model_returns_the_unsummarised_resu
 @pytest.mark.parametrize(
     "answer", [says(""), says("I will not.", stop_reason="refusal"), says(" \n ")]
 )
-async def test_no_text_and_a_refusal_are_no_summary(
+async def test_empty_text_or_a_refusal_is_not_used_as_a_summary(
     stored: StoredHistory, database: Database, answer: Any
 ) -> None:
     await stored.session(["ferry"])

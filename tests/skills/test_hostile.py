@@ -148,7 +148,7 @@ def test_odd_front_matter_of_a_skill_is_refused_with_its_line(tmp_path: Path, ki
         read_skill(tmp_path / "it", "it")
 
 
-async def test_hidden_characters_of_front_matter_are_shown_to_nobody(
+async def test_hidden_characters_in_front_matter_are_never_shown(
     home: Path, skills: Skills
 ) -> None:
     folder = home / "skills" / "it"

@@ -86,7 +86,7 @@ async def test_category_of_a_skill_is_its_parent_folder(home: Path, skills: Skil
     assert (await skills.find("sort", only(LOCAL_SCOPE))).category == "mail"
 
 
-async def test_folder_that_is_no_skill_is_reported_and_no_link_is_followed(
+async def test_folder_that_is_not_a_skill_is_reported_and_no_link_is_followed(
     home: Path, tmp_path: Path, skills: Skills
 ) -> None:
     lay(home / "skills", "good")

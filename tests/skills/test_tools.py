@@ -43,7 +43,7 @@ async def names(harness: GatewayHarness, scope: Scope) -> list[str]:
     return [skill.name for skill in (await harness.services.skills.list_skills(only(scope)))[0]]
 
 
-async def test_the_index_stands_in_the_prompt_as_it_was_when_the_conversation_began(
+async def test_prompt_keeps_the_skill_list_from_the_beginning_of_the_conversation(
     home: Path,
 ) -> None:
     (home / "skills" / "mail" / "sort-mail").mkdir(parents=True)
@@ -263,7 +263,7 @@ async def test_forget_erases_old_versions_and_pending_changes_of_skills(home: Pa
     assert [path for path in files if b"zeppelin" in path.read_bytes()] == []
 
 
-async def test_another_program_and_a_crash_leave_skills_whole(home: Path) -> None:
+async def test_edit_by_another_program_or_a_crash_leaves_skills_complete(home: Path) -> None:
     (home / "skills" / "sort-mail" / "references").mkdir(parents=True)
     async with open_gateway(home, model := ScriptedModel(CREATE, says("Later."))) as harness:
         with pytest.MonkeyPatch.context() as patch, FileLock(home / "skills" / ".lock"):

@@ -113,7 +113,7 @@ def test_missing_message_blocks_and_an_empty_list_are_stored_differently() -> No
     assert rows.load_blocks(rows.dump_blocks([], "hello")) == ()
 
 
-def test_blocks_that_say_the_same_as_the_text_are_not_kept() -> None:
+def test_blocks_equal_to_the_text_are_not_stored() -> None:
     assert rows.dump_blocks([{"text": "hello", "type": "text"}], "hello") is None
     assert rows.dump_blocks([{"type": "text", "text": "hello "}], "hello") is not None
     marked = {"type": "text", "text": "hello", "citations": None}

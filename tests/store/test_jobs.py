@@ -114,7 +114,7 @@ async def test_imported_session_does_not_decide_which_scope_a_chat_belongs_to(
         await jobs.add(job(target=past))
 
 
-async def test_a_job_whose_target_is_somebody_elses_by_now_does_not_run(
+async def test_a_job_whose_target_is_another_persons_by_now_does_not_run(
     jobs: Jobs, conversations: Conversations
 ) -> None:
     stored = await jobs.add(job())

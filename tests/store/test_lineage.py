@@ -82,7 +82,7 @@ async def test_continuing_any_part_of_a_split_session_continues_its_last_part(
     assert await _tip(conversations, 10**30) is None
 
 
-async def test_branches_delegations_and_what_was_carried_elsewhere_are_no_continuation(
+async def test_branch_delegation_or_session_at_another_address_is_not_a_continuation(
     conversations: Conversations,
 ) -> None:
     first, branch = await _parts(conversations, "branch")

@@ -126,7 +126,7 @@ async def test_the_arguments_of_a_closed_command_are_gone(inbox: Inbox, database
     assert "K7WX2MAA" not in await dump_rows(database)
 
 
-async def test_text_that_is_no_unicode_is_accepted(inbox: Inbox) -> None:
+async def test_text_that_is_not_unicode_is_accepted(inbox: Inbox) -> None:
     event = inbound("\ud800", text="\udfff\0", sender=replace(inbound().sender, name="\ud83d"))
     assert await inbox.accept(event, NOON) is not None
     assert await inbox.accept(event, NOON) is None

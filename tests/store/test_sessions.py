@@ -203,7 +203,7 @@ async def test_only_blocks_that_differ_from_the_text_are_stored(
     )
 
 
-async def test_the_sent_form_of_what_was_erased_meanwhile_is_not_kept(
+async def test_sent_form_of_a_message_erased_meanwhile_is_not_stored(
     conversations: Conversations, database: Database
 ) -> None:
     made = await opened(conversations)
@@ -240,7 +240,7 @@ async def test_a_session_began_with_its_oldest_message(conversations: Conversati
     assert (found.started_at, found.last_at) == (NOON - LATE, LATER)
 
 
-async def test_a_redelivered_message_is_returned_as_it_stands(conversations: Conversations) -> None:
+async def test_redelivered_message_is_returned_as_stored(conversations: Conversations) -> None:
     first = await opened(conversations)
     (stored,) = await conversations.append([message(first.id, "first", external_id="5")])
     second = await conversations.create(session())

@@ -60,7 +60,9 @@ async def test_recent_sessions_are_filtered_by_their_title(conversations: Conver
     assert len(await _listed(conversations, "  ")) == 3
 
 
-async def test_a_transcript_is_what_a_person_may_read(conversations: Conversations) -> None:
+async def test_transcript_contains_only_messages_that_the_person_may_read(
+    conversations: Conversations,
+) -> None:
     made = await opened(conversations)
     sent = ({"type": "text", "text": "<memory-context>"},)
     await conversations.append(

@@ -214,7 +214,7 @@ def test_a_stop_word_with_a_capital_may_be_a_name(said: str, asked: str, name: s
         ("The ferry and the Will of the war", "will"),
     ],
 )
-def test_word_used_as_a_stop_word_of_the_texts_language_is_no_search_term(
+def test_word_used_as_a_stop_word_of_the_texts_language_is_not_a_search_term(
     text: str, word: str
 ) -> None:
     assert word not in terms_of(text)

@@ -76,7 +76,7 @@ def test_unspaced_scripts_count_by_pairs_and_emoji_by_themselves() -> None:
     assert terms_of("数据库 缓") == ["数据", "据库", "数", "据", "库", "缓"]
 
 
-def test_questions_in_unspaced_scripts_lose_what_only_asks() -> None:
+def test_questions_in_unspaced_scripts_lose_their_question_words() -> None:
     assert query_terms("Redis缓存什么时候过期？") == [
         *terms_of("redis"),
         "缓存",

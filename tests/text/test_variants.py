@@ -235,7 +235,7 @@ def test_spelling_variants_of_a_number_include_its_digits_or_its_number_word(
         ("3 may", [("3may",)]),
     ],
 )
-def test_number_that_is_no_time_gets_no_spelling_of_a_time(
+def test_number_that_is_not_a_time_gets_no_spelling_of_a_time(
     text: str, ways: list[tuple[str, ...]]
 ) -> None:
     assert spelling_variants(text) == ways

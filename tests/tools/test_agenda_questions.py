@@ -46,7 +46,7 @@ def test_question_for_the_time_of_an_event_is_read_in_ten_languages(text: str, w
 
 
 @each_row("text", OTHERS)
-def test_question_about_something_else_is_no_question_about_the_calendar(text: str) -> None:
+def test_question_about_something_else_is_not_a_question_about_the_calendar(text: str) -> None:
     assert read_question(text, NOW, ZONE) is None
 
 

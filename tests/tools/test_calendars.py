@@ -125,7 +125,7 @@ async def test_feed_leads_to_no_address_of_the_local_network(server: PageServer)
     assert [path for _, path in server.requests] == ["/feed.ics"]
 
 
-async def test_feed_that_fails_is_a_problem_beside_the_events_of_the_others(
+async def test_failing_feed_is_reported_together_with_the_events_of_the_other_feeds(
     server: PageServer,
 ) -> None:
     server.add("/feed.ics", FEED, "text/calendar")
@@ -145,7 +145,7 @@ async def test_feed_that_fails_is_a_problem_beside_the_events_of_the_others(
     assert "NOT_SET isn't set. Put it into secrets.env." in problems
 
 
-async def test_too_long_a_span_and_a_feed_to_write_to_are_refused() -> None:
+async def test_too_long_a_span_or_a_write_to_a_read_only_feed_is_refused() -> None:
     calendars = read_feed("http://127.0.0.1:9/feed.ics")
     with pytest.raises(Refused, match="400 days"):
         await calendars.list_events(at(1), at(1).replace(year=2028), LISBON)
@@ -166,7 +166,7 @@ def test_calendar_period_words_mean_the_next_period_of_that_name(words: str, sta
     assert f"{period[0].astimezone(LISBON):%Y-%m-%d}" == start
 
 
-def test_words_that_are_no_time_have_no_period() -> None:
+def test_words_that_are_not_a_time_have_no_period() -> None:
     assert read_coming_period("banana", datetime(2026, 11, 28, tzinfo=LISBON), LISBON) is None
 
 

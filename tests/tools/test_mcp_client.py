@@ -79,7 +79,7 @@ async def test_mcp_call_returns_text_and_the_server_gets_its_key_from_a_variable
         assert (await diary.call("key", {})).text == "s3cret"
 
 
-async def test_server_over_http_is_called_the_same_way(http_url: str) -> None:
+async def test_mcp_server_over_http_is_called_like_a_local_one(http_url: str) -> None:
     async with connect(McpServer(url=http_url)) as diary:
         await wait_until_up(diary)
         assert (await diary.call("add_entry", {"text": "Met Bo"})).text == "Added."

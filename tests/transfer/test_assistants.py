@@ -173,7 +173,7 @@ def test_claude_conversation_is_imported_as_one_session_with_its_title() -> None
     assert first.at == datetime(2026, 5, 3, 12, 1, 0, 123456, tzinfo=UTC)
 
 
-def test_blocks_that_are_no_text_are_counted_and_placeholders_do_not_appear() -> None:
+def test_blocks_that_are_not_text_are_counted_and_placeholders_do_not_appear() -> None:
     blocks = [
         {"type": "thinking", "thinking": "hm"},
         {"type": "text", "text": "Let me look."},

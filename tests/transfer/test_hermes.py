@@ -121,7 +121,9 @@ async def test_hermes_session_that_continues_another_session_is_imported_with_it
         assert await other.read(lineage) == await database.read(lineage)
 
 
-def test_its_notes_are_found_beside_it_in_a_folder_and_in_an_archive(tmp_path: Path) -> None:
+def test_notes_of_hermes_are_found_next_to_its_database_in_a_folder_and_in_an_archive(
+    tmp_path: Path,
+) -> None:
     folder = tmp_path / "hermes"
     (folder / "memories").mkdir(parents=True)
     path = hermes_store(folder / "state.db", [SESSION], [{"role": "user", "content": "hello"}])
@@ -172,7 +174,7 @@ def test_hermes_database_of_an_older_version_without_some_columns_is_imported(
     assert [line.text for line in taken_from(path)[0]] == ["old"]
 
 
-def test_import_from_hermes_writes_no_file_beside_its_database(tmp_path: Path) -> None:
+def test_import_from_hermes_writes_no_file_next_to_its_database(tmp_path: Path) -> None:
     folder = tmp_path / "hermes"
     folder.mkdir()
     path = hermes_store(folder / "state.db", [SESSION], [{"role": "user", "content": "hello"}])
@@ -217,7 +219,7 @@ async def test_import_refuses_a_database_that_is_not_from_hermes(
         sorted_out(hermes.read_hermes(stream, "state.db", ImportOptions()))
 
 
-async def test_another_database_is_refused_before_it_is_called_hermes(
+async def test_unrelated_database_is_refused_without_being_called_hermes(
     tmp_path: Path, database: Database
 ) -> None:
     with (
@@ -227,7 +229,7 @@ async def test_another_database_is_refused_before_it_is_called_hermes(
         pass
 
 
-def test_another_database_beside_history_is_passed_over(tmp_path: Path) -> None:
+def test_unrelated_database_next_to_a_history_is_skipped(tmp_path: Path) -> None:
     folder = tmp_path / "backup"
     folder.mkdir()
     with closing(sqlite3.connect(folder / "another.db")) as connection:

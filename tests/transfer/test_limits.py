@@ -183,7 +183,7 @@ async def test_archive_entry_larger_than_its_stated_size_is_reported_and_not_rea
 
 
 @pytest.mark.parametrize("inner", ["result.json", "inner.zip"])
-def test_an_archive_in_an_archive_is_left_alone(inner: str, tmp_path: Path) -> None:
+def test_an_archive_in_an_archive_is_left_unchanged(inner: str, tmp_path: Path) -> None:
     nested = zipped(tmp_path / "inner.zip", {inner: FINE})
     assert "has nothing to import" in refused(
         zipped(tmp_path / "o.zip", {"inner.zip": nested.read_bytes()})
@@ -251,7 +251,7 @@ async def test_import_of_a_folder_does_not_follow_links(tmp_path: Path, database
     assert (await imported(database, tmp_path / "a.zip")).imported_count == 3
 
 
-async def test_broken_entry_of_an_archive_is_reported_with_what_follows_it(
+async def test_broken_archive_entry_is_reported_and_earlier_entries_are_imported(
     tmp_path: Path, database: Database
 ) -> None:
     path = zipped(

@@ -291,7 +291,7 @@ def test_a_channel_that_begins_with_the_newest_is_read_from_the_oldest_on(folder
     assert taken == [str(number) for number in range(60)]
 
 
-def test_the_messages_alone_other_names_and_an_archive_are_known_too(
+def test_discord_messages_alone_renamed_or_in_an_archive_are_recognised(
     folder: Path, tmp_path: Path
 ) -> None:
     wanted = [line.text for line in taken_from(folder)[0]]

@@ -296,7 +296,9 @@ async def test_undo_of_a_fact_reverts_only_its_last_change(facts: Facts) -> None
     assert await facts.undo(10_000, OWN) is None
 
 
-async def test_undoing_a_lesson_takes_it_away_and_opens_what_it_closed(facts: Facts) -> None:
+async def test_undoing_a_learned_fact_removes_it_and_reopens_the_fact_it_closed(
+    facts: Facts,
+) -> None:
     lisbon = await facts.learn(home("Lisbon"))
     porto = await facts.learn(home("Porto"))
     taken_back = await facts.undo(porto.id, OWN)

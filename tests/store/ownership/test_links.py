@@ -155,7 +155,7 @@ async def test_link_with_an_unapproved_account_waits_an_hour_for_the_owners_deci
     assert await people.load_visible_scopes(SCOPE) == {SCOPE, Scope.account("discord", "9")}
 
 
-async def test_after_a_no_and_after_a_new_claim_the_owners_yes_links_nobody(
+async def test_owners_yes_after_a_no_or_a_new_claim_links_no_accounts(
     database: Database,
 ) -> None:
     links, people = Links(database, LET_IN), People(database)

@@ -150,7 +150,7 @@ async def test_removing_a_person_ends_their_jobs_buttons_and_pending_deliveries(
     )
 
 
-async def test_an_owners_account_that_was_revoked_stays_so_while_the_settings_name_it(
+async def test_revoked_account_of_the_owner_stays_revoked_while_the_settings_name_it(
     database: Database,
 ) -> None:
     people, scope = People(database), Scope.account("telegram", "42")
@@ -184,7 +184,7 @@ async def test_an_owner_of_the_command_line_is_revoked_and_approved_again_there(
         assert not (await people.load_access(OWNER, scope)).is_owner
 
 
-async def test_a_start_delivers_nothing_to_who_is_not_in_the_settings_any_more(
+async def test_due_item_for_a_person_removed_from_the_settings_is_cancelled_at_start(
     database: Database,
 ) -> None:
     outbox = Outbox(database, SteadyClock(NOON))

@@ -119,7 +119,7 @@ async def test_a_newer_file_is_refused_with_a_sentence(tmp_path: Path) -> None:
             pass
 
 
-async def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path) -> None:
+async def test_a_file_that_is_not_a_database_is_refused_and_left_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
     path.write_bytes(b"Dear diary, " * 1000)
     with pytest.raises(StoreError, match=r"is damaged .*mneme check"):
@@ -358,7 +358,7 @@ async def test_a_short_write_is_done_in_the_callers_thread(tmp_path: Path) -> No
         assert found == (threading.get_ident(), 200_000)
 
 
-async def test_a_short_write_waits_for_another_process_beside_the_event_loop(
+async def test_short_write_waits_for_another_process_without_blocking_the_event_loop(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "state.db"

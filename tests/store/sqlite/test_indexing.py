@@ -137,7 +137,7 @@ async def test_search_index_chunk_whose_last_message_was_deleted_takes_new_messa
     assert await recall.verify() == []
 
 
-async def test_message_without_a_chunk_is_found_too(
+async def test_message_that_is_in_no_chunk_yet_is_found(
     stored: StoredHistory, recall: Recall, database: Database
 ) -> None:
     await stored.session(["nothing of the kind", "at all"])
@@ -293,7 +293,7 @@ async def test_a_question_right_after_an_import_is_answered_from_all_of_it(
     assert (await recall.recall(ASK)).messages[0].message_id == answer
 
 
-async def test_search_in_a_small_scope_finds_its_messages_beside_a_large_one(
+async def test_search_in_a_small_scope_finds_its_messages_next_to_a_large_scope(
     stored: StoredHistory, recall: Recall, database: Database
 ) -> None:
     _, mine, also = await stored.session(["my ferry 数据库 缓存", "other words"], scope=ANA)
@@ -496,7 +496,7 @@ async def test_a_damaged_index_is_emptied_and_can_be_rebuilt(
     assert not await database.read(is_stale)
 
 
-async def test_database_error_that_is_no_damage_does_not_mark_the_index_as_stale(
+async def test_database_error_that_is_not_damage_does_not_mark_the_index_as_stale(
     database: Database, clock: SteadyClock
 ) -> None:
     with pytest.raises(StoreError, match="no session 99"):
@@ -593,7 +593,7 @@ async def test_fact_index_of_another_version_is_rebuilt(
         ("DROP TABLE facts_fts_content", "The search index of the facts is damaged"),
     ],
 )
-async def test_a_check_finds_what_is_wrong_and_a_repair_mends_it(
+async def test_check_finds_a_damaged_index_and_repair_rebuilds_it(
     tmp_path: Path, clock: SteadyClock, damage: str, said: str
 ) -> None:
     path = tmp_path / "state.db"

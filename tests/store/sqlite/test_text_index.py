@@ -46,7 +46,7 @@ async def test_insert_fills_each_index_with_its_scripts(
     assert await recall.verify() == []
 
 
-async def test_tool_calls_are_indexed_beside_the_text(
+async def test_tool_calls_are_indexed_together_with_the_text(
     stored: StoredHistory, recall: Recall
 ) -> None:
     session = (await stored.session())[0]
