@@ -300,6 +300,24 @@ key = "PASSWORD"
     assert estimate_text_tokens(json.dumps(request.system) + definitions) < 6_500
 
 
+async def test_mcp_result_longer_than_its_limit_is_cut_and_says_how_much_is_missing(
+    home: Path,
+) -> None:
+    async with open_diary(home, max_result_chars="200") as (harness, model, diary):
+        diary.write_text("x" * 1_500)
+        await ask(harness, model, "Read it", calls(("diary__list_entries", {})), says("Long."))
+        result = result_of(model.requests[-1])
+    assert result.partition("\n")[2] == "x" * 200 + "\n[cut: 1,300 more characters]"
+
+
+async def test_server_for_everyone_is_used_by_other_people(home: Path) -> None:
+    async with open_diary(home, people='"everyone"') as (harness, model, diary):
+        diary.write_text("Old entry\n")
+        model.script = [calls(("diary__list_entries", {})), says("One.")]
+        await harness.say("Read the diary", "7")
+        assert "Old entry" in result_of(model.requests[-1])
+
+
 async def test_argument_with_the_name_of_the_action_is_compared_like_any_other(
     home: Path,
 ) -> None:

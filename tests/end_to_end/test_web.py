@@ -434,10 +434,15 @@ async def test_search_by_a_claude_model_passes_the_gate_and_counts_as_usage(home
         text="",
         stop_reason="end_turn",
         model="claude-haiku-5",
-        usage=Usage(input=5_000, output=20),
+        usage=Usage(input=5_000, output=20, web_searches=1),
+    )
+    prices = (
+        '[usage.prices."claude-haiku-5"]\ninput = 1.0\noutput = 5.0\ncache_write = 1.25\n'
+        'cache_read = 0.1\nweb_search = 2_000.0\n'
     )
     model, helper = ScriptedModel(), ScriptedModel(found)
-    async with open_gateway(home, model, '[web]\nsearch = "anthropic"\n', helper) as harness:
+    options = f'[web]\nsearch = "anthropic"\n{prices}'
+    async with open_gateway(home, model, options, helper) as harness:
         model.script = [find("ferry"), says("At 10:40.")]
         await harness.say("When does the ferry leave?")
         result = result_of(model.requests[-1])
@@ -447,6 +452,7 @@ async def test_search_by_a_claude_model_passes_the_gate_and_counts_as_usage(home
         await harness.say("What does it say?")
     assert "1. Ferry times\n   https://ferry.example/" in result
     assert "to search the web" in usage
+    assert "1 to search the web by claude-haiku-5 ($2.01)" in usage
     (search,) = [request for request in helper.requests if request.kind == "search"]
     assert search.messages == ({"role": "user", "content": [{"type": "text", "text": "ferry"}]},)
     assert search.model == harness.services.settings.model.helper

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -157,6 +158,27 @@ async def test_searches_of_claude_are_counted_with_its_tokens() -> None:
         await ClaudeEngine(ask, "claude-haiku-4-5").search("ferry sunday")
         await claude.close()
     assert [completion.usage.web_searches for completion in completions] == [1]
+
+
+async def test_results_of_a_paused_claude_search_go_back_unchanged_and_the_search_goes_on() -> None:
+    paused = replace(reply_to_search([FERRY]), stop_reason="pause_turn")
+    other = {**FERRY, "url": "https://train.example/", "encrypted_content": "Fp9…"}
+    async with open_claude(paused, reply_to_search([other])) as (api, engine):
+        results = await engine.search("ferry sunday")
+    question, answer = api.requests[1]["messages"]
+    assert question == api.requests[0]["messages"][0]
+    assert answer == {"role": "assistant", "content": list(paused.blocks)}
+    assert api.requests[1]["tools"] == api.requests[0]["tools"]
+    assert [result.url for result in results] == [FERRY["url"], other["url"]]
+    assert api.refusals == []
+
+
+async def test_claude_search_that_is_always_paused_ends_with_the_pages_found_so_far() -> None:
+    paused = replace(reply_to_search([FERRY]), stop_reason="pause_turn")
+    async with open_claude(*[paused] * 4) as (api, engine):
+        results = await engine.search("ferry sunday")
+    assert len(api.requests) == 4
+    assert {result.url for result in results} == {FERRY["url"]}
 
 
 async def test_claude_answer_without_a_web_search_gives_no_results() -> None:
