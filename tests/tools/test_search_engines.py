@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pytest
 
+from config.settings import DEFAULTS
 from core.errors import ToolError
 from core.models.claude import Claude
 from core.tools.search_engines import (
@@ -184,6 +185,13 @@ async def test_claude_search_that_is_always_paused_ends_with_the_pages_found_so_
 async def test_claude_answer_without_a_web_search_gives_no_results() -> None:
     async with open_claude("I'd rather not.") as (_, engine):
         assert await engine.search("ferry sunday") == []
+
+
+def test_text_of_the_search_setting_states_that_the_search_of_anthropic_passes_no_gate() -> None:
+    section = DEFAULTS.read_text().partition("\n[web]\n")[2].partition('\nsearch = ""\n')[0]
+    text = " ".join(line.removeprefix("# ") for line in section.splitlines())
+    assert '"anthropic" (your Claude model searches; Anthropic charges for each search' in text
+    assert "Anthropic's search itself passes no gate" in text
 
 
 async def test_failed_search_of_claude_is_a_sentence() -> None:
