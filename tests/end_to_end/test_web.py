@@ -438,7 +438,7 @@ async def test_search_by_a_claude_model_passes_the_gate_and_counts_as_usage(home
     )
     prices = (
         '[usage.prices."claude-haiku-5"]\ninput = 1.0\noutput = 5.0\ncache_write = 1.25\n'
-        'cache_read = 0.1\nweb_search = 2_000.0\n'
+        "cache_read = 0.1\nweb_search = 2_000.0\n"
     )
     model, helper = ScriptedModel(), ScriptedModel(found)
     options = f'[web]\nsearch = "anthropic"\n{prices}'
