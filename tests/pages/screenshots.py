@@ -30,7 +30,8 @@ scripted = { input = 1.0, output = 5.0, cache_write = 1.0, cache_read = 0.1 }
 MORE = {
     "search": "/recall?q=ferry timetable",
     "search-files": "/recall?q=has:file",
-    "fact": "/memory/facts/2",
+    "login": "/login?key=x",
+    "fact": "/memory/facts/6",
     "note": "/memory/notes/1",
     "reminder": "/reminders/1",
     "skill": "/memory/skills/tidy-inbox",

@@ -164,7 +164,14 @@ async def test_axe_finds_no_serious_accessibility_fault_on_any_web_page(
         await log_in(tab, year)
         conversations = await year.browser.open("/conversations")
         first = conversations.body.partition('class="title" href="')[2].partition('"')[0]
-        details = ["/memory/facts/1", "/memory/notes/1", "/reminders/1", "/recall?q=ferry", first]
+        details = [
+            "/login?key=x",
+            "/memory/facts/6",
+            "/memory/notes/1",
+            "/reminders/1",
+            "/recall?q=ferry",
+            first,
+        ]
         for path in [*list_paths(), *details]:
             await tab.goto(year.server.address + path)
             found = await tab.evaluate("axe.run(document)")
@@ -186,7 +193,13 @@ async def test_no_page_is_wider_than_the_screen(year: OpenPage, width: int, lang
     async with open_chromium(viewport=viewport, locale=language) as context:
         tab = await context.new_page()
         await log_in(tab, year)
-        details = ["/memory/facts/1", "/memory/notes/1", "/reminders/1", "/recall?q=ferry"]
+        details = [
+            "/login?key=x",
+            "/memory/facts/6",
+            "/memory/notes/1",
+            "/reminders/1",
+            "/recall?q=ferry",
+        ]
         for path in [*list_paths(), *details]:
             await tab.goto(year.server.address + path)
             wide = await tab.evaluate("document.documentElement.scrollWidth")
@@ -228,21 +241,34 @@ async def test_phone_has_a_menu_and_fields_above_long_buttons(year: OpenPage) ->
         assert button["x"] + button["width"] <= PHONE["width"]
 
 
-async def test_phone_shows_that_a_table_goes_on_and_scrolls_only_the_table(year: OpenPage) -> None:
+async def test_phone_shows_each_row_of_a_table_whole_with_the_labels_of_its_cells(
+    year: OpenPage,
+) -> None:
     async with open_chromium(viewport=PHONE) as context:
         tab = await context.new_page()
         await log_in(tab, year)
         await tab.goto(year.server.address + "/use")
         for summary in await tab.locator("main summary").all():
             await summary.click()
-        table = tab.locator(".wide", has=tab.locator("th:nth-child(5)")).first
-        assert await table.evaluate("box => box.scrollWidth > box.clientWidth")
-        # The covers of the two shadows scroll along, and the shadows don't.
-        attachments = await table.evaluate("box => getComputedStyle(box).backgroundAttachment")
-        assert attachments.split(", ") == ["local", "local", "scroll", "scroll"]
-        await table.evaluate("box => box.scrollTo(box.scrollWidth, 0)")
-        assert await table.evaluate("box => box.scrollLeft > 0")
-        assert await tab.evaluate("scrollX") == 0
+        for table in await tab.locator(".wide").all():
+            assert await table.evaluate("box => box.scrollWidth <= box.clientWidth")
+        cell = tab.locator(".wide td:nth-child(4)").first
+        label = await cell.evaluate("cell => getComputedStyle(cell, '::before').content")
+        assert "Tokens in" in label
+        box = await cell.bounding_box()
+        assert box["x"] + box["width"] <= PHONE["width"]
+
+
+async def test_chip_rows_of_a_phone_show_every_chip(year: OpenPage) -> None:
+    async with open_chromium(viewport=PHONE) as context:
+        tab = await context.new_page()
+        await log_in(tab, year)
+        await tab.goto(year.server.address + "/recall?q=has:file")
+        chips = await tab.locator(".chip").all()
+        assert len(chips) > 8
+        for chip in chips:
+            box = await chip.bounding_box()
+            assert box["x"] + box["width"] <= PHONE["width"]
 
 
 async def test_phone_keeps_the_field_of_the_chat_below_the_last_message(year: OpenPage) -> None:
