@@ -114,7 +114,8 @@ async def test_answer_is_streamed_into_the_chat_of_the_page(home: Path) -> None:
         link = re.search(r"http://\S+", await asyncio.to_thread(good, home, "web"))
         assert link is not None
         tab = await context.new_page()
-        await tab.goto(link[0], wait_until="commit")
+        await tab.goto(link[0])
+        await tab.click("button")
         await tab.wait_for_url(f"http://127.0.0.1:{port}/")
         await tab.click('nav a[href="/chat"]')
         await tab.fill("#text", "Where is the ferry?")
