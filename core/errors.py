@@ -199,8 +199,12 @@ class DeliveryError(MnemeError):
 
         If the message is a key of `errors.toml`, `values` are the values for its placeholders.
         """
-        super().__init__(f"{message}: {words}" if words else message, **values)
-        self.log_message = mask_secrets(compose_sentence(message, values))
+        sentence = compose_sentence(message, values)
+        if words:
+            super().__init__(f"{sentence}: {words}")
+        else:
+            super().__init__(message, **values)
+        self.log_message = mask_secrets(sentence)
         # The message may have arrived nevertheless, for example because the connection broke.
         self.is_uncertain = is_uncertain
         # No retry can succeed: the chat is gone, the bot is blocked or the token has expired.

@@ -151,7 +151,7 @@ class OwnerNotices:
         texts = await self.load_texts()
         text = texts.MEMORY_DOWN if kind == "down" else texts.MEMORY_KEEPS
         key = f"memory-{kind}:{name}:{self._clock.now().date()}"
-        await self.notify(key, text.format(name=name, reason=texts.word_suspicion(reason)))
+        await self.notify(key, text.format(name=name, reason=texts.word_service_error(reason)))
 
     async def notify_budget(self, budget: Budget, name: LimitedResource) -> None:
         """Tell a person that a daily limit is nearly reached, once a day per limit.

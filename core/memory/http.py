@@ -146,9 +146,7 @@ class JsonService:
         limit = call_timeout or WRITE
         rest_s = self._connection.rests_until - monotonic()
         if rest_s > 0:
-            raise DeliveryError(
-                f"{self.name} has asked for a pause between calls", retry_after_s=rest_s
-            )
+            raise DeliveryError("service_pauses", name=self.name, retry_after_s=rest_s)
         if is_repeatable is None:
             is_repeatable = method in REPEATABLE_METHODS
         headers, content = self._headers, None
@@ -204,7 +202,7 @@ class JsonService:
         """Return the body as JSON. Raises Refused if it's longer than `REQUEST_BYTES`."""
         content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
         if len(content) > REQUEST_BYTES:
-            raise Refused(f"the text for {self.name} is over {REQUEST_BYTES:,} bytes long")
+            raise Refused("service_text_too_long", name=self.name, limit=REQUEST_BYTES)
         return content
 
     async def _send_or_repeat(
@@ -233,7 +231,7 @@ class JsonService:
             request = response.next_request
             if _origin(request.url) != _origin(self.url):
                 raise DeliveryError("service_redirects", name=self.name)
-        raise DeliveryError(f"{self.name} redirects in a circle")
+        raise DeliveryError("service_redirects_in_circle", name=self.name)
 
     async def _read_answer(self, response: httpx.Response, missing: Any) -> Any:
         """Return the decoded body of a response, or `missing` for a 404 if that is given."""
@@ -273,7 +271,7 @@ class JsonService:
         async for chunk in response.aiter_raw():
             content += chunk
             if len(content) > ANSWER_BYTES:
-                raise DeliveryError(f"{self.name} answers with over {ANSWER_BYTES:,} bytes")
+                raise DeliveryError("service_answer_too_long", name=self.name, limit=ANSWER_BYTES)
         return bytes(content)
 
     def _decode_body(self, response: httpx.Response, content: bytes) -> Any:
@@ -316,7 +314,7 @@ def segment(name: str) -> str:
     Raises DeliveryError if the text isn't a plausible id, such as "..".
     """
     if _SEGMENT.fullmatch(name) is None or not name.strip("."):
-        raise DeliveryError("a service sent an id with unexpected characters")
+        raise DeliveryError("service_bad_id")
     return quote(name, safe="")
 
 
@@ -329,7 +327,7 @@ def objects(answer: Any, *path: str) -> list[Json]:
     for name in path:
         answer = answer.get(name) if isinstance(answer, dict) else None
     if not isinstance(answer, list) or not all(isinstance(item, dict) for item in answer):
-        raise DeliveryError(f"the answer of a service has no list {'.'.join(path) or 'of objects'}")
+        raise DeliveryError("service_bad_list", path=".".join(path) or "[]")
     return answer
 
 

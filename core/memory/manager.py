@@ -30,6 +30,7 @@ from core.errors import (
     StoreError,
     ToolError,
     to_sentence,
+    word_clause,
 )
 from core.guard.guard import clean_service_lines, clean_service_text
 from core.memory.provider import MemoryProvider, describe_error, implemented_hooks
@@ -213,7 +214,7 @@ class GuardedProvider:
         """
         if hook not in ("tools", "shutdown") and (rest_s := self.breaker.rest_s):
             raise DeliveryError(
-                f"{self.name} is out of order", words=self.breaker.reason, retry_after_s=rest_s
+                "service_rests", name=self.name, words=self.breaker.reason, retry_after_s=rest_s
             )
         try:
             async with asyncio.timeout(timeout_s) as timeout:
@@ -229,11 +230,11 @@ class GuardedProvider:
             raise
         except Exception as error:
             if timeout.expired():
-                reason = f"no answer within {timeout_s:g} s"
+                reason = word_clause("service_timed_out", seconds=f"{timeout_s:g}")
             else:
                 reason = describe_error(error, REASON_CHARS)
             self.breaker.fail(reason)
-            raise DeliveryError(f"{self.name} failed", words=reason) from error
+            raise DeliveryError("service_failed", name=self.name, words=reason) from error
         self.breaker.succeed()
         return answer
 
@@ -330,12 +331,8 @@ class MemoryManager:
 
     @property
     def states(self) -> Mapping[str, str]:
-        """The state and the description of each provider, by name."""
-        states = {}
-        for provider in self._providers:
-            about = f" ({provider.description})" if provider.description else ""
-            states[provider.name] = provider.breaker.state + about
-        return states
+        """The state of each provider, by name."""
+        return {provider.name: provider.breaker.state for provider in self._providers}
 
     @property
     def outages(self) -> Mapping[str, str]:
@@ -528,14 +525,10 @@ class MemoryManager:
         """
         provider = self.externals.get(task.provider)
         if provider is None or self._queue is None:
-            raise DeliveryError(
-                f"the memory {task.provider} was removed from the settings", is_permanent=True
-            )
+            raise DeliveryError("service_removed", name=task.provider, is_permanent=True)
         if "on_forget" not in provider.hooks:
             if task.hook == "on_forget":
-                raise DeliveryError(
-                    f"{provider.name} can't erase what it received", is_permanent=True
-                )
+                raise DeliveryError("service_cannot_erase", name=provider.name, is_permanent=True)
             # A dot in `turn` marks a turn that is sent again, for example after an edit. A provider
             # without `on_forget` can't replace its first copy, so the turn is skipped.
             if task.hook == "sync_turn" and "." in task.turn:
@@ -550,7 +543,7 @@ class MemoryManager:
             await provider.call(DELIVERY_TIMEOUT_S, task.hook, *arguments)
         except (Refused, ToolError) as error:
             raise DeliveryError(
-                f"{provider.name} refused", words=str(error), is_permanent=True
+                "service_refuses", name=provider.name, words=str(error), is_permanent=True
             ) from error
 
     async def report_abandoned_task(self, key: str) -> None:

@@ -91,7 +91,7 @@ class Embedder:
         )
         embeddings = [result.get("embedding") for result in objects(answer, "data")]
         if len(embeddings) != len(texts):
-            raise DeliveryError(f"{self._http.name} doesn't return an embedding for each text")
+            raise DeliveryError("service_bad_answer", name=self._http.name)
         return [self._check_embedding(embedding) for embedding in embeddings]
 
     def _check_embedding(self, embedding: Any) -> list[float]:
@@ -148,9 +148,9 @@ class JsonModel:
         try:
             result = json.loads(content)
         except ValueError as error:
-            raise DeliveryError(f"{self._http.name} doesn't answer with JSON") from error
+            raise DeliveryError("service_bad_json", name=self._http.name) from error
         if not isinstance(result, dict):
-            raise DeliveryError(f"{self._http.name} doesn't answer with a JSON object")
+            raise DeliveryError("service_bad_answer", name=self._http.name)
         return result
 
     async def close(self) -> None:

@@ -44,7 +44,9 @@ class ProviderThread:
                     raise
                 # SystemExit would end the loop of this thread. A CancelledError that the provider
                 # raises itself would look like a cancellation of the turn.
-                raise DeliveryError(f"{self._name} raised {type(error).__name__}") from error
+                raise DeliveryError(
+                    "service_raised", name=self._name, kind=type(error).__name__
+                ) from error
 
         if self._loop is None:
             self._loop = asyncio.new_event_loop()

@@ -441,7 +441,7 @@ class RemoteService(MemoryProvider):
         for entry in entries:
             await self.erase(entry)
             if await self.holds(entry):
-                raise DeliveryError(f"{self.name} still returns text that it should have erased")
+                raise DeliveryError("service_keeps_text", name=self.name)
             self.record.drop(entry.key)
 
 

@@ -118,7 +118,7 @@ def _describe_provider(name: str, state: _ProviderState) -> str:
         key = "built_in" if state.state == "on" else "built_in_off"
         return texts.table("PROVIDER_STATES")[key]
     text = texts.table("PROVIDER_STATES")[state.state].format(
-        name=name, mode=state.mode, error=state.error
+        name=name, mode=state.mode, error=texts.word_service_error(state.error)
     )
     counts = OutboxCounts(held=0, due=state.waiting, dead=state.undelivered, error=state.error)
     sync_state = texts.describe_sync_state(counts)

@@ -109,19 +109,21 @@ class StatusCommands:
         return words["models"].format(chat=chat, helper=settings.model.helper)
 
     async def _list_memories(self, texts: Texts, memory: MemoryManager) -> list[str]:
-        """Return lines with the state of each memory, its warnings, and its unsynced messages."""
-        own_names = texts.table("STATES")
-        states = [
-            texts.annotate(escape(own_names.get(name, name)), escape(texts.word_state(state)))
-            for name, state in memory.states.items()
+        """Return a line for the built-in memories, one per service, and the warnings."""
+        names = texts.table("STATES")
+        states = {name: texts.word_state(state) for name, state in memory.states.items()}
+        built_in = [
+            texts.annotate(escape(names.get(name, name)), escape(state))
+            for name, state in states.items()
+            if name not in memory.externals
         ]
-        lines = [texts.COMMA.join(states)]
-        lines += [escape(texts.word(warning)) for warning in memory.warnings]
-        for name in memory.externals:
+        lines = [texts.COMMA.join(built_in)]
+        for name, service in memory.externals.items():
             counts = await self._services.outbox.count_items(f"{MEMORY}:{name}:")
-            sync_state = texts.describe_sync_state(counts)
-            if sync_state:
-                lines.append(texts.pair(escape(name), escape(sync_state)))
+            clauses = [states[name], service.description, texts.describe_sync_state(counts)]
+            clauses = [escape(clause) for clause in clauses if clause]
+            lines.append(texts.pair(escape(name), texts.SEMICOLON.join(clauses)))
+        lines += [escape(texts.word(warning)) for warning in memory.warnings]
         return [texts.table("STATUS")["memory"].format(state=line) for line in lines]
 
     async def _describe_outbox(self, texts: Texts) -> str:

@@ -25,6 +25,12 @@ from core.store.usage_limits import Spending, UsedLimit
 from core.text.normalize import isolate_title, join_sentences
 from core.types import Account
 from gateway.texts import dates
+from gateway.texts.stored_errors import (
+    is_clause,
+    load_clause_patterns,
+    load_service_patterns,
+    read_values,
+)
 from gateway.texts.text_files import (
     ENGLISH_CODE,
     compile_template,
@@ -46,8 +52,6 @@ if TYPE_CHECKING:
 
 # The locale for the dates and numbers of a language if it's named differently from the language.
 _LOCALES: Mapping[str, str] = {"en": "en_GB", "zh": "zh_Hans"}
-# The keys of clauses in `core/errors.toml` that are stored with their values.
-_CLAUSE_PREFIXES = ("waits_", "source_", "label_", "mark_")
 # The keys in `core/errors.toml` of the errors that can be part of a platform's state.
 _PLATFORM_ERRORS = (
     "telegram_token_refused",
@@ -55,8 +59,6 @@ _PLATFORM_ERRORS = (
     "discord_intent_refused",
     "discord_unreachable",
 )
-# Patterns for values. If a value isn't listed, it may be any text.
-_VALUES = {"number": r"\d+", "percent": r"\d+", "file": r"\S+"}
 
 
 class Texts:
@@ -136,13 +138,13 @@ class Texts:
         for key, sentence in load_sentences().items():
             if sentence == text:
                 return self.word(Sentence(key))
-        for key, pattern in _load_clause_patterns().items():
+        for key, pattern in load_clause_patterns().items():
             match = pattern.fullmatch(text)
             if match is not None:
-                return self.word(Sentence(key, _read_values(match)))
+                return self.word(Sentence(key, read_values(match)))
         # Several clauses may be joined. The cause of a suspicion is a value of a clause.
         clauses = text.split("; ")
-        if len(clauses) > 1 and all(map(_is_clause, clauses)):
+        if len(clauses) > 1 and all(map(is_clause, clauses)):
             return self.join_list([self.word_stored(clause) for clause in clauses])
         return self.word_suspicion(word_system_error(text, self.table("SYSTEM_ERRORS")))
 
@@ -226,9 +228,24 @@ class Texts:
             if match is not None:
                 values = match.groupdict()
                 if "reason" in values:
-                    values["reason"] = self.word_reason(values["reason"])
+                    reason = self.word_reason(values["reason"])
+                    values["reason"] = self.word_service_error(reason)
                 return self.table("STATES")[key].format(**values)
         return state
+
+    def word_service_error(self, reason: str) -> str:
+        """Translate the reason why a memory service fails, which core stored in English."""
+        for key, pattern in load_service_patterns().items():
+            match = pattern.fullmatch(reason)
+            if match is None:
+                continue
+            values = read_values(match)
+            explanation = values.pop("explanation", None)
+            sentence = self.word(Sentence(key, values))
+            if isinstance(explanation, str):
+                return self.pair(sentence, self.word_service_error(explanation))
+            return sentence
+        return self.word_suspicion(reason)
 
     def word_reason(self, reason: str) -> str:
         """Translate the reason why a platform fails or rejects a message.
@@ -496,18 +513,17 @@ class Texts:
     def describe_sync_state(self, counts: OutboxCounts) -> str:
         """Return how many messages a memory service lacks, or "" if it has all of them."""
         clauses = []
+        error = self.word_service_error(counts.error)
         waiting_count = counts.held + counts.due
         if waiting_count:
             template = self.choose_plural(self.table("SYNC_WAITING"), waiting_count)
             clause = template.format(count=self.format_number(waiting_count))
             if counts.error and not counts.dead:
-                clause += self.SYNC_LAST_ERROR.format(error=counts.error)
+                clause += self.SYNC_LAST_ERROR.format(error=error)
             clauses.append(clause)
         if counts.dead:
             template = self.choose_plural(self.table("SYNC_DEAD"), counts.dead)
-            clauses.append(
-                template.format(count=self.format_number(counts.dead), error=counts.error)
-            )
+            clauses.append(template.format(count=self.format_number(counts.dead), error=error))
         return self.SEMICOLON.join(clauses)
 
 
@@ -607,37 +623,6 @@ def _fill_gaps(texts: Mapping[str, Any], english: Mapping[str, Any]) -> dict[str
         is_table = isinstance(text, dict) and isinstance(english.get(key), dict)
         filled[key] = _fill_gaps(text, english[key]) if is_table and "other" not in text else text
     return filled
-
-
-@cache
-def _load_clause_patterns() -> Mapping[str, re.Pattern[str]]:
-    """Return a pattern for each English clause that may be stored with its values, by its key."""
-    patterns = {}
-    for key, sentence in load_sentences().items():
-        if key.startswith(_CLAUSE_PREFIXES) and "{" in sentence:
-            parts = re.split(r"\{(\w+)(?::,)?\}", sentence)
-            parts[::2] = map(re.escape, parts[::2])
-            parts[1::2] = [f"(?P<{name}>{_VALUES.get(name, '.+')})" for name in parts[1::2]]
-            patterns[key] = re.compile("".join(parts), re.DOTALL)
-    return patterns
-
-
-def _is_clause(text: str) -> bool:
-    return text in load_sentences().values() or any(
-        pattern.fullmatch(text) for pattern in _load_clause_patterns().values()
-    )
-
-
-def _read_values(match: re.Match[str]) -> dict[str, object]:
-    """Return the values of a stored clause, with numbers as integers and alternatives as a list."""
-    values: dict[str, object] = {}
-    for name, value in match.groupdict().items():
-        values[name] = value
-        if name == "words":
-            values[name] = re.split("(?<=”) or (?=“)", value)
-        elif re.fullmatch(r"\d+(,\d+)*", value):
-            values[name] = int(value.replace(",", ""))
-    return values
 
 
 @lru_cache(maxsize=64)

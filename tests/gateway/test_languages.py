@@ -513,6 +513,40 @@ def test_every_stored_clause_is_worded_in_the_language(language: str) -> None:
         assert worded != clause, key
 
 
+# Errors of memory services as they are stored, and their German form.
+SERVICE_ERRORS = {
+    "mem0 gave no answer within 8 s": "mem0 hat in 8 s nicht geantwortet",
+    "letta failed: no answer within 0.15 s": "letta ist gescheitert: keine Antwort in 0.15 s",
+    "zep is out of order: zep failed: boom: 7": (
+        "zep ist außer Betrieb: zep ist gescheitert: boom: 7"
+    ),
+    "the text for mem0 is over 1,000,000 bytes long": (
+        "der Text für mem0 ist länger als 1.000.000 Bytes"
+    ),
+    "the server at the url of zep isn't zep: is its url right?": (
+        "der Server an der url von zep ist nicht zep: Stimmt die url?"
+    ),
+    "a reason of a plugin": "a reason of a plugin",
+}
+
+
+@each_row("stored", SERVICE_ERRORS)
+def test_stored_error_of_a_memory_service_is_worded_with_its_values(stored: str) -> None:
+    assert load_texts("de").word_service_error(stored) == SERVICE_ERRORS[stored]
+    assert load_texts("en").word_service_error(stored) == stored
+
+
+@each_row("language", TRANSLATIONS)
+def test_every_error_of_memory_services_is_worded_in_the_language(language: str) -> None:
+    keys = [key for key in load_sentences() if key.startswith("service_")]
+    texts = load_texts(language)
+    for key in keys:
+        names = list_placeholders(load_sentences()[key])
+        values = {name: 7 if name == "limit" else f"<{name}>" for name in names}
+        error = word_clause(key, **values)
+        assert texts.word_service_error(error) == texts.word(Sentence(key, values)) != error, key
+
+
 def test_an_unknown_code_gets_english_and_a_region_its_language() -> None:
     assert load_texts("nl").language == "en"
     assert load_texts("").language == "en"

@@ -143,13 +143,13 @@ async def test_provider_that_raises_system_exit_cannot_end_the_process(home: Pat
     async with harness(home, [oddity]) as one:
         (tool,) = await one.memory.tools()
         assert await one.recalled("what of the tea?") == []
-        with pytest.raises(ToolError, match="raised SystemExit"):
+        with pytest.raises(ToolError, match="Python error SystemExit"):
             await tool.run({}, await one.context(ANA))
-        assert "raised SystemExit" in one.memory.states["oddity"]
+        assert "Python error SystemExit" in one.memory.states["oddity"]
 
 
 @pytest.mark.parametrize(
-    ("is_leaving", "why"), [(False, "isn't a Tool"), (True, "raised SystemExit")]
+    ("is_leaving", "why"), [(False, "isn't a Tool"), (True, "Python error SystemExit")]
 )
 async def test_object_that_is_no_tool_is_left_out_and_reported(
     home: Path, is_leaving: bool, why: str
@@ -162,7 +162,7 @@ async def test_object_that_is_no_tool_is_left_out_and_reported(
 
     async with harness(home, [Odder(None)]) as one:
         assert await one.memory.tools() == []
-        assert why in str(one.memory.warnings)
+        assert why in " ".join(map(str, one.memory.warnings))
 
 
 class Leaving(BaseException):

@@ -297,7 +297,7 @@ async def test_status_shows_how_many_messages_wait_to_be_sent_to_a_memory_servic
     ) as harness:
         await harness.say("the boat is called Molly")
         status = (await harness.say("/status")).text
-        assert "diary: 1 message waits to be sent to it" in status.replace("\\", "")
+        assert "diary: works; 1 message waits to be sent to it" in status.replace("\\", "")
 
 
 async def test_scheduled_question_gets_no_tools_of_a_plugin(home: Path) -> None:

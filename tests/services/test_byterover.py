@@ -7,18 +7,20 @@ import asyncio
 import json
 import os
 import sys
+import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from core.errors import ConfigError, Refused
+from core.errors import ConfigError, DeliveryError, Refused
 from core.memory.http import CallTimeout
 from core.memory.plugins import Plugins
 from core.memory.services._byterover_tree import Ledger, Tree
-from core.memory.services.byterover import MAX_TEXT_BYTES, ByteRover
+from core.memory.services.byterover import MAX_TEXT_BYTES, ByteRover, Options
 from tests.fixtures.provider_contract import ASKED, SAID
 from tests.fixtures.provider_harness import ANA, BEN, ProviderHarness, harness
 from tests.services.doubles.byterover import MANY, ByteRoverDouble
@@ -29,6 +31,7 @@ from tests.services.test_setup import set_up
 pytestmark = pytest.mark.slow
 
 SERVICE = SERVICES["byterover"]
+OPTIONS = Options(url="http://127.0.0.1:9/v1", model="rules", brv_path=sys.executable)
 RUI = "My brother Rui lives in Braga."
 OTHERWISE = "Which town/city is home to Ines?"
 """Of SAID, mostly in words that it has not."""
@@ -79,7 +82,7 @@ async def test_turn_that_byterover_still_processes_after_a_timeout_is_not_sent_a
         await one.later(seconds=2)
         await one.carried(2)
         assert one.ends == ["postponed", "postponed"]
-        assert "still working on it" in (await one.outbox.count_items()).error
+        assert "still working on the text" in (await one.outbox.count_items()).error
         double.log[0]["entry"]["status"] = "completed"
         await one.later(seconds=10)
         await one.carried(3)
@@ -119,6 +122,47 @@ async def test_setup_of_byterover_that_gives_no_answer_says_what_to_do_and_that_
     assert "it doesn't work yet" in said
     assert "To switch it off, run mneme memory setup byterover --off" in said
     assert "will be on after the next start. It then gets" not in said
+
+
+@pytest.mark.parametrize(
+    ("url", "origin"),
+    [("http://127.0.0.1:11434/v1", "http://127.0.0.1:11434"), ("", None)],
+)
+async def test_account_address_of_byterover_is_passed_without_its_path(
+    home: Path, url: str, origin: str | None
+) -> None:
+    provider = ByteRover(replace(OPTIONS, account_url=url))
+    provider._home = home
+    assert provider._build_environment().get("BRV_IAM_BASE_URL") == origin
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:11434", "http://", "http://[oops"])
+def test_account_address_of_byterover_that_is_none_is_refused(url: str) -> None:
+    with pytest.raises(ConfigError, match="account_url of byterover should be an address"):
+        ByteRover(replace(OPTIONS, account_url=url))
+
+
+async def test_reason_why_byterovers_server_does_not_start_is_told_unless_it_is_an_earlier_one(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.memory.http.WRITE", CallTimeout(5.0, 5.0))
+    program = tmp_path / "brv"
+    program.write_text(
+        "#!/bin/sh\nmkdir -p $BRV_DATA_DIR/logs\n"
+        "echo 'Fatal startup error: no port is free' > $BRV_DATA_DIR/logs/server-2.log\nsleep 60\n"
+    )
+    program.chmod(0o700)
+    provider = ByteRover(replace(OPTIONS, brv_path=str(program)))
+    with pytest.raises(DeliveryError, match=r"^brv cannot start: no port is free$"):
+        await provider.probe()
+    provider._home = home
+    log = home / "data" / "logs" / "server-1.log"
+    log.parent.mkdir(parents=True)
+    log.write_text("Fatal startup error: an earlier one")
+    os.utime(log, (1, 1))
+    assert str(provider._explain_timeout(0.5, time.time())).startswith(
+        "brv gave no answer within 0.5 s"
+    )
 
 
 async def test_byterover_search_finds_a_file_with_any_word_of_the_question_in_a_large_tree(

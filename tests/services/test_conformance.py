@@ -58,7 +58,8 @@ class ServiceSubject(Subject):
 
     def said_of_it(self, one: ProviderHarness) -> str:
         """What the owner may read of it."""
-        return f"{one.memory.states} {one.notices} {one.outbox.ends}"
+        descriptions = [service.description for service in one.memory.externals.values()]
+        return f"{one.memory.states} {descriptions} {one.notices} {one.outbox.ends}"
 
 
 @pytest.fixture(params=each())
@@ -79,9 +80,11 @@ async def test_state_of_a_service_names_it_and_never_shows_its_key(
     async with harness(home, [subject.made(home)]) as one:
         await one.memory.start()
         await asyncio.gather(*one.memory._tasks)
-        state = one.memory.states[subject.service.name]
-        assert state.startswith(f"works ({subject.service.name}")
-        assert KEY not in state
+        name = subject.service.name
+        assert one.memory.states[name] == "works"
+        description = one.memory.externals[name].description
+        assert description.startswith(name)
+        assert KEY not in description
 
 
 async def test_service_gets_what_was_typed_under_no_name_of_an_account(

@@ -157,9 +157,8 @@ async def test_status_and_check_report_the_state_of_the_service_without_its_key(
         await asyncio.gather(*made.memory._tasks)
         about = made.memory.externals[service.name].description
         assert about.startswith(service.name)
-        assert f"{service.name} (works ({about}" in (await made.say("/status")).text.replace(
-            "\\", ""
-        )
+        status = (await made.say("/status")).text.replace("\\", "")
+        assert f"**memory**: {service.name}: works; {about}\n" in status
         found = await checked()
         assert (found.state, about[:80] in found.text) == ("right", True)
         assert "nothing waits to be sent" in found.text
@@ -172,7 +171,7 @@ async def test_status_and_check_report_the_state_of_the_service_without_its_key(
             while not (await made.services.outbox.count_items(f"memory:{service.name}:")).error:
                 await asked(double)
         said = (await made.say("/status")).text.replace("\\", "")
-        assert f"{service.name} (out of order, tried again from time to time: " in said
+        assert f"**memory**: {service.name}: out of order, tried again from time to time: " in said
         assert "to be sent to it" in said
         assert "(last error: " in said
         found = await checked()

@@ -163,9 +163,7 @@ class GraphitiEngine:
         """Wait for an addition. Raises NotReadyError if it doesn't end in time."""
         done, _ = await asyncio.wait([addition], timeout=ADDITION_WAIT_S)
         if not done:
-            raise NotReadyError(
-                "the model of zep is still working on the message", retry_after_s=ADDITION_RETRY_S
-            )
+            raise NotReadyError("service_still_working", name="zep", retry_after_s=ADDITION_RETRY_S)
 
     def _forget_failure(self, key: str, addition: asyncio.Task[Sequence[str]]) -> None:
         """After a failure, let the next attempt start over.

@@ -197,6 +197,4 @@ def translate_errors() -> Iterator[None]:
     except AuthError as error:
         raise DeliveryError("service_graph_login") from error
     except (Neo4jError, GraphitiError, RuntimeError, *PAYLOAD_ERRORS) as error:
-        raise DeliveryError(
-            f"Graphiti couldn't use the graph or the answer of the model ({type(error).__name__})"
-        ) from error
+        raise DeliveryError("service_graph_failed", kind=type(error).__name__) from error

@@ -110,7 +110,7 @@ class CloudEngine:
         answer = await service.call("POST", f"/graphs/{segment(graph)}/episodes", request)
         episode = text_of(answer.get("episode") if isinstance(answer, dict) else None, "uuid")
         if not episode:
-            raise DeliveryError("zep didn't confirm that it stored the text")
+            raise DeliveryError("service_not_confirmed", name="zep")
         return episode
 
     async def find_episodes(self, space: str, key: str) -> Sequence[str]:
@@ -134,7 +134,7 @@ class CloudEngine:
             known = await self._get_episode(graph, episode)
             if isinstance(known, dict) and known.get("processed") is False:
                 raise NotReadyError(
-                    "zep has not made facts of it yet", retry_after_s=PENDING_RETRY_S
+                    "service_not_processed", name="zep", retry_after_s=PENDING_RETRY_S
                 )
         await self._delete_edges(graph, await self._list_own_edges(graph, episodes))
         for episode in episodes:
@@ -313,5 +313,5 @@ def _graph_of(user: Any) -> str:
     """Return the id of a user's graph. Raises DeliveryError if the answer doesn't contain it."""
     graph = text_of(user, "graph_uuid")
     if not graph:
-        raise DeliveryError("zep did not return the graph of a user")
+        raise DeliveryError("service_bad_answer", name="zep")
     return graph

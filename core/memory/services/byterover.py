@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from urllib.parse import urlsplit
 
 from config.files import Secret
 from config.operating_system import read_command_line
@@ -42,7 +43,7 @@ from core.memory.service import (
     setup_option,
 )
 from core.memory.services._byterover_tree import Ledger, Tree, read_object
-from core.text.normalize import words_of
+from core.text.normalize import to_single_line, words_of
 from core.text.terms import content_words
 from core.types import Effect, Tool, ToolContext
 
@@ -56,6 +57,12 @@ MAX_LOG_ENTRIES = 50
 GRACE_S = 1.5
 POLL_S = 0.05
 READ_BYTES = 65_536
+# How much of a log is read for the reason why brv's server doesn't start, and of that reason.
+LOG_BYTES = 20_000
+REASON_CHARS = 200
+# How much earlier than the clock the time of a file may be.
+FILE_TIME_S = 1.0
+_START_ERROR = re.compile(r"Fatal startup error: (.+)")
 # Variables of our environment that are passed to brv.
 PASSED_VARIABLES = ("PATH", "LANG", "TZ", "HTTPS_PROXY", "NO_PROXY", "NODE_EXTRA_CA_CERTS")
 # The error of a model server that rejects the key, such as "401 Unauthorized" or "invalid API key".
@@ -102,6 +109,7 @@ class ByteRover(RemoteService):
         has_url = options.url.startswith(("http://", "https://"))
         if not has_url or not options.model.strip():
             raise ConfigError("memory_model_server", name=self.name)
+        self._account_origin = _read_origin(options.account_url)
         program = shutil.which(os.path.expanduser(options.brv_path))
         if program is None:
             raise ConfigError("memory_needs_program")
@@ -154,7 +162,7 @@ class ByteRover(RemoteService):
         status = await self._run(folder, "status")
         await self._connect(folder)
         if not (version := text_of(status, "cliVersion")):
-            raise DeliveryError("brv does not say which version it is")
+            raise DeliveryError("service_bad_answer", name="brv")
         return (
             f"byterover {version}, brv on this machine; search without a model, files by "
             f"{self._options.model}"
@@ -194,7 +202,7 @@ class ByteRover(RemoteService):
         DeliveryError if brv fails or doesn't confirm the item.
         """
         if len(item.text.encode()) > MAX_TEXT_BYTES:
-            raise Refused(f"the text for brv is over {MAX_TEXT_BYTES:,} bytes long")
+            raise Refused("service_text_too_long", name="brv", limit=MAX_TEXT_BYTES)
         async with self._tree_locks[space]:
             tree = self._tree(space)
             tree.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -211,7 +219,7 @@ class ByteRover(RemoteService):
                 ledger.finish(item.key)
                 raise
             if text_of(answer, "status") != "completed":
-                raise DeliveryError("brv didn't confirm that it stored the text")
+                raise DeliveryError("service_not_confirmed", name="brv")
             ledger.finish(item.key)
         return ()
 
@@ -275,7 +283,7 @@ class ByteRover(RemoteService):
                 server = self._read_server()
                 # A server that was started later doesn't continue the work of an earlier one.
                 if server is not None and server.started_at <= started_at:
-                    raise DeliveryError("brv is still working on it", retry_after_s=5.0)
+                    raise DeliveryError("service_still_working", name="brv", retry_after_s=5.0)
         # Files that brv changed meanwhile may be those of another item.
         return was_begun and bool(ledger.files_of(item.key))
 
@@ -331,6 +339,7 @@ class ByteRover(RemoteService):
         DeliveryError if brv can't be run or doesn't answer in time.
         """
         timeout_s = timeout_s or http.WRITE.total_s
+        begun_at = time.time()
         command = [self._program, *words, "--format", "json"]
         if text is not None:
             command += ["--", text]
@@ -341,11 +350,35 @@ class ByteRover(RemoteService):
                 call.add_done_callback(self._calls.discard)
                 output = await call
         except TimeoutError as error:
-            hint = "" if self._options.account_url else ": without internet it needs account_url"
-            raise DeliveryError(f"brv gave no answer within {timeout_s:g} s{hint}") from error
+            raise self._explain_timeout(timeout_s, begun_at) from error
         except OSError as error:
-            raise DeliveryError(f"brv cannot be run ({type(error).__name__})") from error
+            raise DeliveryError("service_program_unusable", kind=type(error).__name__) from error
         return _read_data(output)
+
+    def _explain_timeout(self, timeout_s: float, begun_at: float) -> DeliveryError:
+        """Return the error for a call of brv that timed out. The call began at `begun_at`.
+
+        If the server of brv can't start, brv itself doesn't say so, but waits.
+        """
+        if reason := self._read_start_error(begun_at):
+            return DeliveryError("service_program_start", reason=reason)
+        seconds = f"{timeout_s:g}"
+        if self._options.account_url:
+            return DeliveryError("service_no_answer", name="brv", seconds=seconds)
+        return DeliveryError("service_program_offline", seconds=seconds)
+
+    def _read_start_error(self, begun_at: float) -> str:
+        """Return why the server of brv has failed to start since a time, or ""."""
+        assert self._home is not None
+        for path in (self._home / "data" / "logs").glob("server-*.log"):
+            with suppress(OSError):
+                if path.stat().st_mtime < begun_at - FILE_TIME_S:
+                    continue
+                with path.open("rb") as log:
+                    match = _START_ERROR.search(log.read(LOG_BYTES).decode("utf-8", "replace"))
+                if match is not None:
+                    return to_single_line(match[1])[:REASON_CHARS]
+        return ""
 
     def _build_environment(self) -> Mapping[str, str]:
         """Return the environment variables of brv.
@@ -359,7 +392,7 @@ class ByteRover(RemoteService):
             "BRV_DISABLE_AUTOUPDATE": "1",
             "NO_UPDATE_NOTIFIER": "1",
             "OPENAI_COMPATIBLE_API_KEY": self._options.key.value,
-            "BRV_IAM_BASE_URL": self._options.account_url,
+            "BRV_IAM_BASE_URL": self._account_origin,
         }
         set_variables = {name: value for name, value in variables.items() if value}
         return select_variables(PASSED_VARIABLES) | set_variables
@@ -389,6 +422,23 @@ class ByteRover(RemoteService):
                 os.kill(server.pid, 0)
             # The server leads a process group, which contains its workers.
             os.killpg(server.pid, signal.SIGKILL)
+
+
+def _read_origin(url: str) -> str:
+    """Return an address without its path, because brv doesn't start with a path.
+
+    Raises ConfigError if the address is invalid.
+    """
+    if not url:
+        return ""
+    try:
+        parts = urlsplit(url)
+        is_valid = parts.scheme in ("http", "https") and bool(parts.hostname)
+    except ValueError:
+        is_valid = False
+    if not is_valid:
+        raise ConfigError("memory_account_url", name="byterover")
+    return f"{parts.scheme}://{parts.netloc}"
 
 
 def _format_query(question: str) -> str:
@@ -429,7 +479,7 @@ async def _run_program(
         while chunk := await process.stdout.read(READ_BYTES):
             output += chunk
             if len(output) > ANSWER_BYTES:
-                raise DeliveryError(f"brv answers with over {ANSWER_BYTES:,} bytes")
+                raise DeliveryError("service_answer_too_long", name="brv", limit=ANSWER_BYTES)
         await process.wait()
     finally:
         await _kill(await start)
@@ -463,7 +513,7 @@ def _read_data(output: bytes) -> Any:
         return data
     if _WRONG_KEY.search(text_of(data, "error", "message")):
         raise _ProgramError("service_key_refused", name="byterover", is_permanent=True)
-    raise _ProgramError("brv has failed")
+    raise _ProgramError("service_program_failed")
 
 
 def _decode_output(output: bytes) -> Mapping[str, Any]:
@@ -478,7 +528,7 @@ def _decode_output(output: bytes) -> Mapping[str, Any]:
             answer = json.loads(text)
             if isinstance(answer, dict):
                 return answer
-    raise DeliveryError("brv doesn't answer with JSON")
+    raise DeliveryError("service_bad_json", name="brv")
 
 
 async def _is_brv_server(pid: int) -> bool:

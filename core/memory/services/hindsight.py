@@ -142,7 +142,7 @@ class Hindsight(ServerService):
             "POST", f"{_bank_path(space)}/memories", request, is_repeatable=True
         )
         if not isinstance(answer, dict) or answer.get("success") is not True:
-            raise DeliveryError("hindsight didn't confirm that it stored the text")
+            raise DeliveryError("service_not_confirmed", name=self.name)
         operation = text_of(answer, "operation_id")
         return [OPERATION + operation] if operation else []
 
@@ -160,7 +160,7 @@ class Hindsight(ServerService):
         path = f"{_bank_path(space)}/operations/{segment(operation)}"
         status = text_of(await self._http.call("GET", path, missing=None), "status")
         if status in RUNNING_STATUSES:
-            raise DeliveryError("hindsight has not made facts of it yet", retry_after_s=5.0)
+            raise DeliveryError("service_not_processed", name=self.name, retry_after_s=5.0)
         await self._http.call("DELETE", f"{path}/delete", missing=None)
 
     async def holds(self, entry: Entry) -> bool:

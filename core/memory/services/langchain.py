@@ -222,7 +222,7 @@ class LangChain(RemoteService):
             raise ConfigError("memory_no_pgvector", name=self.name) from error
         except Error as error:
             raise DeliveryError(
-                f"the PostgreSQL of {self.name} reports an error ({type(error).__name__})"
+                "service_postgres_failed", name=self.name, kind=type(error).__name__
             ) from error
 
     async def _call(self, call: Awaitable[T]) -> T:

@@ -112,7 +112,7 @@ class Letta(ServerService):
         answer = await self._http.call("POST", f"/v1/archives/{segment(archive)}/passages", request)
         passage = text_of(answer, "id")
         if not passage:
-            raise DeliveryError("letta didn't confirm that it stored the text")
+            raise DeliveryError("service_not_confirmed", name=self.name)
         return [passage]
 
     async def erase(self, entry: Entry) -> None:
@@ -184,7 +184,7 @@ class Letta(ServerService):
             request["embedding"] = self._embedding
         archive = text_of(await self._http.call("POST", "/v1/archives/", request), "id")
         if not archive:
-            raise DeliveryError("letta did not return an archive")
+            raise DeliveryError("service_bad_answer", name=self.name)
         return archive
 
     async def _find_block(self, space: str) -> Json | None:

@@ -141,7 +141,7 @@ class Mem0(RemoteService):
         """
         await self._delete_items(*entries)
         if await self._find_ids(entries[0].space, *(entry.key for entry in entries)):
-            raise DeliveryError("mem0 still returns memories that it should have erased")
+            raise DeliveryError("service_keeps_text", name=self.name)
         for entry in entries:
             self.record.drop(entry.key)
 
@@ -158,7 +158,7 @@ class Mem0(RemoteService):
                         continue
                     if await self._engine.is_pending(remote_id.removeprefix(EVENT)):
                         raise NotReadyError(
-                            "mem0 has not made memories of it yet", retry_after_s=5.0
+                            "service_not_processed", name=self.name, retry_after_s=5.0
                         )
         keys = [entry.key for entry in entries]
         for memory_id in await self._find_ids(entries[0].space, *keys):

@@ -232,7 +232,7 @@ class OpenViking(RemoteService):
             missing=MISSING,
         )
         if text_of(answer, "status") != "ok":
-            raise DeliveryError("openviking answers with an error")
+            raise DeliveryError("service_answers_error", name="openviking")
         return answer.get("result")
 
 

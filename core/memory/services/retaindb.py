@@ -114,7 +114,7 @@ class RetainDb(ServerService):
         answer = await self._http.call("POST", "/v1/memory", request)
         memory_id = text_of(answer, "memory_id", "id") or text_of(_unwrap(answer), "id")
         if not memory_id:
-            raise DeliveryError("retaindb didn't confirm that it stored the text")
+            raise DeliveryError("service_not_confirmed", name=self.name)
         return [memory_id]
 
     async def erase(self, entry: Entry) -> None:

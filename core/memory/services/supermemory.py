@@ -129,7 +129,7 @@ class Supermemory(ServerService):
         # Memories that are still being derived would appear after the deletion.
         is_dreaming = text_of(state, "dreamingStatus") == "dreaming"
         if is_dreaming or text_of(state, "status") in RUNNING_STATUSES:
-            raise DeliveryError("supermemory has not made memories of it yet", retry_after_s=5.0)
+            raise DeliveryError("service_not_processed", name=self.name, retry_after_s=5.0)
         await self._api.delete_document(entry.space, text_of(document, "id"))
 
     async def holds(self, entry: Entry) -> bool:
@@ -337,7 +337,7 @@ DIALECTS: dict[str, type[_NamespaceDialect]] = {
 def _check_document(answer: Any) -> Json:
     """Return the document in an answer. Raises DeliveryError if the answer has no id."""
     if not text_of(answer, "id"):
-        raise DeliveryError("supermemory did not return a document")
+        raise DeliveryError("service_bad_answer", name="supermemory")
     return dict(answer)
 
 

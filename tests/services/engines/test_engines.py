@@ -77,7 +77,7 @@ async def test_engine_erases_memories_that_it_makes_after_the_erasure(
                     break
                 except DeliveryError as error:
                     refusals.add(str(error))
-        assert refusals <= {"hindsight has not made facts of it yet"}
+        assert refusals <= {"hindsight has not processed the text yet"}
         assert not await own._run(partial(provider.holds, entry))
         assert await one.recalled(ASKED) == []
 
