@@ -212,20 +212,20 @@ class OptionsError(ValueError):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _OptionType:
-    # Says what a person should write, such as "a whole number".
-    description: str
+    # What the option takes, such as "whole_number".
+    kind: str
     # The key in `core/errors.toml` of the problem with a value of another type.
     problem_key: str
     adapter: TypeAdapter[Any]
 
 
 _OPTION_TYPES: Mapping[type[Any], _OptionType] = {
-    str: _OptionType("a text", "option_needs_text", TypeAdapter(str)),
-    int: _OptionType("a whole number", "option_needs_whole_number", TypeAdapter(int)),
-    float: _OptionType("a number", "option_needs_number", TypeAdapter(FiniteFloat)),
-    bool: _OptionType("true or false", "option_needs_switch", TypeAdapter(bool)),
+    str: _OptionType("text", "option_needs_text", TypeAdapter(str)),
+    int: _OptionType("whole_number", "option_needs_whole_number", TypeAdapter(int)),
+    float: _OptionType("number", "option_needs_number", TypeAdapter(FiniteFloat)),
+    bool: _OptionType("switch", "option_needs_switch", TypeAdapter(bool)),
     Secret: _OptionType(
-        "the name of the environment variable that holds it",
+        "secret",
         "option_names_variable",
         TypeAdapter(str),
     ),
@@ -267,13 +267,13 @@ class OptionForm:
     def is_secret(self, name: str) -> bool:
         return self._types[name] is Secret
 
-    def question(self, name: str) -> str:
-        """Return the question for an option: "port: the port on 127.0.0.1, a whole number"."""
-        help_text = str(self.fields[name].metadata.get("help", "")).rstrip(".")
-        description = _OPTION_TYPES[self._types[name]].description
-        if help_text:
-            description = f"{help_text}, {description}"
-        return f"{name}: {description}"
+    def describe(self, name: str) -> str:
+        """Return the English purpose of an option, or "" if the form has none."""
+        return str(self.fields[name].metadata.get("help", "")).rstrip(".")
+
+    def kind(self, name: str) -> str:
+        """Return what an option takes: "text", "whole_number", "number", "switch" or "secret"."""
+        return _OPTION_TYPES[self._types[name]].kind
 
     def parse_value(self, name: str, value: object) -> OptionValue:
         """Return a value in the form for mneme.toml.

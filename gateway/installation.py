@@ -27,13 +27,13 @@ def _list_languages(folder: str, prefix: str = "") -> tuple[str, ...]:
     return tuple(sorted(f"{prefix}{name}" for name in {"en.toml", *names}))
 
 
-def _list_option_reasons() -> tuple[str, ...]:
-    """Return the translated reasons of options.
+def _list_option_texts(folder: str) -> tuple[str, ...]:
+    """Return the files with the purposes of options in one folder of gateway/texts.
 
-    The English reasons are comments in default.toml.
+    There is none for English: those texts are next to the options themselves.
     """
-    folder = ROOT / "gateway" / "texts" / "options"
-    return tuple(sorted(f"options/{path.name}" for path in folder.glob("*.toml")))
+    paths = (ROOT / "gateway" / "texts" / folder).glob("*.toml")
+    return tuple(sorted(f"{folder}/{path.name}" for path in paths))
 
 
 DATA_FILES: Mapping[str, Sequence[str]] = {
@@ -99,7 +99,8 @@ DATA_FILES: Mapping[str, Sequence[str]] = {
     ),
     "gateway/texts": (
         *_list_languages("gateway/texts"),
-        *_list_option_reasons(),
+        *_list_option_texts("options"),
+        *_list_option_texts("services"),
         "data/cities.toml",
     ),
     "gateway/web": (

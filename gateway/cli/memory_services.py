@@ -27,6 +27,8 @@ from gateway.cli.shell import AsJson, Yes
 from gateway.commands.registry import CommandContext
 from gateway.services import Services, is_running, load_providers
 from gateway.texts.catalog import SHELL as texts
+from gateway.texts.catalog import Texts
+from gateway.texts.text_files import load_service_options
 
 if TYPE_CHECKING:
     from gateway.cli.engine import Engine
@@ -251,7 +253,7 @@ def _switch_on(name: str, assignments: Sequence[str], mode: Mode | None) -> None
         form = Plugins(settings.home).load_form(name)
         existing = settings.memory.providers.get(name) or ProviderOptions()
         options: dict[str, OptionValue] = {"enabled": True, "mode": mode or existing.mode}
-        options |= _ask_for_options(form, assignments, existing.model_extra or {})
+        options |= _ask_for_options(form, name, assignments, existing.model_extra or {})
         set_options(settings.home / _SETTINGS_FILE, (*_PROVIDERS_TABLE, name), options)
         _ask_for_secrets(form, Settings.load().memory.providers[name].model_extra or {})
     except ValueError as error:
@@ -340,7 +342,7 @@ def _start_engine(
     form = OptionForm(EngineOptions)
     try:
         existing = settings.memory.engines.get(name, {})
-        new_options = _ask_for_options(form, assignments, existing)
+        new_options = _ask_for_options(form, f"engine_{name}", assignments, existing)
         if new_options:
             set_options(settings.home / _SETTINGS_FILE, (*_ENGINES_TABLE, name), new_options)
         _ask_for_secrets(form, Settings.load().memory.engines[name])
@@ -360,7 +362,7 @@ def _start_engine(
 
 
 def _ask_for_options(
-    form: OptionForm, assignments: Sequence[str], existing: Mapping[str, object]
+    form: OptionForm, service: str, assignments: Sequence[str], existing: Mapping[str, object]
 ) -> dict[str, OptionValue]:
     """Return new values for the options of a form, by name.
 
@@ -373,7 +375,7 @@ def _ask_for_options(
     missing = [key for key in form.required_names if key not in values and key not in existing]
     if not sys.stdin.isatty():
         if missing:
-            questions = [form.question(key) for key in missing]
+            questions = [word_question(form, service, key, texts) for key in missing]
             raise ConfigError("\n".join([texts.compose("options_missing"), *questions]))
         return values
     prompts = list(missing)
@@ -381,7 +383,7 @@ def _ask_for_options(
         prompts += [key for key in form.prompted_defaults if key not in existing]
     # An address comes before the key for it.
     for key in sorted(dict.fromkeys(prompts), key=form.is_secret):
-        value = _prompt_for_option(form, key)
+        value = _prompt_for_option(form, service, key)
         if value is not None:
             values[key] = value
     return values
@@ -415,20 +417,31 @@ def _parse_value(form: OptionForm, key: str, text: str) -> OptionValue:
     return value
 
 
-def _prompt_for_option(form: OptionForm, key: str) -> OptionValue | None:
+def _prompt_for_option(form: OptionForm, service: str, key: str) -> OptionValue | None:
     """Ask for the value of an option until it's valid. Returns None to use the default."""
     shown_default = None
     if key in form.prompted_defaults:
         default = form.prompted_defaults[key]
         shown_default = "" if isinstance(default, Secret) else str(default)
     while True:
-        text = typer.prompt(form.question(key), shown_default)
+        text = typer.prompt(word_question(form, service, key, texts), shown_default)
         if text == shown_default:
             return None
         try:
             return _parse_value(form, key, text)
         except ValueError as error:
             shell.print_text(_word_problem(error))
+
+
+def word_question(form: OptionForm, service: str, key: str, texts: Texts) -> str:
+    """Return the question for an option, such as "port: the port on 127.0.0.1 (a whole number)"."""
+    words = texts.table("SERVICE_OPTIONS")
+    purposes = load_service_options(texts.language, service)
+    purpose = purposes.get(key) or form.describe(key)
+    kind = words[form.kind(key)]
+    if not purpose:
+        return texts.pair(key, kind)
+    return words["question"].format(name=key, help=purpose, kind=kind)
 
 
 def _word_problem(error: ValueError) -> str:

@@ -70,6 +70,17 @@ def load_option_reasons(language: str) -> Mapping[str, str]:
     return dict(_flatten(sections))
 
 
+@cache
+def load_service_options(language: str, service: str) -> Mapping[str, str]:
+    """Return the purpose of each option of a memory service in a language, by the option's name.
+
+    For English and for plugins, the result is empty, because the options contain these texts.
+    """
+    path = FOLDER.joinpath("services", f"{language}.toml")
+    tables = tomllib.loads(path.read_text("utf-8")) if path.is_file() else {}
+    return {**tables["shared"], **tables[service]} if service in tables else {}
+
+
 def _flatten(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
     for name, value in table.items():
         if isinstance(value, Mapping):

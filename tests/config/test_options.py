@@ -20,10 +20,10 @@ class Options:
     is_brief: bool = False
 
 
-def test_option_form_words_each_question_by_the_options_type_and_lists_required_options() -> None:
+def test_option_form_describes_each_option_and_lists_the_required_ones() -> None:
     form = OptionForm(Options)
-    assert form.question("url") == "url: where it listens, a text"
-    assert form.question("is_brief") == "is_brief: true or false"
+    assert [form.describe("url"), form.kind("url")] == ["where it listens", "text"]
+    assert [form.describe("is_brief"), form.kind("is_brief")] == ["", "switch"]
     assert form.required_names == ["url", "key"]
     assert list(OptionForm(None).fields) == []
     assert OptionForm(None).build_options({}, {}) is None

@@ -129,8 +129,8 @@ async def test_memory_setup_at_a_terminal_asks_for_the_required_options(home: Pa
         said, wrong = map(bytes.decode, await process.communicate())
         os.close(typed)
     assert process.returncode == 0, wrong
-    assert "deployment: platform, self_hosted or embedded, a text" in said
-    assert "url: where it listens, if self_hosted, a text [https://api.mem0.ai]" in said
+    assert "deployment: platform, self_hosted or embedded (a text)" in said
+    assert "url: where it listens, if self_hosted (a text) [https://api.mem0.ai]" in said
     assert "not the secret itself" in said + wrong
     assert "Found mem0, a server at 127.0.0.1" in said
     table = tomllib.loads((home / "mneme.toml").read_text())["memory"]["providers"]["mem0"]

@@ -23,7 +23,7 @@ def test_a_service_is_set_up_listed_and_switched_off(home: Path) -> None:
     lacking = mneme(home, "memory", "setup", "jotter", "--set", "url=http://127.0.0.1:1")
     assert lacking.returncode == 1
     assert (
-        "key: what it knows us by, the name of the environment variable that holds it"
+        "key: what it knows us by (the name of the environment variable that holds it)"
         in lacking.stderr
     )
     said = good(

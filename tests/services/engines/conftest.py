@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from core.memory.http import CallTimeout
 from core.memory.plugins import Plugins
 from core.memory.provider import MemoryProvider
 from tests.fixtures.provider_contract import Subject
@@ -42,6 +43,12 @@ def engine(
         pytest.skip(f"{request.param} is not here: {why}")
     with found.running(tmp_path_factory.mktemp(request.param)) as running:
         yield found, running, count(1)
+
+
+@pytest.fixture(autouse=True)
+def patient_searches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search of brv starts a program, which takes long on a busy machine."""
+    monkeypatch.setattr("core.memory.services.byterover.SEARCH", CallTimeout(60.0, 60.0))
 
 
 @pytest.fixture
