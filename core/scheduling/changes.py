@@ -7,12 +7,14 @@ person.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
+from core.dates.requests.lexicon import request_languages
 from core.dates.requests.parts import Problem
-from core.dates.requests.reader import read_request, revise_reading
+from core.dates.requests.reader import read_request, read_whole_length, revise_reading
 from core.dates.rules import end_at, to_recurrences
 from core.dates.schedule import (
     ParsedSchedule,
@@ -23,11 +25,14 @@ from core.dates.schedule import (
 from core.errors import Refused
 from core.scheduling.appointments import Appointments, Requester
 from core.scheduling.due import next_due
+from core.scheduling.phrases import is_answer
+from core.scheduling.shifts import Shift
 from core.scheduling.zones import move_to_zone
 from core.store.jobs import Job
 from core.types import Account, Address, ErasureEpoch
 
-_NEVER = frozenset({"never", "off", "none"})
+# More hours than this are a clock time if they can be one: French "18h", Portuguese "18 horas".
+_MAX_HOURS_IN_WORDS = 12
 _END_OF_DAY = time(23, 59)
 
 
@@ -129,16 +134,20 @@ class JobChanges:
             raise Refused("ends_before", id=job.id)
         return await self._end_at(job, moments[-1], requester)
 
-    async def end(self, job_id: int, words: str, requester: Requester) -> Job:
+    async def end(
+        self, job_id: int, words: str, requester: Requester, languages: Sequence[str] = ()
+    ) -> Job:
         """End a recurring job at a time such as "Christmas", and return it.
 
-        Without a clock time, the named day is the last one. "never" removes the end.
+        Without a clock time, the named day is the last one. "never" removes the end. Words with
+        several meanings are read in the first of `languages`.
         """
         job = await self._find_recurring(job_id, requester)
-        if words.strip().lower() in _NEVER:
+        if is_answer("never", words):
             return await self._end_at(job, None, requester)
         now = self.appointments.clock.now()
-        last = await asyncio.to_thread(read_end, words, now, load_zone(job.schedule.zone))
+        zone = load_zone(job.schedule.zone)
+        last = await asyncio.to_thread(read_end, words, now, zone, languages)
         if last is None:
             raise Refused("end_not_understood", id=job.id)
         return await self._end_at(job, last, requester)
@@ -197,18 +206,39 @@ class JobChanges:
 
     # --- Times ---
 
-    async def read_snooze(self, words: str, account: Account | None) -> Snooze | None:
+    async def read_snooze(
+        self, words: str, account: Account | None, languages: Sequence[str] = ()
+    ) -> Snooze | None:
         """Read how long to snooze: "10 minutes", "18:00", "tomorrow", or "" for ten minutes.
 
-        Times are in the zone of `account`. Returns None if the words aren't a single time.
+        Times are in the zone of `account`. Words with several meanings are read in the first of
+        `languages`. Returns None if the words aren't a single time.
         """
         words = words.strip() or "10 minutes"
-        if words.lower() == "tomorrow":
-            return Snooze()
         zone = await self.appointments.zone_of(account)
-        for line in (f"in {words}", words):
+        now = self.appointments.clock.now()
+        length = await asyncio.to_thread(read_whole_length, words, (*languages, "en"))
+        if length is None or length.seconds > _MAX_HOURS_IN_WORDS * 3_600:
+            snooze = await self._read_snooze_time(words, zone, languages)
+            if snooze is not None:
+                return snooze
+        if length is None:
+            length = await asyncio.to_thread(read_whole_length, words, request_languages())
+        if length is None:
+            return None
+        return Snooze(Shift(length, is_earlier=False, name="").apply(now, load_zone(zone)))
+
+    async def _read_snooze_time(
+        self, words: str, zone: str, languages: Sequence[str]
+    ) -> Snooze | None:
+        """Read a time that isn't a length: "18:00", "next Friday at 10" or "tomorrow"."""
+        now = self.appointments.clock.now()
+        if await asyncio.to_thread(_names_tomorrow, words, now, load_zone(zone), languages):
+            return Snooze()
+        # "in 15" means minutes.
+        for line in (words, f"in {words}"):
             try:
-                reading = await self.appointments.parse_line(line, zone)
+                reading = await self.appointments.parse_line(line, zone, languages)
             except Refused:
                 continue
             if not reading.text and reading.schedule.at is not None:
@@ -231,15 +261,18 @@ class JobChanges:
         )
 
 
-def read_end(words: str, now: datetime, zone: ZoneInfo) -> datetime | None:
+def read_end(
+    words: str, now: datetime, zone: ZoneInfo, languages: Sequence[str] = ()
+) -> datetime | None:
     """Return the moment after which a job ends, or None if the words contain no time.
 
     A day without a clock time ends at midnight. If the time is in the past, the job ends now.
+    Words with several meanings, and dates in digits, are read in the first of `languages`.
     """
-    if not any(map(str.isalpha, words)):
-        # A date in digits has no language of its own.
-        words = f"on {words.strip()}"
-    reading = read_request(words, now, zone, is_request=True)
+    reading = read_request(words, now, zone, languages, is_request=True)
+    if not reading.names_time and not any(map(str.isalpha, words)):
+        # After "on", "31.12." is a date and not a clock time.
+        reading = read_request(f"on {words.strip()}", now, zone, is_request=True)
     if reading.problem is Problem.PAST:
         return now
     if not reading.names_time:
@@ -255,6 +288,14 @@ def read_end(words: str, now: datetime, zone: ZoneInfo) -> datetime | None:
     if whole_day is None:
         return None
     return now if whole_day.problem is Problem.PAST else whole_day.moment
+
+
+def _names_tomorrow(words: str, now: datetime, zone: ZoneInfo, languages: Sequence[str]) -> bool:
+    """Return whether words mean tomorrow and name no clock time and nothing else."""
+    reading = read_request(words, now, zone, languages, is_request=True)
+    tomorrow = now.astimezone(zone).date() + timedelta(days=1)
+    is_day = reading.parts.names() == {"days"} and reading.parts.days == (tomorrow,)
+    return is_day and not reading.task
 
 
 def is_recurring(job: Job) -> bool:

@@ -333,7 +333,8 @@ class ReminderTalk:
         )
         if job is None:
             return self._build(texts.NOTHING_TO_SNOOZE, (), (), context)
-        snooze = await self._changes.read_snooze(step.words, context.account)
+        languages = (texts.request_language,)
+        snooze = await self._changes.read_snooze(step.words, context.account, languages)
         if snooze is None:
             return self._build(texts.SNOOZE_USAGE, (), (), context)
         later = await self._changes.snooze(

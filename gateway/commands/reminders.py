@@ -146,7 +146,8 @@ class ReminderCommands:
         if not words:
             raise Refused(texts.END_USAGE.format(id=number))
         if action == "end":
-            job = await self._changes.end(number, words, requester)
+            languages = (texts.request_language,)
+            job = await self._changes.end(number, words, requester, languages)
         else:
             count = parse_number(words)
             if count is None or not 0 < count <= MAX_COUNT:
@@ -194,11 +195,12 @@ class ReminderCommands:
         no such reminder, if the time can't be parsed, or if the person may not change it.
         """
         texts = context.texts
+        languages = (texts.request_language,)
         first, _, time_words = arguments.strip().partition(" ")
         number = parse_number(first)
         until = None
         if number is not None:
-            until = await self._changes.read_snooze(time_words, context.account)
+            until = await self._changes.read_snooze(time_words, context.account, languages)
         if until is None:
             latest = await self._appointments.jobs.find_last_delivered(
                 context.inbound.address, context.scopes
@@ -206,7 +208,7 @@ class ReminderCommands:
             if latest is None:
                 raise Refused(texts.NOTHING_TO_SNOOZE)
             number = latest.id
-            until = await self._changes.read_snooze(arguments, context.account)
+            until = await self._changes.read_snooze(arguments, context.account, languages)
         if number is None or until is None:
             raise Refused(texts.SNOOZE_USAGE)
         job = await self._changes.snooze(

@@ -157,7 +157,8 @@ async def snooze_reminder(request: PageRequest, form: Mapping[str, str]) -> Answ
     number = read_field(request, form, "number")
     words = read_field(request, form, "words")
     changes = JobChanges(request.services.appointments)
-    if await changes.read_snooze(words, request.context.account) is None:
+    languages = (request.texts.request_language,)
+    if await changes.read_snooze(words, request.context.account, languages) is None:
         raise Refused(request.words["SNOOZE_UNREAD"])
     command = Command(name="snooze", arguments=f"{number} {words}")
     return await request.commands.run(command, request.context)

@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 from core.agent.offline import OfflineModel
-from core.dates.schedule import Schedule
+from core.dates.schedule import Schedule, load_zone
+from core.scheduling.changes import JobChanges, Snooze
 from core.scheduling.zones import find_zones, move_to_zone
 from core.store.preferences import Preference
+from gateway import services
+from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import open_gateway
 from tests.fixtures.scheduler_harness import NOON, lifetime
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
@@ -109,6 +112,42 @@ async def test_snooze_until_a_time_is_meant_in_the_persons_zone(home: Path) -> N
         await harness.say("/remind 2030-01-15 09:00 | call Ana")
         answer = await harness.say("/snooze 1 2030-01-16 18:00")
         assert "16 January 2030 at 18:00 (Asia/Tokyo)" in answer.text
+
+
+_SNOOZES = {
+    "en": ("2 hours", "18:00", "tomorrow"),
+    "de": ("2 Stunden", "18 Uhr", "morgen"),
+    "fr": ("2h", "18h", "demain"),
+    "es": ("dos horas", "a las 18", "mañana"),
+    "pt": ("2 horas", "às 18h", "amanhã"),
+    "ru": ("2 часа", "в 18:00", "завтра"),
+    "zh": ("两小时", "下午6点", "明天"),
+    "ja": ("2時間", "18時", "明日"),
+    "ko": ("두 시간", "오후 6시", "내일"),
+    "tr": ("2 saat", "saat 18", "yar\u0131n"),
+}
+
+
+async def test_snooze_reads_a_length_a_clock_time_and_tomorrow_in_ten_languages(
+    home: Path, monkeypatch: pytest.MonkeyPatch, clock: SteadyClock
+) -> None:
+    monkeypatch.setattr(services, "WallClock", lambda: clock)
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        changes = JobChanges(harness.services.appointments)
+        zone = load_zone(harness.services.appointments.zone)
+        now = clock.now()
+        evening = now.astimezone(zone).replace(hour=18, minute=0, second=0, microsecond=0)
+        for language, (length, clock_time, tomorrow) in _SNOOZES.items():
+            snoozes = [
+                await changes.read_snooze(words, None, (language,))
+                for words in (length, clock_time, tomorrow)
+            ]
+            expected = [Snooze(now + timedelta(hours=2)), Snooze(evening), Snooze()]
+            assert snoozes == expected, language
+        # A unit needs a number: "/snooze 10 minutes" doesn't mean reminder 10.
+        assert await changes.read_snooze("minutes", None, ("en",)) is None
+        portuguese_hour = await changes.read_snooze("uma hora", None, ("pt",))
+        assert portuguese_hour == Snooze(now + timedelta(hours=1))
 
 
 async def test_time_is_shown_in_the_zone_that_the_person_set(

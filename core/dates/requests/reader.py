@@ -159,6 +159,23 @@ def read_length(text: str, language: str) -> tuple[Span, str] | None:
     return span, " ".join(others.split())
 
 
+def read_whole_length(text: str, languages: Sequence[str]) -> Span | None:
+    """Return the length of time of a text with nothing else, such as "an hour" or "2 Tage".
+
+    The languages are tried in order. Returns None for other texts, and for a unit alone, such as
+    "minutes".
+    """
+    source = plain_text(text)
+    for language in languages:
+        lexicon = load_lexicon(language)
+        tokens = _split_vague_phrases(tokenize_request(source, lexicon), source, lexicon)
+        length = find_length(tokens)
+        is_unit = len(tokens) == 1 and tokens[0].kind is not Kind.SPAN
+        if length is not None and length[1:] == (0, len(tokens)) and not is_unit:
+            return length[0]
+    return None
+
+
 def _split_vague_phrases(tokens: Sequence[Token], source: Text, lexicon: Lexicon) -> list[Token]:
     """Read the words of vague phrases one by one.
 

@@ -52,6 +52,21 @@ async def test_end_limits_a_recurring_reminder_and_is_read_back(
         assert (await _job(harness)).schedule.recurrences[0].endswith("BYDAY=MO")
 
 
+async def test_end_and_snooze_are_read_in_the_persons_language(home: Path) -> None:
+    async with open_gateway(home, OFFLINE) as harness:
+        await harness.say("/remind every monday at 8:30 | stand-up")
+        await harness.say("/language zh")
+        await harness.say("/cron end 1 5/3")
+        # In Chinese, the month comes first.
+        assert "0503T" in (await _job(harness)).schedule.recurrences[0].partition("UNTIL=")[2]
+        await harness.say("/language de")
+        await harness.say("/cron end 1 nie")
+        assert (await _job(harness)).schedule.recurrences[0].endswith("BYDAY=MO")
+        snoozed = await harness.say("/snooze 1 morgen")
+        assert "08:30" in snoozed.text
+        assert (await _job(harness, 2)).text == "stand-up"
+
+
 async def test_count_of_a_reminder_with_two_rules_limits_its_occurrences_in_total(
     home: Path,
 ) -> None:
