@@ -48,6 +48,8 @@ class MediaOptions(_Section):
     wait_s: Seconds
     decode_s: Seconds
     decode_memory_mb: Annotated[int, Field(ge=256, le=65_536)]
+    # How much memory each process of a program for speech may use.
+    program_memory_mb: Annotated[int, Field(ge=64, le=1_000_000)]
     pictures: bool
     # Whether files of group talk that isn't addressed to Mneme are kept, if the talk is.
     group_talk: bool

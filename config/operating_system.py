@@ -115,6 +115,20 @@ def limit_resources(memory_mb: int, seconds: int, system: System = SYSTEM) -> No
             resource.setrlimit(limit, (value, value))
 
 
+def limit_program(pid: int, memory_mb: int, system: System = SYSTEM) -> None:
+    """Limit the memory of a running program. Files that it maps and never changes don't count.
+
+    Programs that it starts later get the same limit. On macOS, and if the program has ended,
+    nothing happens.
+    """
+    if system == "macos":
+        return
+    limit = memory_mb * 2**20
+    with contextlib.suppress(ValueError, OSError):
+        resource.prlimit(pid, resource.RLIMIT_DATA, (limit, limit))
+        resource.prlimit(pid, resource.RLIMIT_CORE, (0, 0))
+
+
 def read_command_line(pid: int, system: System = SYSTEM) -> str:
     """Return the program and arguments of a process, or "" if the process doesn't exist."""
     if system == "linux":

@@ -109,7 +109,7 @@ class Decoder:
         return await self._run("page", path, url, name)
 
     async def clean(self, path: Path, copy_path: Path, name: str) -> bool:
-        """Write a copy of a picture, recording, PDF or archive without its position.
+        """Write a copy of a file without its position and those of the files inside it.
 
         Returns False, and writes nothing, if the file has no position. Raises Refused if the
         position can't be removed.
@@ -161,8 +161,8 @@ def _choose_refusal(mime: str) -> str:
     """Return the key of the sentence for a file that isn't sent because of its position."""
     if mime.startswith(("video/", "audio/")):
         return "recording_position_stays"
-    is_document = mime.startswith("application/") and mime != UNKNOWN_TYPE
-    return "document_position_stays" if is_document else "position_stays"
+    is_picture = mime.startswith("image/") and mime != "image/svg+xml"
+    return "position_stays" if is_picture or mime == UNKNOWN_TYPE else "document_position_stays"
 
 
 async def _read_output(process: asyncio.subprocess.Process) -> bytes:

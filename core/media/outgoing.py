@@ -1,6 +1,6 @@
 """Prepares the files that Mneme sends: stored files, and answers as files.
 
-The position is removed from pictures, recordings, PDF files, and archives such as Word documents.
+The position is removed from pictures and recordings, also inside documents, mails and archives.
 """
 
 from __future__ import annotations
@@ -17,10 +17,6 @@ from core.store.media.files import AttachedFile
 from core.types import File
 
 _PLAIN = "text/plain"
-_TYPES_WITH_POSITION = (
-    *("image/", "video/", "audio/", "application/pdf", "application/zip", "application/epub+zip"),
-    "application/vnd.openxmlformats-officedocument.",
-)
 # The types of files that an answer can be sent as, by extension.
 DOCUMENT_TYPES: Mapping[str, str] = {
     "md": "text/markdown",
@@ -80,8 +76,7 @@ async def load_outgoing(file: AttachedFile, folder: MediaFolder, decoder: Decode
     content = await asyncio.to_thread(folder.read, file.content.hash)
     if content is None:
         return None
-    if file.content.type.startswith(_TYPES_WITH_POSITION):
-        content = await _remove_position(content, file, folder, decoder)
+    content = await _remove_position(content, file, folder, decoder)
     return File(
         name=_add_suffix(file),
         content=content,

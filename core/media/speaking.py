@@ -11,7 +11,7 @@ from typing import Protocol
 
 from core.errors import FileError
 from core.media.decoding import Decoder
-from core.media.speech import check_status, post, run_program
+from core.media.speech import ProgramLimits, check_status, post, run_program
 
 MAX_SPEECH_BYTES = 20_000_000
 _SPEAKER = "speaker"
@@ -58,12 +58,12 @@ class ProgramSpeaker:
 
     command: Sequence[str]
     decoder: Decoder
-    timeout_s: float = 60.0
+    limits: ProgramLimits
 
     async def speak(self, text: str) -> bytes:
         with tempfile.TemporaryDirectory(prefix="mneme-") as folder:
             wave_path = Path(folder, "speech.wav")
-            await run_program(self.command, wave_path, _SPEAKER, self.timeout_s, text)
+            await run_program(self.command, wave_path, _SPEAKER, self.limits, text)
             if not await asyncio.to_thread(wave_path.exists):
                 raise FileError("the speaker wrote no file")
             speech_path = Path(folder, "speech.ogg")

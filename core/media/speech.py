@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import re
 import shutil
+import signal
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,6 +20,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from config.operating_system import limit_program
 from core.errors import FileError
 from core.media.decoding import Decoder
 from core.store.media.files import FilePart
@@ -100,6 +103,14 @@ def _read_answer(answer: dict[str, Any]) -> Transcript:
     return Transcript(parts=parts, duration_s=None if duration is None else float(duration))
 
 
+@dataclass(frozen=True, slots=True)
+class ProgramLimits:
+    """The limits of a speech program: its time, and the memory of each of its processes."""
+
+    timeout_s: float
+    memory_mb: int
+
+
 @dataclass(frozen=True)
 class ProgramTranscriber:
     """Runs a program that prints the spoken words of a file.
@@ -110,7 +121,7 @@ class ProgramTranscriber:
 
     command: Sequence[str]
     decoder: Decoder
-    timeout_s: float = 60.0
+    limits: ProgramLimits
 
     async def transcribe(self, path: Path) -> Transcript:
         # Stored files have no extension, but some programs need one.
@@ -123,7 +134,7 @@ class ProgramTranscriber:
                 if not await self.decoder.write_speech(copy, wave):
                     raise FileError("its sound can't be read; PyAV may be missing")
                 command = [argument.replace(_WAVE, str(wave)) for argument in command]
-            output = await run_program(command, copy, _TRANSCRIBER, self.timeout_s)
+            output = await run_program(command, copy, _TRANSCRIBER, self.limits)
         transcript = _read_output(output.decode("utf-8", "replace"))
         if not transcript.parts:
             # Some programs exit successfully although they couldn't read the file.
@@ -178,12 +189,12 @@ def check_status(response: httpx.Response, name: str) -> None:
 
 
 async def run_program(
-    command: Sequence[str], path: Path, name: str, timeout_s: float, text: str = ""
+    command: Sequence[str], path: Path, name: str, limits: ProgramLimits, text: str = ""
 ) -> bytes:
     """Run a speech program, and return its output. Error messages call the program `name`.
 
     ``{file}`` in the command is replaced with `path`. The program gets the text as its input.
-    Raises FileError if it fails or takes too long.
+    Raises FileError if it fails, takes too long or needs too much memory.
     """
     arguments = [argument.replace("{file}", str(path)) for argument in command]
     try:
@@ -192,11 +203,14 @@ async def run_program(
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
+            # The programs that it starts end with it.
+            start_new_session=True,
         )
     except OSError as error:
         raise FileError(f"the {name} can't be started: {error.strerror}") from error
+    limit_program(process.pid, limits.memory_mb)
     try:
-        async with asyncio.timeout(timeout_s):
+        async with asyncio.timeout(limits.timeout_s):
             _, output = await asyncio.gather(_write_input(process, text), _read_limited(process))
             await process.wait()
     except TimeoutError as error:
@@ -204,7 +218,7 @@ async def run_program(
     finally:
         if process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
-                process.kill()
+                os.killpg(process.pid, signal.SIGKILL)
             await asyncio.shield(process.wait())
     if process.returncode:
         raise FileError(f"the {name} ended with status {process.returncode}")

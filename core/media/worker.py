@@ -4,10 +4,9 @@
 JSON (see `core.media.decoding.Decoded`). It writes the view of a picture, or those of a scan or
 video, to VIEW. ``python -m core.media.worker page PATH URL NAME MEMORY SECONDS`` does the same for
 a download from URL. For a web page, it also prints the title and the date, and the text has links.
-``python -m core.media.worker clean PATH COPY NAME MEMORY SECONDS`` writes a copy of a picture,
-recording, PDF or archive without the position. ``python -m core.media.worker speech PATH SOUND NAME
-MEMORY SECONDS`` writes the sound of a recording. If the process fails or is killed, the file counts
-as unreadable.
+``python -m core.media.worker clean PATH COPY NAME MEMORY SECONDS`` writes a copy of a file without
+the positions in it. ``python -m core.media.worker speech PATH SOUND NAME MEMORY SECONDS`` writes
+the sound of a recording. If the process fails or is killed, the file counts as unreadable.
 """
 
 from __future__ import annotations
@@ -17,11 +16,14 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from config.operating_system import limit_resources
 from core.media.folder import MAX_VIEWS, number_view
 from core.media.formats import kinds, texts
+
+if TYPE_CHECKING:
+    from core.media.formats.document_position import CleanFile
 
 # The maximum number of characters and parts in the text of one file.
 MAX_CHARS = 2_000_000
@@ -40,6 +42,15 @@ _VIEWABLE = frozenset(
     }
 )
 _ARCHIVES = frozenset({"application/zip", kinds.DOCX, kinds.XLSX, kinds.PPTX, kinds.EPUB})
+# Archives that Mneme can't look into, so that their files may have positions.
+_CLOSED_ARCHIVES = frozenset(
+    {
+        *("application/x-7z-compressed", "application/vnd.rar", "application/x-xz"),
+        *("application/x-bzip2", "application/zstd"),
+    }
+)
+# Files in files in files are cleaned down to this depth.
+MAX_DEPTH = 4
 _SECTIONED = {kinds.DOCX: "section", kinds.XLSX: "sheet"}
 
 Result = dict[str, Any]
@@ -220,59 +231,125 @@ def _collect(parts: Iterable[texts.Part]) -> list[Mapping[str, str]]:
     return collected
 
 
-def clean_file(path: Path, copy_path: Path, name: str) -> Result:
-    """Write a copy of a picture, recording, PDF or archive without the position in its metadata.
+def clean_file(path: Path, copy_path: Path, name: str, depth: int = 0) -> Result:
+    """Write a copy of a file without the positions in its metadata and in the files inside it.
 
     If the file has no position, the result has `clean` false. A file counts as broken if it may
-    have a position that can't be removed.
+    have a position that can't be removed. `depth` is the number of files around this one.
     """
     mime = kinds.find_type(path, name)
+    result: Result = {"type": mime, "clean": False}
+    if depth > MAX_DEPTH or mime in _CLOSED_ARCHIVES:
+        return {**result, "note": "broken"}
     if mime.startswith(("video/", "audio/")):
         return _clean_recording(path, copy_path, mime)
+    if mime.startswith("image/") and mime != kinds.SVG:
+        return _clean_picture(path, copy_path, mime, is_embedded=depth > 0)
+
+    def clean_embedded(content: bytes, name: str) -> bytes:
+        return _clean_embedded(content, name, copy_path.parent, depth + 1)
+
     if mime == "application/pdf":
-        return _clean_pdf(path, copy_path)
+        return _clean_pdf(path, copy_path, clean_embedded)
     if mime in _ARCHIVES:
-        return _clean_archive(path, copy_path, mime)
-    if not mime.startswith("image/") or mime == "image/svg+xml":
-        return {"clean": False}
+        return _clean_archive(path, copy_path, mime, clean_embedded)
+    return _clean_other(path, copy_path, mime, clean_embedded)
+
+
+def _clean_embedded(content: bytes, name: str, folder: Path, depth: int) -> bytes:
+    """Return a file inside another file without its position.
+
+    `folder` gets temporary files. Raises ValueError if the position can't be removed.
+    """
+    path, copy_path = folder / f"file-{depth}", folder / f"copy-{depth}"
+    path.write_bytes(content)
+    try:
+        result = clean_file(path, copy_path, name, depth)
+        if result.get("note"):
+            raise ValueError("a file inside it may have a position")
+        return copy_path.read_bytes() if result["clean"] else content
+    finally:
+        path.unlink()
+        copy_path.unlink(missing_ok=True)
+
+
+def _clean_picture(path: Path, copy_path: Path, mime: str, *, is_embedded: bool) -> Result:
+    """Write a copy of a picture without its position.
+
+    A damaged picture inside a document counts as broken only if it may have a position, so that
+    the document can be sent.
+    """
     from core.media.formats import images
 
+    result: Result = {"type": mime, "clean": False}
     if mime not in _VIEWABLE:
-        note = "broken" if images.may_have_position(path.read_bytes()) else ""
-        return {"type": mime, "clean": False, "note": note}
-
+        return {**result, "note": "broken" if images.may_have_position(path.read_bytes()) else ""}
     try:
-        return {"type": mime, "clean": images.remove_position(path, copy_path)}
+        return {**result, "clean": images.remove_position(path, copy_path)}
     except images.ERRORS:
-        return {"type": mime, "clean": False, "note": "broken"}
+        may_be_sent = is_embedded and not images.may_have_position(path.read_bytes())
+        return {**result, "note": "" if may_be_sent else "broken"}
 
 
-def _clean_pdf(path: Path, copy_path: Path) -> Result:
+def _clean_other(path: Path, copy_path: Path, mime: str, clean_embedded: CleanFile) -> Result:
+    """Write a copy of a text without the positions of the files in it.
+
+    Files of other types count as broken if they may have a position.
+    """
+    from core.media.formats import document_position, images
+
+    result: Result = {"type": mime, "clean": False}
+    content = path.read_bytes()
+    clean_content = content
+    try:
+        if mime == "application/gzip":
+            document_position.check_packed(path, clean_embedded)
+        elif mime == kinds.TAR:
+            document_position.check_tar(content, clean_embedded)
+        elif not kinds.is_text(mime):
+            return {**result, "note": "broken" if images.may_have_position(content) else ""}
+        else:
+            clean_content = document_position.clean_text(content, clean_embedded)
+            if mime in (kinds.SVG, "text/xml"):
+                clean_content = document_position.clean_properties(clean_content)
+    except document_position.ERRORS:
+        return {**result, "note": "broken"}
+    if clean_content == content:
+        return result
+    copy_path.write_bytes(clean_content)
+    return {**result, "clean": True}
+
+
+def _clean_pdf(path: Path, copy_path: Path, clean_embedded: CleanFile) -> Result:
     """Write a copy of a PDF whose pictures have no position.
 
-    A PDF that can't be read counts as broken only if it may have a position.
+    A damaged PDF counts as broken only if it may have a position.
     """
     from core.media.formats import images, pdf
 
     result: Result = {"type": "application/pdf", "clean": False}
     try:
-        return {**result, "clean": pdf.clean_pdf(path, copy_path)}
+        return {**result, "clean": pdf.clean_pdf(path, copy_path, clean_embedded)}
+    except pdf.LockedError:
+        return {**result, "note": "broken"}
     except pdf.ERRORS:
         may_have_position = images.may_have_position(path.read_bytes())
         return {**result, "note": "broken" if may_have_position else ""}
 
 
-def _clean_archive(path: Path, copy_path: Path, mime: str) -> Result:
-    """Write a copy of an archive, such as a Word document, whose pictures have no position."""
+def _clean_archive(path: Path, copy_path: Path, mime: str, clean_embedded: CleanFile) -> Result:
+    """Write a copy of an archive, such as a Word document, whose files have no position."""
     from core.media.formats import document_position
 
     result: Result = {"type": mime, "clean": False}
     try:
         if not texts.is_archive_safe(path):
-            has_pictures = document_position.has_pictures(path)
-            return {**result, "note": "bomb" if has_pictures else ""}
-        return {**result, "clean": document_position.clean_archive(path, copy_path)}
-    except texts.ERRORS:
+            return {**result, "note": "bomb"}
+        return {
+            **result,
+            "clean": document_position.clean_archive(path, copy_path, clean_embedded),
+        }
+    except (*texts.ERRORS, *document_position.ERRORS):
         return {**result, "note": "broken"}
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from config.model_options import DEFAULT_SERVER
 from config.settings import Settings
 from core.media.decoding import Decoder
-from core.media.speech import ProgramTranscriber, ServerTranscriber, Transcriber
+from core.media.speech import ProgramLimits, ProgramTranscriber, ServerTranscriber, Transcriber
 from core.types import ToolContext
 
 if TYPE_CHECKING:
@@ -75,7 +75,8 @@ def create_transcriber(settings: Settings, decoder: Decoder) -> Transcriber | No
     """Create the configured transcriber of voice notes, or return None if there is none."""
     options = settings.media.transcriber
     if options.command:
-        return ProgramTranscriber(options.command, decoder, options.timeout_s)
+        limits = ProgramLimits(options.timeout_s, settings.media.program_memory_mb)
+        return ProgramTranscriber(options.command, decoder, limits)
     if not options.url:
         return None
     secret = settings.variables.get(options.key)
@@ -92,7 +93,8 @@ def create_speaker(settings: Settings, decoder: Decoder) -> Speaker | None:
     from core.media.speaking import ProgramSpeaker, ServerSpeaker
 
     if options.command:
-        return ProgramSpeaker(options.command, decoder, options.timeout_s)
+        limits = ProgramLimits(options.timeout_s, settings.media.program_memory_mb)
+        return ProgramSpeaker(options.command, decoder, limits)
     secret = settings.variables.get(options.key)
     key = secret.get_secret_value() if secret else ""
     return ServerSpeaker(options.url, options.model, options.voice, key, options.timeout_s)

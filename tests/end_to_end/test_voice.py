@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from core.agent.offline import OfflineModel
-from core.media.speech import MAX_OUTPUT_BYTES, run_program
+from core.errors import FileError
+from core.media.speech import MAX_OUTPUT_BYTES, ProgramLimits, run_program
 from tests.end_to_end.test_erased import forget
 from tests.end_to_end.test_media import kept_files, texts_of
 from tests.fixtures.command_line import good
@@ -21,6 +24,7 @@ from tests.fixtures.transcription_service import TranscriptionService
 pytestmark = pytest.mark.slow
 
 NOTE = b"OggS" + bytes(500)
+LIMITS = ProgramLimits(timeout_s=300.0, memory_mb=400)
 SEGMENTS = [(0.0, "Hello, it's me."), (42.0, "The plumber says the boiler leaks.")]
 
 
@@ -196,8 +200,44 @@ async def test_program_that_prints_nothing_has_not_understood_the_recording(home
 
 async def test_output_of_a_program_is_kept_up_to_a_limit(tmp_path: Path) -> None:
     endless = f"import sys; sys.stdout.write('a' * {2 * MAX_OUTPUT_BYTES})"
-    output = await run_program([sys.executable, "-c", endless], tmp_path, "transcriber", 60.0)
+    output = await run_program([sys.executable, "-c", endless], tmp_path, "transcriber", LIMITS)
     assert len(output) == MAX_OUTPUT_BYTES
+
+
+async def test_program_that_needs_more_memory_than_allowed_fails_with_a_sentence(
+    tmp_path: Path,
+) -> None:
+    greedy = "import sys; sys.stdin.read(); print(len(bytearray(500_000_000)))"
+    command = [sys.executable, "-c", greedy]
+    with pytest.raises(FileError, match="the transcriber ended with status 1"):
+        await run_program(command, tmp_path, "transcriber", LIMITS)
+    output = await run_program(command, tmp_path, "transcriber", replace(LIMITS, memory_mb=2_000))
+    assert output == b"500000000\n"
+
+
+async def test_program_that_is_given_up_ends_with_the_programs_that_it_started(
+    tmp_path: Path,
+) -> None:
+    pid_path = tmp_path / "pid"
+    script = f"sleep 600 & echo $! > {pid_path}.part; mv {pid_path}.part {pid_path}; wait"
+    call = asyncio.create_task(run_program(["sh", "-c", script], tmp_path, "transcriber", LIMITS))
+    await wait_until(pid_path.exists)
+    call.cancel()
+    await wait_until(lambda: not is_running(int(pid_path.read_text())))
+
+
+async def wait_until(predicate: Callable[[], bool]) -> None:
+    async with asyncio.timeout(60):
+        while not predicate():  # noqa: ASYNC110 - a process has no event to wait for
+            await asyncio.sleep(0.05)
+
+
+def is_running(pid: int) -> bool:
+    """Return whether a process runs. One that ended and waits for its parent doesn't."""
+    try:
+        return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 async def test_audio_file_of_music_is_not_transcribed(home: Path) -> None:

@@ -1,20 +1,25 @@
-"""Pictures, PDF files and archives leave without the positions in their metadata."""
+"""Pictures, PDF files, mails, drawings and archives leave without the positions in their metadata."""
 
 from __future__ import annotations
 
+import base64
+import gzip
 import io
+import tarfile
 import zipfile
+from collections.abc import Callable
+from email import message_from_bytes
+from email.message import EmailMessage
 from pathlib import Path
 
 import pytest
 from PIL import Image, PngImagePlugin, TiffImagePlugin
-from pypdf import PdfReader
+from pypdf import PdfReader, PdfWriter
 
 from core.errors import Refused
 from core.media.decoding import Decoder
 from core.media.formats import images
-from core.media.formats.document_position import clean_archive
-from core.media.formats.pdf import clean_pdf
+from core.media.worker import MAX_DEPTH, clean_file
 from tests.fixtures.media_samples import (
     add_to_pdf,
     make_docx,
@@ -149,7 +154,7 @@ def test_pdf_without_the_positions_in_it_keeps_its_pictures(tmp_path: Path, cont
     path, copy_path = tmp_path / "file", tmp_path / "copy"
     path.write_bytes(content)
 
-    assert clean_pdf(path, copy_path)
+    assert clean_file(path, copy_path, "contract.pdf")["clean"]
 
     copy = PdfReader(copy_path)
     assert b"GPSL" not in copy_path.read_bytes()
@@ -159,17 +164,150 @@ def test_pdf_without_the_positions_in_it_keeps_its_pictures(tmp_path: Path, cont
     assert not any(map(has_position, pictures))
     assert (b"pdfaid" in copy_path.read_bytes()) == (b"pdfaid" in content)
     copy_path.rename(path)
-    assert not clean_pdf(path, copy_path)
+    assert not clean_file(path, copy_path, "contract.pdf")["clean"]
+
+
+def pack(name: str, content: bytes) -> bytes:
+    """A TAR archive with one file, packed with gzip."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        member = tarfile.TarInfo(name)
+        member.size = len(content)
+        archive.addfile(member, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+def lock(archive: bytes) -> bytes:
+    """The archive with the mark of a password at its only entry."""
+    content = bytearray(archive)
+    content[6] |= 1
+    content[archive.index(b"PK\x01\x02") + 8] |= 1
+    return bytes(content)
+
+
+def lock_pdf(content: bytes) -> bytes:
+    writer = PdfWriter(clone_from=PdfReader(io.BytesIO(content)))
+    writer.encrypt("boiler", algorithm="RC4-128")
+    buffer = io.BytesIO()
+    writer.write(buffer)
+    return buffer.getvalue()
+
+
+def make_mail(photo: bytes) -> bytes:
+    message = EmailMessage()
+    message["Subject"] = "The quay"
+    message.set_content("See the picture.")
+    message.add_attachment(photo, maintype="image", subtype="jpeg", filename="quay.jpg")
+    return message.as_bytes()
+
+
+def make_drawing(photo: bytes) -> bytes:
+    picture = base64.b64encode(photo)
+    return b'<svg xmlns="x"><image href="data:image/jpeg;base64,' + picture + b'"/></svg>'
+
+
+def nest(depth: int) -> bytes:
+    content = make_zip({"notes.txt": "Nothing"})
+    for _ in range(depth):
+        content = make_zip({"inner.zip": content})
+    return content
 
 
 @pytest.mark.parametrize(
-    "content", [make_pdf(), make_pdf(password="boiler"), make_pdf_with_photo(make_photo())]
+    ("name", "content"),
+    [
+        ("contract.pdf", make_pdf()),
+        ("locked.pdf", make_pdf(password="boiler")),
+        ("photo.pdf", make_pdf_with_photo(make_photo())),
+        ("notes.zip", nest(2)),
+        ("damaged.zip", make_zip({"quay.png": b"\x89PNG\r\n\x1a\n" + bytes(50)})),
+        ("notes.tar.gz", pack("notes.txt", b"The boiler")),
+        ("quay.eml", make_mail(make_photo())),
+        ("notes.txt", b"The boiler /9j/ is old, " + b"and the rent is due. " * 9),
+        ("letter.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + make_photo()),
+    ],
 )
-def test_pdf_without_a_position_or_with_a_password_stays_as_it_is(
-    tmp_path: Path, content: bytes
+def test_file_without_a_position_stays_as_it_is(tmp_path: Path, name: str, content: bytes) -> None:
+    (tmp_path / "file").write_bytes(content)
+    result = clean_file(tmp_path / "file", tmp_path / "copy", name)
+    assert (result["clean"], result.get("note", "")) == (False, "")
+    assert not (tmp_path / "copy").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "wrap"),
+    [
+        ("photos.zip", lambda photo: make_zip({"day/inner.zip": make_zip({"quay": photo})})),
+        ("letters.zip", lambda photo: make_zip({"letter.docx": make_docx(photo)})),
+        ("quay.eml", make_mail),
+        ("drawing.svg", make_drawing),
+        ("page.html", lambda photo: b"<html>" + make_drawing(photo) + b"</html>"),
+        ("notes.md", lambda photo: b"![Quay](data:;base64," + base64.b64encode(photo) + b")\n"),
+    ],
+)
+def test_photo_inside_another_file_loses_only_its_position(
+    tmp_path: Path, name: str, wrap: Callable[[bytes], bytes]
+) -> None:
+    photo = make_photo(has_position=True)
+    (tmp_path / "file").write_bytes(wrap(photo))
+
+    assert clean_file(tmp_path / "file", tmp_path / "copy", name)["clean"]
+
+    expected = wrap(images.clean_picture(photo))
+    copy = (tmp_path / "copy").read_bytes()
+    assert unpack(copy) == unpack(expected)
+
+
+def unpack(content: bytes) -> object:
+    """The entries of an archive and of the archives in it; of a mail, its parts."""
+    if content.startswith(b"PK"):
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            return {name: unpack(archive.read(name)) for name in archive.namelist()}
+    if content.startswith(b"Subject"):
+        return [part.get_payload(decode=True) for part in message_from_bytes(content).walk()]
+    return content
+
+
+def test_file_attached_to_a_pdf_loses_the_position_in_it(tmp_path: Path) -> None:
+    inner = make_docx(make_photo(has_position=True))
+    (tmp_path / "file").write_bytes(add_to_pdf(make_pdf(), photo=inner))
+
+    assert clean_file(tmp_path / "file", tmp_path / "copy", "contract.pdf")["clean"]
+
+    [[attached]] = PdfReader(tmp_path / "copy").attachments.values()
+    with zipfile.ZipFile(io.BytesIO(attached)) as document:
+        assert not has_position(document.read("word/media/image1.jpg"))
+
+
+def test_drawing_with_xmp_metadata_loses_the_position_in_it(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b'<svg xmlns="x"><metadata>' + XMP + b"</metadata></svg>")
+    assert clean_file(tmp_path / "file", tmp_path / "copy", "drawing.svg")["clean"]
+    copy = (tmp_path / "copy").read_bytes()
+    assert b"GPSL" not in copy
+    assert b'pdfaid:part="1"' in copy
+
+
+PHOTO = make_photo(has_position=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("photos.zip", lock(make_zip({"quay.jpg": PHOTO}))),
+        ("photos.pdf", lock_pdf(make_pdf_with_photo(PHOTO))),
+        ("photos.7z", b"7z\xbc\xaf\x27\x1c" + bytes(50)),
+        ("photos.tar.gz", pack("quay.jpg", PHOTO)),
+        ("photos.tar", gzip.decompress(pack("quay.jpg", PHOTO))),
+        ("letter.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + PHOTO),
+        ("letter.rtf", b"{\\rtf1 {\\pict\\jpegblip " + PHOTO.hex(" ", 64).encode() + b"}}"),
+        ("deep.zip", nest(MAX_DEPTH + 1)),
+    ],
+)
+def test_file_whose_positions_cannot_be_removed_is_not_sent(
+    tmp_path: Path, name: str, content: bytes
 ) -> None:
     (tmp_path / "file").write_bytes(content)
-    assert not clean_pdf(tmp_path / "file", tmp_path / "copy")
+    assert clean_file(tmp_path / "file", tmp_path / "copy", name)["note"] == "broken"
     assert not (tmp_path / "copy").exists()
 
 
@@ -195,7 +333,7 @@ def test_word_document_keeps_everything_but_the_positions_of_its_photos(tmp_path
     path, copy_path = tmp_path / "file", tmp_path / "copy"
     path.write_bytes(make_docx(make_photo(has_position=True)))
 
-    assert clean_archive(path, copy_path)
+    assert clean_file(path, copy_path, "contract.docx")["clean"]
 
     with zipfile.ZipFile(path) as document, zipfile.ZipFile(copy_path) as copy:
         assert copy.namelist() == document.namelist()
@@ -203,4 +341,4 @@ def test_word_document_keeps_everything_but_the_positions_of_its_photos(tmp_path
         others = [name for name in copy.namelist() if not name.endswith(".jpg")]
         assert all(copy.read(name) == document.read(name) for name in others)
     copy_path.rename(path)
-    assert not clean_archive(path, copy_path)
+    assert not clean_file(path, copy_path, "contract.docx")["clean"]

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path, PurePath
 
 HEAD_BYTES = 4096
+TAR = "application/x-tar"
+SVG = "image/svg+xml"
 # The first bytes of a file, after an offset, and the type that they mean.
 _SIGNATURES: tuple[tuple[int, bytes, str], ...] = (
     (0, b"\xff\xd8\xff", "image/jpeg"),
@@ -39,6 +41,10 @@ _SIGNATURES: tuple[tuple[int, bytes, str], ...] = (
     (0, b"7z\xbc\xaf\x27\x1c", "application/x-7z-compressed"),
     (0, b"Rar!", "application/vnd.rar"),
     (0, b"\x1f\x8b", "application/gzip"),
+    (0, b"\xfd7zXZ\x00", "application/x-xz"),
+    *((0, b"BZh%d1AY&SY" % level, "application/x-bzip2") for level in range(1, 10)),
+    (0, b"\x28\xb5\x2f\xfd", "application/zstd"),
+    (257, b"ustar", TAR),
     (0, b"\x7fELF", "application/x-executable"),
     (0, b"MZ", "application/x-executable"),
 )
@@ -62,7 +68,7 @@ _TEXT_SUFFIXES: Mapping[str, str] = {
     ".ics": "text/calendar",
     ".md": "text/markdown",
     ".json": "application/json",
-    ".svg": "image/svg+xml",
+    ".svg": SVG,
     ".xml": "text/xml",
 }
 UNKNOWN = "application/octet-stream"
@@ -94,6 +100,11 @@ def _fits_container(head: bytes, offset: int) -> bool:
     return offset != 8 or head.startswith(b"RIFF")
 
 
+def is_text(mime: str) -> bool:
+    """Return whether a type is a kind of text."""
+    return mime.startswith(("text/", "message/")) or mime in ("application/json", SVG)
+
+
 def _find_archive_type(path: Path) -> str:
     try:
         with zipfile.ZipFile(path) as archive:
@@ -117,7 +128,7 @@ def _find_text_type(head: bytes, name: str) -> str:
     if start.startswith("begin:vcalendar"):
         return "text/calendar"
     if "<svg" in start:
-        return "image/svg+xml"
+        return SVG
     return _TEXT_SUFFIXES.get(PurePath(name).suffix.lower(), "text/plain")
 
 

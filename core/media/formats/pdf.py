@@ -16,6 +16,7 @@ from pypdf.errors import PyPdfError
 from pypdf.generic import ArrayObject, DictionaryObject, NameObject, StreamObject
 
 from core.media.formats import images
+from core.media.formats.document_position import CleanFile, clean_properties
 
 # Further pages aren't read.
 MAX_PAGES = 1_000
@@ -24,10 +25,6 @@ SCAN_CHARS_PER_PAGE = 15
 # PDF files without these names have neither pictures of cameras nor metadata.
 _NAMES_WITH_POSITION = re.compile(rb"/(?:DCTDecode|DCT|JPXDecode|Metadata|EmbeddedFile)\b")
 _PHOTO_FILTERS = frozenset({"/DCTDecode", "/DCT", "/JPXDecode"})
-# Properties with a position in XMP metadata, as attributes and as elements.
-_XMP_POSITION = re.compile(
-    rb"""[\w-]+:GPS\w+\s*=\s*(?:"[^"]*"|'[^']*')|<([\w-]+:GPS\w+)[^>]*>.*?</\1\s*>""", re.DOTALL
-)
 ERRORS = (
     PyPdfError,
     OSError,
@@ -41,6 +38,10 @@ ERRORS = (
     NotImplementedError,
     AssertionError,
 )
+
+
+class LockedError(ValueError):
+    """The position in a PDF can't be removed without its password."""
 
 
 class PdfFile:
@@ -104,21 +105,25 @@ def _list_form_fields(page: PageObject) -> Iterator[str]:
             yield f"{field.get('/T', '')}: {value}"
 
 
-def clean_pdf(path: Path, copy_path: Path) -> bool:
-    """Write a copy of a PDF whose pictures, metadata and attached pictures have no position.
+def clean_pdf(path: Path, copy_path: Path, clean_file: CleanFile) -> bool:
+    """Write a copy of a PDF whose pictures, metadata and attached files have no position.
 
-    If the file has no position or needs a password, writes nothing and returns False. Raises one of
-    `ERRORS` if a position can't be removed.
+    If the file has no position, writes nothing and returns False. Raises one of `ERRORS` if a
+    position can't be removed, for example because the file needs a password.
     """
     if not _NAMES_WITH_POSITION.search(path.read_bytes()):
         return False
     document = PdfFile(path)
     if document.is_locked:
-        return False
+        raise LockedError("the file needs a password")
     writer = PdfWriter(clone_from=document.reader)
     # Each stream is cleaned, so `any` must not stop at the first change.
     changes = [_replace(stream, _clean_metadata) for stream in _find_metadata(writer)]
-    changes += [_replace(stream, _clean_picture) for stream in _find_pictures(writer)]
+    changes += [_replace(stream, _clean_picture) for stream in _find_photos(writer)]
+    changes += [
+        _replace(stream, lambda content: clean_file(content, ""))
+        for stream in _find_attachments(writer)
+    ]
     if not any(changes):
         return False
     writer.write(copy_path)
@@ -135,10 +140,14 @@ def _find_metadata(writer: PdfWriter) -> list[StreamObject]:
     return [stream for stream in metadata if isinstance(stream, StreamObject)]
 
 
-def _find_pictures(writer: PdfWriter) -> list[StreamObject]:
-    """Return the photos of a PDF and its attached files, which may be photos."""
+def _find_photos(writer: PdfWriter) -> list[StreamObject]:
+    """Return the photos of a PDF."""
     streams = [entry for entry in writer._objects if isinstance(entry, StreamObject)]
-    photos = [stream for stream in streams if _PHOTO_FILTERS.intersection(_list_filters(stream))]
+    return [stream for stream in streams if _PHOTO_FILTERS.intersection(_list_filters(stream))]
+
+
+def _find_attachments(writer: PdfWriter) -> list[StreamObject]:
+    """Return the files that are attached to a PDF."""
     attachments: list[StreamObject] = []
     for entry in writer._objects:
         files = entry.get("/EF") if isinstance(entry, DictionaryObject) else None
@@ -146,7 +155,7 @@ def _find_pictures(writer: PdfWriter) -> list[StreamObject]:
         if isinstance(files, DictionaryObject):
             versions = [version.get_object() for version in files.values()]
             attachments += [each for each in versions if isinstance(each, StreamObject)]
-    return photos + attachments
+    return attachments
 
 
 def _replace(stream: StreamObject, clean: Callable[[bytes], bytes]) -> bool:
@@ -179,7 +188,7 @@ def _list_filters(stream: StreamObject) -> list[str]:
 
 def _clean_metadata(content: bytes) -> bytes:
     """Return XMP metadata without its position. If that fails, the result is empty."""
-    clean_content = _XMP_POSITION.sub(b"", content)
+    clean_content = clean_properties(content)
     return b"" if b"GPSL" in clean_content.replace(b"\0", b"") else clean_content
 
 
