@@ -51,7 +51,7 @@ async def test_wrong_setting_of_an_engine_is_a_sentence_in_setup_and_beside_turn
         status = (await made.say("/status")).text.replace("\\", "")
         assert f"{name}: out of order, tried again from time to time: {why}" in status
         # The notice is written in a task of its own.
-        await asyncio.gather(*made.memory._tasks)
+        await asyncio.gather(*made.memory._tasks, return_exceptions=True)
         told = [text for where, text in await notices(made) if where == "telegram:42"]
         assert told == [
             f"The memory service “{name}” isn't working ({why}). I go on without it and keep trying."
