@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import os
 import re
 import shlex
 import shutil
@@ -340,6 +341,21 @@ def test_the_documented_language_works_with_its_file(tmp_path: Path) -> None:
         "Done.",
         "Italiano",
     ]
+    environment = {**os.environ, "LC_ALL": "it_IT.UTF-8", "MNEME_HOME": str(tmp_path / "home")}
+    command = [sys.executable, "-m", "gateway.cli.main"]
+    for arguments in (["--help"], ["recall", "--help"], ["recal"], ["status"]):
+        done = subprocess.run(
+            [*command, *arguments],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        output = done.stdout + done.stderr
+        assert done.returncode == (2 if arguments == ["recal"] else 0), output
+        assert "Traceback" not in output
+        assert {"--help": "Opzioni:", "recal": "Errore: "}.get(arguments[-1], "") in output
 
 
 # Shows texts of the documented language, in a copy of the code that has it.

@@ -104,9 +104,32 @@ def find_shell_language() -> str:
 
 
 def load_shell_table(name: str) -> Mapping[str, Any]:
-    """Return a table in the language of the shell, or in English if that language lacks it."""
-    table: Mapping[str, Any] | None = load_file(find_shell_language()).get(name)
-    return table if table is not None else load_file(ENGLISH_CODE)[name]
+    """Return a table in the language of the shell. English texts fill its gaps."""
+    return _TableWithGaps(load_file(find_shell_language()).get(name, {}), (name,))
+
+
+class _TableWithGaps(dict[str, Any]):
+    """A table of a language that reads the English file only for a key that it lacks."""
+
+    def __init__(self, table: Mapping[str, Any], path: tuple[str, ...]) -> None:
+        super().__init__(table)
+        # The names of the table and of those around it, from the outermost.
+        self._path = path
+        for key, value in table.items():
+            if isinstance(value, dict):
+                self[key] = _TableWithGaps(value, (*path, key))
+
+    def __missing__(self, key: str) -> Any:
+        english: Any = load_file(ENGLISH_CODE)
+        for name in self._path:
+            english = english[name]
+        return english[key]
+
+    def get(self, key: str, default: Any = None) -> Any:
+        try:
+            return self[key]
+        except KeyError:
+            return default
 
 
 def word_system_error(reason: str, words: Mapping[str, str]) -> str:
