@@ -321,7 +321,7 @@ def test_every_chat_command_is_documented_in_using() -> None:
 @pytest.mark.slow
 def test_the_documented_language_works_with_its_file(tmp_path: Path) -> None:
     _, example = _blocks(ROOT / "docs" / "extending.md", "toml")
-    for package in ("config", "core", "gateway"):
+    for package in ("config", "core", "adapters", "gateway"):
         shutil.copytree(ROOT / package, tmp_path / package)
     texts = tmp_path / "gateway" / "texts"
     (texts / "it.toml").write_text(example, encoding="utf-8")
