@@ -80,6 +80,18 @@ SENTENCES_IN_CODE: Mapping[str, tuple[int, str]] = {
 }
 
 
+# English sentences of raised errors in core that have no key, by module or package, each with its reason.
+ERRORS_IN_CORE: Mapping[str, tuple[int, str]] = {
+    "core/agent": (4, "internal errors, and calls that the model is told of"),
+    "core/media": (13, "errors of files, for the log; people read the notes of the file"),
+    "core/search": (5, "errors of models, for the log"),
+    "core/store": (2, "internal errors"),
+    "core/tools": (16, "errors of calls, which the model reads"),
+}
+# Errors that only the model or the log gets.
+MODEL_ERRORS = {"ToolError", "ValueError", "TypeError"}
+
+
 def load_file(language: str) -> Mapping[str, Any]:
     return tomllib.loads((FOLDER / f"{language}.toml").read_text(encoding="utf-8"))
 
@@ -565,6 +577,53 @@ def test_python_code_contains_no_english_sentence_for_people_beyond_the_allowed_
     assert others == {}, "put the sentence into gateway/texts/en.toml"
 
 
+def test_errors_of_core_and_settings_have_keys_beyond_the_allowed_sentences() -> None:
+    counts: Counter[str] = Counter()
+    for folder in ("core", "config"):
+        for path in (ROOT / folder).rglob("*.py"):
+            package = "/".join(path.relative_to(ROOT).parts[:2])
+            counts[package] += len(list(list_raised_sentences(path.read_text("utf-8"))))
+    allowed = {name: count for name, (count, _) in ERRORS_IN_CORE.items()}
+    assert +counts == allowed, "give the error a key, and its sentence a place in core/errors.toml"
+
+
+@each_row(
+    "line",
+    [
+        'print("Nothing was found here.")',
+        'x = f"You have {count} of these reminders."',
+        'raise Refused("This can not be done.")',
+        'lines = ["a", "Write me again tomorrow"]',
+        'run(text="Please try again later")',
+    ],
+)
+def test_english_sentence_in_code_is_noticed(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "module.py"
+    path.write_text(f'"""A docstring is not for people."""\n{line}\n')
+    assert len(list(list_sentences(path))) == 1
+
+
+def test_raised_sentence_is_noticed_and_a_key_is_not() -> None:
+    code = 'raise StoreError(f"There is no {x} in here")\nraise Refused("no_such_fact", id=3)\n'
+    assert list(list_raised_sentences(code)) == ["There is no x in here"]
+
+
+def list_raised_sentences(code: str) -> Iterator[str]:
+    """Yield the English sentences of errors that people may read, in code that raises them."""
+    for node in ast.walk(ast.parse(code)):
+        if not isinstance(node, ast.Raise) or not isinstance(node.exc, ast.Call):
+            continue
+        if not node.exc.args or ast.unparse(node.exc.func) in MODEL_ERRORS:
+            continue
+        message = node.exc.args[0]
+        parts = message.values if isinstance(message, ast.JoinedStr) else [message]
+        literals = [part.value for part in parts if isinstance(part, ast.Constant)]
+        strings = [literal for literal in literals if isinstance(literal, str)]
+        text = " ".join(" x ".join(strings).split())
+        if re.search(r"[A-Za-z']+ [a-z']+", text):
+            yield text
+
+
 def test_every_command_line_text_key_is_used_and_every_used_key_exists() -> None:
     folder = ROOT / "gateway"
     code = "".join(path.read_text(encoding="utf-8") for path in folder.rglob("*.py"))
@@ -628,7 +687,7 @@ def list_sentences(path: Path) -> Iterator[str]:
             text = node.value
         elif isinstance(node, ast.JoinedStr):
             parts = [part.value for part in node.values if isinstance(part, ast.Constant)]
-            text = " x ".join(str(part) for part in parts)
+            text = " ".join(" x ".join(str(part) for part in parts).split())
         if re.search(r"(?<![`/])\b[A-Z][a-z']+ [a-z']+ [a-z']+", text):
             yield text
 
