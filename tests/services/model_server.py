@@ -1,8 +1,8 @@
-"""What real engines ask: a loopback server as OpenAI's, with embeddings by words and a model that
-answers by rule.
+"""A loopback server for real engines, like OpenAI's: embeddings by words, and a model that answers
+by rules.
 
-Texts that share words lie near each other, which is good enough to see who is told what. A model
-may call a tool, and its answers come in pieces to who asks for them so."""
+Texts that share words have similar vectors. This is enough to see which person gets which text. The
+model may call a tool, and streams its answers on request."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.services.doubles.double import words
 
 @dataclass(frozen=True, kw_only=True)
 class Call:
-    """Of a tool, as a model makes it."""
+    """A call of a tool by the model."""
 
     tool: str
     arguments: dict[str, Any]
@@ -39,7 +39,7 @@ def nothing(body: dict[str, Any]) -> str:
 
 
 def mem0_facts(body: dict[str, Any]) -> str:
-    """Of each new message of a person one memory, as mem0's library asks for it."""
+    """Return one memory for each new message of a person, in the form that mem0's library requests."""
     (new,) = re.findall(
         r"## New Messages\n(.*?)\n\n## ", body["messages"][-1]["content"], re.DOTALL
     )
@@ -52,9 +52,10 @@ def mem0_facts(body: dict[str, Any]) -> str:
 
 
 def graphiti_facts(body: dict[str, Any]) -> str:
-    """Of each line of a person one fact between the person and the line, as Graphiti asks for it.
+    """Return one fact for each line of a person, in the form that Graphiti requests.
 
-    "moved" ends what was said of where somebody lives."""
+    "moved" ends earlier facts about the person's home.
+    """
     asked = str(body["messages"][-1]["content"])
     _, is_asked_for_facts, schema = asked.rpartition("in the following format:")
     if not is_asked_for_facts:
@@ -81,7 +82,7 @@ def graphiti_facts(body: dict[str, Any]) -> str:
         case "NodeResolutions":
             return json.dumps({"entity_resolutions": []})
         case _:
-            # It is asked about a person only if there is more to say than the facts.
+            # Graphiti asks about a person only if there is more to say than the facts.
             told = re.findall(r"user: ([^\n\"\\]*)", asked)
             summary = {"name": "user", "summary": f"The person said: {' '.join(told)}"[:400]}
             return json.dumps({"summaries": [summary]})
@@ -94,7 +95,7 @@ def brv_files(body: dict[str, Any]) -> str | Call:
     if body["messages"][-1]["role"] == "tool":
         return "It is done."
     if told := re.search(r"__curate_ctx_(\w+)", asked):
-        # A file of its own for each, since brv puts what has one title into one.
+        # Each text gets a separate file, because brv merges files with equal titles.
         return _program(f"""
             const text = {told[0]};
             const change = {{type: "UPSERT", path: "talk/told", title: "told {told[1]}", reason: "it was said"}};
@@ -123,7 +124,7 @@ def embedded(text: str, dimensions: int) -> list[float]:
 
 @asynccontextmanager
 async def model_server(rule: Rule = nothing, dimensions: int = 1536) -> AsyncIterator[str]:
-    """Its address, with /v1."""
+    """Run the server, and return its address with /v1."""
 
     async def models(request: web.Request) -> web.Response:
         return web.json_response({"object": "list", "data": [{"id": "stub", "object": "model"}]})

@@ -1,5 +1,6 @@
-"""The services that the suite runs for: a line each. `name` is the provider's, and of the file in
-the package."""
+"""The services that the suite runs for, one per line. `name` is the provider's, and of the file in
+the package.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +34,10 @@ from tests.services.doubles.zep import ZepDouble
 
 @dataclass(frozen=True, kw_only=True)
 class Service:
-    """`options` beside `url` and `key`, as in mneme.toml. The tools to search and to add, where
-    there are such, and `forget_tool`, the one to delete a memory by its id alone. `never`: how it cannot fail, being no server."""
+    """`options` beside `url` and `key`, as in mneme.toml.
+
+    The tools to search and to add, where there are such, and `forget_tool`, the one to delete a
+    memory by its id alone. `never`: how it cannot fail, being no server."""
 
     name: str
     double: Callable[[], Double]
@@ -48,21 +51,21 @@ class Service:
     library: str = ""
 
     def place(self, home: Path, double: Double) -> None:
-        """Puts a plugin into the home; what is in the package is there."""
+        """Copy a plugin into the home. Services of the package need no copy."""
         if home not in double.homes:
             double.homes.append(home)
         if self.is_plugin:
             plugged(home, self.name)
 
     def made(self, home: Path, double: Double, **options: Any) -> MemoryProvider:
-        """The provider, as a start of the process makes it."""
+        """Return the provider as the start of the process creates it."""
         self.place(home, double)
         return Plugins(home).create_provider(
             self.name, {**self.table(double), **options}, {"SERVICE_KEY": KEY}
         )
 
     def table(self, double: Double) -> Mapping[str, Any]:
-        """Of mneme.toml."""
+        """Return the service's table in mneme.toml."""
         return {self.address: double.url, "key": "SERVICE_KEY", **self.options, **double.options}
 
 
@@ -178,8 +181,10 @@ SERVICES: Mapping[str, Service] = {
 
 
 def each() -> list[ParameterSet]:
-    """As parameters of a test: `make test` takes one of them, and the example; `make services`
-    all, those of a library in the environment that has it."""
+    """Return the services as parameters of a test.
+
+    `make test` runs one of them and the example. `make services` runs all, and those of a library
+    in the environment that contains it."""
     everyday = ("hindsight", "shelf")
     return [
         pytest.param(name, marks=() if name in everyday else _marks_of(SERVICES[name]))

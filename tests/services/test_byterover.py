@@ -1,5 +1,5 @@
-"""What only byterover has: a program that may be ended while its server goes on, and files that it
-makes, changes and puts together as it likes."""
+"""Tests of byterover: a program that may end while its server continues, and that creates, changes
+and merges files on its own."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def rover(home: Path) -> AsyncIterator[tuple[ByteRoverDouble, ByteRover, P
 
 
 async def forget(one: ProviderHarness, text: str) -> None:
-    """The message of these words, and waits until the service has done so."""
+    """Forget the message with these words, and wait until the service has forgotten it."""
     before = len(one.ends)
     rows = await one.conversations.load_history(await one.session(), frozenset({ANA}))
     gone = [row.id for row in rows if row.text == text]
@@ -62,7 +62,7 @@ async def forget(one: ProviderHarness, text: str) -> None:
 
 
 def everything(home: Path) -> str:
-    """All that stands in its folder, with the names of the files."""
+    """Return the content of all files in its folder, with their names."""
     files = [path for path in (home / "providers").rglob("*") if path.is_file()]
     return "\n".join(f"{path}\n{path.read_text('utf-8', 'replace')}" for path in files)
 
@@ -88,7 +88,7 @@ async def test_turn_that_byterover_still_processes_after_a_timeout_is_not_sent_a
         await one.carried(3)
         assert one.ends[2] == "done"
         assert len(double.log) == 1
-        # Of one that has ended meanwhile nothing comes any more.
+        # A program that has ended meanwhile prints nothing more.
         double.fault = "lost"
         await one.turn(RUI)
         await one.carried(4)
@@ -101,7 +101,7 @@ async def test_turn_that_byterover_still_processes_after_a_timeout_is_not_sent_a
 
 
 def add_files(provider: ByteRover, count: int = MANY) -> None:
-    """To the tree of ANA, as she might herself: in a large one brv searches otherwise."""
+    """Add files to the tree of ANA. In a large tree, brv searches in a different way."""
     folder = provider._tree(provider.space(ANA)).root / "work"
     folder.mkdir(parents=True)
     for number in range(count):
@@ -174,7 +174,7 @@ async def test_byterover_search_finds_a_file_with_any_word_of_the_question_in_a_
         add_files(provider)
         assert "Porto" in "\n".join(await one.recalled(OTHERWISE))
         asked = double.asked.count("POST /brv/search")
-        # There is nothing in it to ask for.
+        # The text contains nothing to ask for.
         assert await one.recalled("?!") == []
         assert double.asked.count("POST /brv/search") == asked == 1
 
@@ -188,7 +188,7 @@ async def test_results_of_byterover_are_ordered_by_words_and_newest_first(
         tree = provider._tree(provider.space(ANA))
         (own,) = tree.hash_files()
         add_files(provider, 30)
-        # What it has shown most often.
+        # The text that it has shown most often.
         shown = sorted({*tree.hash_files()} - {own})
         double.found = [
             {"path": path, "title": "", "score": 1.0, "excerpt": ""} for path in (*shown, own)
@@ -202,7 +202,7 @@ async def test_results_of_byterover_are_ordered_by_words_and_newest_first(
         ]
         (asked,) = [sent for sent in double.sent if "search" in sent]
         assert json.loads(asked)["words"] == ["search", "--limit", "50"]
-        # What has none of the words as they are typed stands as it found it.
+        # A file without any of the typed words is returned unchanged.
         assert "Invoice 0 is" in (await one.recalled("Who has a moneybox?"))[0]
 
 
@@ -319,10 +319,10 @@ def test_byterover_file_is_deleted_once_every_turn_it_came_from_is_forgotten(
     keeps("a", {"a.md": "a", "a.overview.md": "a", "_index.md": "a"})
     keeps("b", {"b.md": "b"})
     assert files() == {"a": ["a.md"], "b": ["b.md"], "c": [], "d": []}
-    # It puts what is new to what it has.
+    # brv adds new text to an existing file.
     keeps("c", {"b.md": "b and c"})
     assert files() == {"a": ["a.md"], "b": ["b.md"], "c": ["b.md"], "d": []}
-    # By itself it makes one of two.
+    # Without a request, brv merges two files.
     change({"a.md": None, "a.overview.md": None, "all.md": "a and more"})
     assert files() == {"a": ["all.md"], "b": ["all.md", "b.md"], "c": ["all.md", "b.md"], "d": []}
     # The process ends in the middle.

@@ -1,5 +1,5 @@
-"""What only honcho has: conversations that are told anew without what is forgotten, conclusions,
-and its reasoning."""
+"""Tests of honcho: conversations that are sent again without forgotten messages, conclusions, and
+its reasoning."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def forget(one: ProviderHarness, *texts: str) -> None:
 
 
 def said(honcho: HonchoDouble) -> list[str]:
-    """What persons have said, in order."""
+    """Return the messages of people, in order."""
     return [
         one["content"]
         for one in honcho.messages.values()

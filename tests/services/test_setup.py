@@ -1,5 +1,4 @@
-"""A memory service as its owner meets it: set up, looked at, talked with, and none the wiser after
-a restart."""
+"""A memory service as its owner uses it: setup, checks, a conversation, and a restart."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ async def served(request: pytest.FixtureRequest) -> AsyncIterator[tuple[Service,
 
 
 async def set_up(home: Path, service: Service, double: Double, **changed: str) -> str:
-    """What `mneme memory setup` prints, on both streams."""
+    """Return the output of `mneme memory setup` on both streams."""
     service.place(home, double)
     options = {**service.table(double), **changed}
     given = [

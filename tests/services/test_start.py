@@ -1,4 +1,4 @@
-"""A process without memory services carries none of them, and none of their libraries."""
+"""A process without memory services imports none of them, and none of their libraries."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A turn while its memory service is well, never answers, or fails: how long it takes, and what is
-said of it."""
+"""A turn whose memory service works, never answers, or fails: how long it takes, and which notice
+it gets."""
 
 from __future__ import annotations
 
@@ -76,13 +76,13 @@ def _has_message(home: Path, line: str) -> bool:
 
 
 async def asked(double: Double) -> None:
-    """When it is asked next, or soon."""
+    """Wait for the next question to the service."""
     double.is_asked.clear()
     await asyncio.wait([asyncio.ensure_future(double.is_asked.wait())], timeout=0.2)
 
 
 def given(made: GatewayHarness) -> str:
-    """What the model was given last."""
+    """Return the last request to the model."""
     assert isinstance(made.model, ScriptedModel)
     return str(made.model.requests[-1].messages)
 

@@ -33,7 +33,7 @@ __all__ = ["zoo"]
 async def house(
     home: Path, zoo: Zoo, service: Service, double: Double
 ) -> AsyncIterator[PopulatedHome]:
-    """The house with the service on, which was told all that was ever said there."""
+    """Open the populated home with the service on, which got all messages."""
     service.place(home, double)
     options = service.table(double)
     written = "\n".join(f"{name} = {json.dumps(value)}" for name, value in options.items())
@@ -51,7 +51,7 @@ async def house(
 
 
 async def carried(made: PopulatedHome) -> None:
-    """Delivers what waits for the service."""
+    """Deliver the waiting items to the service."""
     outbox, clock = made.harness.services.outbox, made.harness.services.clock
     while due := [item for item in await outbox.list_due(clock.now()) if item.kind == PLATFORM]:
         for item in due:
@@ -62,7 +62,7 @@ async def carried(made: PopulatedHome) -> None:
 
 
 def lines(requests: list[Request], name: str) -> str:
-    """What the service has said in what the model was given."""
+    """Return the service's lines in the request to the model."""
     texts = [str(text) for request in requests for text in _texts(request.messages[-1]["content"])]
     return "\n".join(
         line for text in texts for line in text.splitlines() if f"{name}:" in line

@@ -102,7 +102,7 @@ async def forget(one: ProviderHarness, *texts: str) -> None:
 
 
 async def tell(one: ProviderHarness, *texts: str) -> None:
-    """Tell each on a day of its own."""
+    """Send each line on a separate day."""
     for number, text in enumerate(texts, 1):
         await one.turn(text)
         await one.carried(number)

@@ -1,11 +1,10 @@
-"""ByteRover: a program `brv` that asks the double what to print, and files in the tree of the
-folder it is started in.
+"""ByteRover: a program `brv` that asks the double what to print, and writes files into the folder
+tree in which it is started.
 
-The program stands in for the real one, which asks a server that it leaves behind: so it fails as
-that answers.
+The real program starts a background server and asks it. This one asks the double, and fails as the
+double answers.
 
-It follows https://docs.byterover.dev.
-"""
+It follows https://docs.byterover.dev."""
 
 from __future__ import annotations
 
@@ -50,7 +49,7 @@ except Exception:
 
 
 class ByteRoverDouble(Double):
-    """Of what it is told it makes one file."""
+    """Makes one file of each text that it gets."""
 
     def __init__(self) -> None:
         folder = mkdtemp(prefix="brv-")
@@ -86,7 +85,7 @@ class ByteRoverDouble(Double):
     @web.middleware
     async def answer(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         if self.fault == "lost" and request.path == "/brv/providers":
-            # It comes before what can be lost.
+            # This happens before the step whose answer a test can lose.
             return await handler(request)
         return await super().answer(request, handler)
 
@@ -114,7 +113,7 @@ class ByteRoverDouble(Double):
 
     async def _providers(self, request: web.Request) -> web.Response:
         if self.url not in (await request.json())["words"]:
-            # It asks the server for its models.
+            # The program asks the server for its models.
             return _line(
                 "providers connect",
                 {"error": "Could not reach OpenAI-compatible endpoint"},
@@ -136,7 +135,7 @@ class ByteRoverDouble(Double):
         found = best(body["text"], files, lambda path: files[path], limit)
         asked = [word.casefold() for word in body["text"].split()]
         if len(asked) > 1 and len(files) >= MANY:
-            # What is long, and stands as it is in no file, is taken for another subject.
+            # A long text that no file contains counts as another subject.
             known = "\n".join(files.values()).casefold()
             found = [] if any(len(word) > 3 and word not in known for word in asked) else found
         results = [
@@ -177,7 +176,7 @@ class ByteRoverDouble(Double):
             file.write_text(f"---\n{front}\n---\n## Narrative\n{text}\n", encoding="utf-8")
             file.with_name(f"{file.stem}.overview.md").touch()
             (tree / "_manifest.json").write_text("{}")
-        # It also stands in what it keeps of each of its works.
+        # The text is also in the log of each task.
         data = Path(request.headers["X-Data"])
         storage = data / "projects" / f"of-{tree.parts[-3]}"
         storage.mkdir(parents=True, exist_ok=True)

@@ -1,9 +1,9 @@
-"""What the doubles of memory services share: a loopback server that keeps what it is told, and
-fails as a test wants.
+"""The common base of the doubles of memory services: a loopback server that stores what it gets,
+and fails as a test wants.
 
-A double is a class with the routes of its service, over real storage: what is posted can be
-searched and deleted, per scope. Faults are made here, before or after the double's own work, so
-that each service fails in the same ways."""
+A double is a class with the routes of its service, over real storage. Posted texts can be searched
+and deleted, per scope. Faults are made here, before or after the double's own work, so that each
+service fails in the same ways."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _WORD = re.compile(r"\w+")
 
 
 class Double:
-    """`fault` decides what becomes of requests from then on."""
+    """`fault` decides how further requests fail."""
 
     def __init__(self) -> None:
         self.url = ""
@@ -65,14 +65,14 @@ class Double:
         raise NotImplementedError
 
     def texts(self) -> Sequence[str]:
-        """All that is kept, for whomever."""
+        """Return all stored texts, in all scopes."""
         raise NotImplementedError
 
     def work(self) -> None:
-        """What its model makes of what it was told is made by now."""
+        """Let the service's model finish its work on the texts so far."""
 
     def is_known(self, request: web.Request) -> bool:
-        """Whether it comes with the key."""
+        """Return whether a request has the key."""
         return request.headers.get("Authorization") == f"Bearer {KEY}"
 
     @web.middleware
@@ -135,7 +135,7 @@ class Double:
 
 @asynccontextmanager
 async def running(double: Double) -> AsyncIterator[Double]:
-    """The double, up."""
+    """Run the double."""
     app = web.Application(middlewares=[double.answer], client_max_size=10_000_000)
     app.add_routes(double.routes())
     runner = web.AppRunner(app, shutdown_timeout=0.1)
@@ -152,21 +152,21 @@ async def running(double: Double) -> AsyncIterator[Double]:
 
 
 def words(text: str) -> frozenset[str]:
-    """Those of four letters or more, as a poor man's meaning."""
+    """Return the words of at least four letters, as a simple substitute for meaning."""
     return frozenset(word for word in _WORD.findall(text.casefold()) if len(word) > 3)
 
 
 def best(
     query: str, kept: Collection[T], text_of: Callable[[T], str], limit: int
 ) -> list[tuple[float, T]]:
-    """Those that share words with the query, the more the better, with a score."""
+    """Return the texts that share words with the query, each with its score, best first."""
     asked = words(query)
     found = [(len(asked & words(text_of(one))) / (len(asked) or 1), one) for one in kept]
     return sorted((pair for pair in found if pair[0]), key=lambda pair: -pair[0])[:limit]
 
 
 async def body_of(request: web.Request) -> Any:
-    """The decoded body; a client that sends no JSON object is told so."""
+    """Return the decoded body. If it isn't a JSON object, the client gets an error."""
     body = await request.json()
     if not isinstance(body, dict):
         raise web.HTTPBadRequest

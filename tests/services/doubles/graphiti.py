@@ -23,7 +23,7 @@ BUFFER_BYTES = 256_000_000
 
 
 class GraphitiDouble(LangChainDouble):
-    """Only the models can fail; what is stored is read from a copy of the graph."""
+    """Only the models can fail. Stored data is read from a copy of the graph."""
 
     def routes(self) -> Sequence[web.RouteDef]:
         return [*super().routes(), web.post("/chat/completions", self._chat)]
@@ -39,7 +39,8 @@ class GraphitiDouble(LangChainDouble):
 
 
 def _read_facts(file: Path) -> Sequence[str]:
-    """The facts in a copy of a graph, as it would be found after a crash at this moment."""
+    """Return the facts in a copy of a graph, which is in the state that a crash at this moment
+    would leave."""
     for _ in range(TRIES):
         with TemporaryDirectory() as folder:
             for part in file.parent.glob(f"{file.name}*"):
@@ -48,7 +49,7 @@ def _read_facts(file: Path) -> Sequence[str]:
             try:
                 return _query_facts(Path(folder) / file.name)
             except RuntimeError:
-                # It was written while it was copied.
+                # The graph was written while it was copied.
                 continue
     return []
 

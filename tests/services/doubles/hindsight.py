@@ -1,8 +1,8 @@
-"""Hindsight: banks of documents, each with facts; what is retained asynchronously becomes facts
-some time later.
+"""Hindsight: banks of documents, each with facts.
 
-It follows https://hindsight.vectorize.io.
-"""
+A document that is retained asynchronously becomes facts some time later.
+
+It follows https://hindsight.vectorize.io."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BANK = "/v1/default/banks/{bank}"
 
 
 class HindsightDouble(Double):
-    """Of each document it makes one fact, and a second one by experience."""
+    """Makes one fact of each document, and a second one by experience."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ class HindsightDouble(Double):
         ]
 
     def work(self) -> None:
-        """Makes facts of what waits."""
+        """Make facts of the waiting documents."""
         for operation, (bank, item) in self.waiting.items():
             self._make(bank, item)
             self.done[operation] = item["content"]

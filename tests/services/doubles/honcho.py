@@ -1,8 +1,7 @@
-"""Honcho: workspaces of peers and sessions, with messages that are for good and conclusions that
-come of them later.
+"""Honcho: workspaces of peers and sessions, with messages that can't be deleted one by one, and
+conclusions that follow later.
 
-It follows https://docs.honcho.dev.
-"""
+It follows https://docs.honcho.dev."""
 
 from __future__ import annotations
 
@@ -19,9 +18,9 @@ WORKSPACE = "/v3/workspaces/{workspace}"
 
 
 class HonchoDouble(Double):
-    """Of each message of a peer that is observed it draws one conclusion, when it is told to
-    `work`. A session that is deleted is inactive at once and gone after some work; its name is used
-    up."""
+    """`work` draws one conclusion from each message of an observed peer.
+
+    A deleted session is inactive at once, and `work` removes it. Its name can't be used again."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -38,8 +37,9 @@ class HonchoDouble(Double):
         """Methods for which it is out of order."""
 
     def texts(self) -> Sequence[str]:
-        """What was said, and what was concluded by the caller itself; what it concludes itself is
-        said already."""
+        """Return the messages, and the conclusions that the caller stored.
+
+        Conclusions of the service only repeat messages."""
         made = [one["content"] for one in self.conclusions.values() if not one["source"]]
         return [*(one["content"] for one in self.messages.values()), *made]
 
@@ -68,7 +68,7 @@ class HonchoDouble(Double):
         ]
 
     def work(self) -> None:
-        """Concludes something of what was said, and deletes what waits for it."""
+        """Draw conclusions from the messages, and delete the sessions that wait for it."""
         for place in [
             place for place, session in self.sessions.items() if not session["is_active"]
         ]:

@@ -20,7 +20,7 @@ DIMENSIONS = 1536
 
 
 class LangChainDouble(Double):
-    """Only the embeddings can fail; what is stored is read from the store's file."""
+    """Only the embeddings can fail. Stored data is read from the store's file."""
 
     def routes(self) -> Sequence[web.RouteDef]:
         return [web.post("/embeddings", self._embed)]

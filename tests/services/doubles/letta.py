@@ -18,7 +18,7 @@ AT = "2026-05-03T10:00:00Z"
 
 
 class LettaDouble(Double):
-    """It keeps each passage as it stands."""
+    """Stores each passage unchanged."""
 
     def __init__(self) -> None:
         super().__init__()

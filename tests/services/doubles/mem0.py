@@ -1,5 +1,4 @@
-"""mem0: its platform, which makes memories some time after it was told, and a server of one's
-own.
+"""mem0: its platform, which makes memories some time after it got a turn, and a self-hosted server.
 
 It follows https://docs.mem0.ai/api-reference.
 """
@@ -17,7 +16,7 @@ from tests.services.doubles.double import KEY, Double, best, body_of
 
 
 class Mem0Double(Double):
-    """Of each message of a person it makes one memory."""
+    """Makes one memory of each message of a person."""
 
     def __init__(self, *, is_platform: bool) -> None:
         super().__init__()
@@ -69,7 +68,7 @@ class Mem0Double(Double):
         )
 
     def work(self) -> None:
-        """Makes what waits to be made."""
+        """Make the waiting memories."""
         for made in self.waiting.values():
             self.memories |= {one["id"]: one for one in made}
         self.waiting.clear()

@@ -1,8 +1,8 @@
-"""OpenViking: files by user; `~` in an address is the home of the user whom a header names. In the
-mode dev a search without a target shows what everybody has.
+"""OpenViking: files by user; `~` in an address is the home of the user whom a header names.
 
-It follows https://docs.openviking.ai/en/api/01-overview.
-"""
+In the mode `dev`, a search without a target searches the files of all users.
+
+It follows https://docs.openviking.ai/en/api/01-overview."""
 
 from __future__ import annotations
 

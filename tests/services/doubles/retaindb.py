@@ -1,8 +1,8 @@
-"""RetainDB: memories by project and user. Its documents nest a memory in a result; Local gives both
-shapes.
+"""RetainDB: memories by project and user.
 
-No page describes its answers, so it follows the public source of RetainDB Local 0.2.2.
-"""
+Its documentation nests a memory in a result. RetainDB Local returns both shapes.
+
+No page describes its answers, so it follows the public source of RetainDB Local 0.2.2."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.services.doubles.double import Double, best, body_of
 
 
 class RetainDbDouble(Double):
-    """Of what it is told it makes one memory, as it stands."""
+    """Makes one memory of each text, unchanged."""
 
     def __init__(self, *, is_local: bool = False) -> None:
         super().__init__()

@@ -1,8 +1,8 @@
-"""Supermemory in both dialects: documents by namespace, found as they stand at once and as memories
-some time later.
+"""Supermemory in both dialects: documents by namespace.
 
-It follows https://supermemory.ai/docs.
-"""
+A search finds their text at once, and their memories some time later.
+
+It follows https://supermemory.ai/docs."""
 
 from __future__ import annotations
 
@@ -19,8 +19,11 @@ SPACE = "/ns/{space}"
 
 
 class SupermemoryDouble(Double):
-    """Of each document it makes one memory, of which the first of a space is for good. What is sent
-    under an id that is there is appended."""
+    """Makes one memory of each document.
+
+    The first memory of a space is static, so it is part of the profile. A text with a known id is
+    appended to its document.
+    """
 
     def __init__(self, *, dialect: str = "ns") -> None:
         super().__init__()
@@ -60,7 +63,7 @@ class SupermemoryDouble(Double):
         ]
 
     def work(self) -> None:
-        """Makes memories of what waits."""
+        """Make memories of the waiting documents."""
         for (space, _), document in self.documents.items():
             if document["status"] != "done":
                 document["status"] = "done"
@@ -120,7 +123,7 @@ class SupermemoryDouble(Double):
         page, size = int(body.get("page", 1)), int(body.get("limit", 10))
         shown = [self._shown(one) for one in kept[(page - 1) * size : page * size]]
         for one in shown:
-            # Only the document itself says that.
+            # Only the document itself has this field.
             del one["dreamingStatus"]
         pages = {
             "currentPage": page,

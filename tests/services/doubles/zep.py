@@ -1,4 +1,4 @@
-"""Zep's cloud, version 4: users with a graph each, episodes, and the facts made of them.
+"""Zep's cloud, version 4: users with one graph each, episodes, and the facts that episodes become.
 
 It follows https://help.getzep.com.
 """
@@ -18,7 +18,7 @@ AT = "2026-05-03T10:00:00Z"
 
 
 class ZepDouble(Double):
-    """Of each line of a person it makes one fact. A fact that several episodes tell is one."""
+    """Makes one fact of each line of a person. Several episodes can share a fact."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -74,7 +74,7 @@ class ZepDouble(Double):
         return web.json_response(user) if user else _error(404, "no such user")
 
     def _check_graph(self, request: web.Request) -> None:
-        """A graph goes with its user."""
+        """A graph is deleted with its user."""
         graph = request.match_info["graph"]
         if graph not in [user["graph_uuid"] for user in self.users.values()]:
             raise _not_found()
@@ -134,7 +134,7 @@ class ZepDouble(Double):
                 self.edges[edge["uuid"]] = edge
 
     def end(self, fact: str, *, by: str) -> None:
-        """As the model does when it finds that a fact contradicts another."""
+        """End a fact, as the model does when another fact contradicts it."""
         edges = {edge["fact"]: edge for edge in self.edges.values()}
         edges[fact]["invalid_at"] = edges[by]["valid_at"]
 
@@ -165,8 +165,8 @@ class ZepDouble(Double):
         return web.json_response(self._one(request, self.episodes))
 
     async def _delete_episode(self, request: web.Request) -> web.Response:
-        """Facts that it shares with others stay; those that it alone tells are left behind, too, so
-        that nobody relies on the cloud to delete them."""
+        """All facts stay, even those that only this episode states, so that Mneme doesn't rely on
+        the cloud to delete them."""
         del self.episodes[self._one(request, self.episodes)["uuid"]]
         task = {"uuid": self._id(), "status": "pending", "type": "delete_episode"}
         return web.json_response({"task": task}, status=202)
@@ -175,7 +175,7 @@ class ZepDouble(Double):
         return web.json_response(self._one(request, self.edges))
 
     async def _update_edge(self, request: web.Request) -> web.Response:
-        """Of an edge only the fact and the attributes can be changed."""
+        """Only the fact and the attributes of an edge can be changed."""
         edge, body = self._one(request, self.edges), await body_of(request)
         if not body.keys() <= {"fact", "attributes"}:
             return _error(400, "unknown field")

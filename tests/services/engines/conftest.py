@@ -1,4 +1,4 @@
-"""Each real engine, up once for a session, as what the suite runs over."""
+"""Runs the suite over each real engine, which is started once per session."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.services.engines.engine import ENGINES, Engine, Running
 
 
 class EngineSubject(Subject):
-    """`number` makes the names of one test its own, since the engine is that of all."""
+    """`number` makes the names of a test unique, because all tests share the engine."""
 
     def __init__(self, engine: Engine, running: Running, number: int) -> None:
         self.service, self.variables = engine, dict(running.variables)
@@ -30,7 +30,7 @@ class EngineSubject(Subject):
         )
 
     async def copies(self, one: ProviderHarness, text: str) -> int:
-        """As it shows them itself."""
+        """Return the copies that the engine itself shows."""
         return sum(text in line for line in await one.recalled(text))
 
 

@@ -1,8 +1,9 @@
-"""The real engines: where they lie, how each is started, and with which options it is reached.
+"""The real engines: where they are installed, how each is started, and which options reach it.
 
-One runs for all the tests of a session, on loopback and with files of its own; what it prints
-stands in the folder of the session. A server that needs PostgreSQL brings its own, which does not
-start for root: it runs as nobody then."""
+An engine runs for all tests of a session, on loopback and with its own files. Its output is written
+to the folder of the session. A server that needs PostgreSQL brings its own. PostgreSQL doesn't
+start as root, so it then runs as the user `nobody`.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +50,7 @@ END_S = 20.0
 
 @dataclass(frozen=True, kw_only=True)
 class Running:
-    """One that is up: the options of its provider, and the variables that they name."""
+    """A running engine: the options of its provider, and the variables that they name."""
 
     options: Mapping[str, Any]
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -57,8 +58,10 @@ class Running:
 
 @dataclass(frozen=True, kw_only=True)
 class Engine:
-    """`missing` says why it cannot run here; empty where it can. `running` starts it, with files in
-    a folder. `environment` has the library that runs in Mneme's process, if it is one."""
+    """`missing` says why the engine can't run here, or is "" if it can.
+
+    `running` starts it, with files in a folder. If the engine is a library that runs in Mneme's
+    process, `environment` contains it."""
 
     name: str
     missing: Callable[[], str]
@@ -70,14 +73,14 @@ class Engine:
 
 
 def installed(name: str, program: str) -> str:
-    """Why a program of an environment is not there; empty where it is."""
+    """Return why a program of an environment is missing, or ""."""
     made = (ROOT / name / "ready").exists() and (ROOT / name / program).exists()
     return "" if made else f"tests/services/setup.sh {name} has not made {ROOT / name}"
 
 
 @contextmanager
 def models(rule: Rule = nothing, dimensions: int = DIMENSIONS) -> Iterator[str]:
-    """The address of a model server, in a thread of its own."""
+    """Run a model server in its own thread, and return its address."""
     urls: list[str] = []
     is_up, may_end = Event(), Event()
 
@@ -105,7 +108,7 @@ def free_port() -> int:
 
 @contextmanager
 def program(command: Sequence[str], folder: Path, url: str, **variables: str) -> Iterator[None]:
-    """A server, up when something answers at `url`. What it prints is kept."""
+    """Run a server, and wait until something answers at `url`. Its output is kept."""
     environ = {"PATH": os.environ["PATH"], "HOME": str(folder), "LANG": "C.UTF-8", **variables}
     with (folder / "server.log").open("wb") as log:
         process = subprocess.Popen(command, env=environ, cwd=folder, stdout=log, stderr=log)
@@ -140,7 +143,7 @@ def _answers(url: str) -> bool:
 
 @contextmanager
 def postgres(environment: Path) -> Iterator[str]:
-    """The address of a PostgreSQL of its own, by the program that an environment brings along."""
+    """Run a separate PostgreSQL with the program of an environment, and return its address."""
     (found,) = environment.glob("lib/python3*/site-packages/pg0/bin/pg0")
     # Not below the folder of the tests, which pytest closes to all others.
     with TemporaryDirectory(prefix="mneme-postgres-") as name:
@@ -182,7 +185,7 @@ def postgres(environment: Path) -> Iterator[str]:
 
 
 def _lacks(module: str, environment: str) -> str:
-    """Why a library can't be tested here; empty where it can."""
+    """Return why a library can't be tested here, or ""."""
     if find_spec(module):
         return ""
     return f"run these tests by {ROOT}/{environment}/bin/python, as `make services` does"
@@ -269,7 +272,7 @@ def _hindsight(folder: Path) -> Iterator[Running]:
             str(port),
         ]
         with program(command, folder, f"{url}/health", **named):
-            # What it concludes of several things, some seconds later, is not what it was told.
+            # Conclusions from several texts, which follow some seconds later, aren't stored texts.
             options = {
                 "url": url,
                 "key": "HINDSIGHT_KEY",
@@ -358,7 +361,7 @@ def _openviking(folder: Path) -> Iterator[Running]:
 
 @contextmanager
 def _byterover(folder: Path) -> Iterator[Running]:
-    """Its program starts what it needs, and ends it with the provider."""
+    """The program starts its own servers, and ends them with the provider."""
     with models(brv_files) as url:
         program = {
             "brv_path": str(ROOT / "byterover" / BRV),

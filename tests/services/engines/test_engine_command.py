@@ -1,5 +1,5 @@
-"""`mneme memory engine hindsight` with the real one: it keeps what it knows through a kill and a
-start, as nobody's."""
+"""`mneme memory engine hindsight` with the real engine keeps its data after a kill, as the user
+`nobody`."""
 
 from __future__ import annotations
 

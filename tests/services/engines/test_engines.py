@@ -1,5 +1,5 @@
-"""The suite over the real engines that `tests/services/setup.sh` has made: what a double claims, an
-engine does."""
+"""Runs the suite over the real engines that `tests/services/setup.sh` installs, to check the
+doubles."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """llama.cpp's own server, with a small model of random weights, in both forms of API that it has.
 
-Its answers mean nothing. What counts is that it refuses nothing that Mneme sends, and what Mneme
-makes of its refusals.
+Its answers mean nothing. The tests check that it accepts all requests of Mneme, and that Mneme
+understands its refusals.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ async def connecting(home: Path, options: str) -> AsyncIterator[ModelRouter]:
 
 
 async def ask(client: ModelRouter, *contents: Any, **fields: Any) -> Completion:
-    """Ask with messages of these contents, in turns of the person and the assistant."""
+    """Ask with these messages, which alternate between the person and the assistant."""
     roles = ("user", "assistant")
     messages = tuple(
         {"role": roles[number % 2], "content": content} for number, content in enumerate(contents)
@@ -100,7 +100,7 @@ def text(words: str) -> list[dict[str, Any]]:
 async def test_probe_and_list_of_models_work(home: Path, options: str) -> None:
     async with connecting(home, options) as client:
         assert (await client.probe("own/tiny")).startswith("tiny answers at http://127.0.0.1:")
-        # It has one model, which answers to any name.
+        # The server has one model, which any name selects.
         assert await client.fetch_window_tokens("own/tiny") == WINDOW_TOKENS
 
 

@@ -1,6 +1,6 @@
-"""Whether the double of mem0's platform speaks as the platform does: mem0's own client understands
-it, and asks as we do. And that mem0's library tells its makers nothing, and is closed when it has
-done what it is at."""
+"""Checks the double of mem0's platform: mem0's own client understands it, and sends the same
+requests as Mneme. Also checks that mem0's library sends nothing to its vendor, and is closed after
+its last task."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ async def test_mem0_library_is_closed_only_after_its_pending_write(home: Path) -
         keeping.cancel()
         await asyncio.wait([keeping])
         closing = asyncio.create_task(provider.shutdown())
-        # What closes at once would do so now, and what is written then would end the process.
+        # A client that closes too early would do so now, and a later write would end the process.
         await asyncio.wait([closing], timeout=1.0)
         may_answer.set()
         await closing
@@ -119,7 +119,7 @@ async def test_mem0_library_is_closed_only_after_its_pending_write(home: Path) -
 
 
 async def lives_on(one: ProviderHarness, double: Mem0Double) -> set[str]:
-    """A turn that arrives twice, and a note that is added, replaced and removed. Returns the ids."""
+    """Send a turn twice, and add, replace and remove a note. Returns the ids."""
     numbers: set[str] = set()
     double.fault = "lost"
     await one.turn("My brother Rui lives in Braga.")

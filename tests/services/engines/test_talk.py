@@ -1,5 +1,4 @@
-"""A talk with each real engine: killed between two turns, and with all that it is to be told still
-waiting."""
+"""A conversation with each real engine, which is killed between two turns while all its items wait."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ async def test_a_talk_of_three_turns_with_a_kill_after_each_is_known_to_it_once(
         subject.options,
         {**subject.variables, "PYTHONFAULTHANDLER": "1"},
     )
-    # Each line is answered by itself, also the one that a killed process left.
+    # Each line is answered separately, also the one that a killed process left unanswered.
     (home / "mneme.toml").write_text("[turn]\ngather_s = 0.0\n")
     written = {key: json.dumps(value).strip('"') for key, value in options.items()}
     given = [part for key, value in written.items() for part in ("--set", f"{key}={value}")]
@@ -101,7 +100,7 @@ async def _left(process: asyncio.subprocess.Process) -> None:
 
 
 async def _load_row(home: Path, name: str, variables: dict[str, str]) -> dict[str, object]:
-    """What the owner's list says of a service."""
+    """Return the line about a service in the owner's list."""
     listed = await asyncio.to_thread(good, home, "memory", "providers", "--json", **variables)
     rows: list[dict[str, object]] = json.loads(listed)["providers"]
     return next(row for row in rows if row["name"] == name)

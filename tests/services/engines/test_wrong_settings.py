@@ -1,5 +1,4 @@
-"""A wrong key, and a server that is not there: what each real engine makes of them is one sentence
-to its owner."""
+"""A wrong key or a missing server gives the owner one sentence, with each real engine."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Run by the interpreter of an environment that has a vendor's client: does by that client what our
-provider has asked.
+"""Repeats our provider's requests with a vendor's client.
+
+The interpreter of the environment with that client runs it.
 
 Arguments: which client, and the address of a double. It reads requests of ours, a list of method,
 path, parameters and body, and makes of each the call that a user of the client would write, with
@@ -21,7 +22,7 @@ Calls = dict[str, Callable[..., Any]]
 
 
 def honcho(url: str, key: str) -> Calls:
-    """A peer and a session are named without a request."""
+    """Naming a peer or a session sends no request."""
     library = import_module("honcho")
     client = library.Honcho(api_key=key, base_url=url, workspace_id="mneme", max_retries=0)
     peer_config, message = (
@@ -177,8 +178,9 @@ def letta(url: str, key: str) -> Calls:
 
 
 def shown(value: Any) -> Any:
-    """As it can be printed. A client takes an answer that lacks something; here that is an
-    error."""
+    """Return a printable form.
+
+    A client accepts an answer with missing fields, but this raises an error."""
     if isinstance(value, list | tuple):
         return [shown(one) for one in value]
     fields = getattr(type(value), "model_fields", {})
@@ -191,7 +193,7 @@ def shown(value: Any) -> Any:
 
 
 def snake(body: dict[str, Any]) -> dict[str, Any]:
-    """As the clients call the fields."""
+    """Return the name of a field as the clients write it."""
     return {re.sub("([A-Z])", r"_\1", name).lower(): value for name, value in body.items()}
 
 
@@ -202,7 +204,7 @@ def replayed(calls: Calls, asked: Asked) -> Any:
             try:
                 return shown(call(*found.groups(), query, body))
             except Exception as error:
-                # What is not there is an answer as well.
+                # A missing item is a valid answer, too.
                 if getattr(error, "status_code", getattr(error, "status", None)) == 404:
                     return None
                 raise

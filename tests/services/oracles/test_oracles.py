@@ -1,9 +1,9 @@
-"""Whether the doubles of services of which there is no engine here speak as the vendors do, and we
-as their clients.
+"""Checks the doubles of services without an engine here, and our requests, with the vendors'
+clients.
 
-A provider does all that it can over its double. Then the vendor's own client, in an environment
-that `tests/services/setup.sh` has made, is called with the same values over a fresh double: it must
-send what we have sent, understand the answers, and leave behind what we have left behind."""
+A provider makes all its calls to its double. Then the vendor's own client, in an environment that
+`tests/services/setup.sh` has made, is called with the same values over a fresh double: it must send
+what we have sent, understand the answers, and leave behind what we have left behind."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ BEES, BOAT = "Ana keeps bees behind the house.", "Our boat is called Molly."
 
 
 async def lives(one: ProviderHarness, double: Double) -> None:
-    """Everything that a provider is asked in its life."""
+    """Make every call that a provider can get."""
     await one.memory.start()
     await asyncio.gather(*one.memory._tasks)
     await one.turn(SAID)
@@ -92,7 +92,7 @@ async def lives(one: ProviderHarness, double: Double) -> None:
 
 
 async def uses_tools(one: ProviderHarness) -> None:
-    """Each of its tools; what was kept by one is taken out by another."""
+    """Use each tool: one stores a text, and another deletes it."""
     tools = {tool.name: tool for tool in await one.memory.tools()}
     context = await one.context(ANA)
 
@@ -151,7 +151,7 @@ def found_by(asked: Sequence[Call], said: Sequence[Any]) -> list[str]:
 
 
 async def replayed(client: str, url: str, asked: Sequence[Call]) -> list[Any]:
-    """What the vendor's client made of each answer."""
+    """Return how the vendor's client understood each answer."""
     given = [(method, path, query, json.loads(body or "{}")) for method, path, query, body in asked]
     command = [
         str(ROOT / client / "bin" / "python"),
@@ -168,7 +168,7 @@ async def replayed(client: str, url: str, asked: Sequence[Call]) -> list[Any]:
 
 
 def plain(call: Call) -> tuple[str, str, dict[str, str], object]:
-    """Without what is written in two ways and means the same: a time, and no body."""
+    """Return a request without differences in form, such as those of times and of empty bodies."""
     method, path, query, body = call
     return method, path, query, _plain(json.loads(body or "{}") or {})
 
