@@ -1,8 +1,8 @@
-"""What every memory service holds to, whatever it is and however it fares, through the real manager
-and outbox.
+"""The rules that every memory service follows, tested through the real manager and outbox.
 
-To the contract of all providers come the cases that a service on a wire brings. A service is a line
-in `registry.py`."""
+In addition to the contract of all providers, there are the cases of a service on a network. A
+service is a line in `registry.py`.
+"""
 
 from __future__ import annotations
 
@@ -43,21 +43,21 @@ class ServiceSubject(Subject):
         return self.service.made(home, self.double)
 
     def fails(self, fault: Fault) -> None:
-        """From now on, where it can fail so."""
+        """Let the service fail in this way from now on, if it can."""
         if fault in self.service.never:
             pytest.skip(f"{self.service.name} cannot fail so")
         self.double.fault = fault
 
     async def copies(self, one: ProviderHarness, text: str) -> int:
-        """How often it is kept there."""
+        """Return how many copies of a text the service stores."""
         return sum(text in kept for kept in self.double.texts())
 
     def sent(self) -> str:
-        """All that it was ever told or asked."""
+        """Return all texts that the service ever got."""
         return "\n".join([*self.double.sent, *self.double.asked])
 
     def said_of_it(self, one: ProviderHarness) -> str:
-        """What the owner may read of it."""
+        """Return the state of the service that the owner sees."""
         descriptions = [service.description for service in one.memory.externals.values()]
         return f"{one.memory.states} {descriptions} {one.notices} {one.outbox.ends}"
 
