@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, get_type_hints
+from unicodedata import category
 from zoneinfo import ZoneInfo
 
 import discord
@@ -212,6 +213,16 @@ def test_texts_keep_the_limits_of_the_platforms(language: str) -> None:
     for name, text in catalog.items():
         if name.startswith("BUTTON_"):
             assert len(text) <= MAX_LABEL_CHARS, name
+
+
+def test_no_text_of_a_language_has_a_control_character() -> None:
+    wrong = [
+        (path.relative_to(FOLDER).as_posix(), key, text)
+        for path in sorted(FOLDER.rglob("*.toml"))
+        for key, text in list_texts(tomllib.loads(path.read_text(encoding="utf-8")))
+        if any(category(character) == "Cc" and character != "\n" for character in text)
+    ]
+    assert wrong == []
 
 
 def test_french_signs_stay_on_the_line_of_the_word_before() -> None:
