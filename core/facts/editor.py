@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
@@ -33,7 +34,7 @@ class FactEditor:
         if the text is empty, too long or suspicious.
         """
         text = self._check(message.text)
-        claims = extract_claims(text, message.created_at, self.zone, is_request=True)
+        claims = await self._extract(text, message.created_at)
         if not claims:
             content = " ".join(text.split())
             names = names_in(content)
@@ -54,7 +55,7 @@ class FactEditor:
         or suspicious.
         """
         text = self._check(text)
-        claims = extract_claims(text, at, self.zone, is_request=True)
+        claims = await self._extract(text, at)
         if len(claims) != 1:
             return await self.facts.correct(fact.id, scopes, text, by)
         (claim,) = claims
@@ -104,6 +105,14 @@ class FactEditor:
         text = f"{ANYWAY} {operation.content}"
         new_fact = await self.correct(fact, text, scopes, by, note.at) or fact
         return _say("fact_changed", fact_id, new_fact.content)
+
+    async def _extract(self, text: str, at: datetime) -> list[Claim]:
+        """Return the statements in a text.
+
+        The first text of a language compiles its patterns, which takes long, so this runs in a
+        thread.
+        """
+        return await asyncio.to_thread(extract_claims, text, at, self.zone, is_request=True)
 
     @staticmethod
     def _check(text: str) -> str:

@@ -119,6 +119,8 @@ async def test_stranger_approved_while_mneme_is_down_is_answered_once_despite_ki
         may_answer.set()
         expected = [ADMITTED, "At nine, in the shed."]
         await live.until(lambda: telegram()[1:] == discord()[1:] == expected)
+        unfinished = "SELECT count(*) FROM outbox WHERE done_at IS NULL"
+        await live.until(lambda: live.query(unfinished) == [(0,)])
         await live.kill()
         await live.start()
         live.telegram.user_says(STRANGER, "/whoami")
