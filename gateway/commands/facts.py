@@ -109,10 +109,12 @@ class FactCommands:
         change the fact, or if there is no such fact.
         """
         texts = context.texts
-        is_confirmed = action == "forget" and new_text.startswith(_CONFIRMED)
+        is_forgetting = action == "forget" and new_text.startswith(_CONFIRMED)
         fact = await self._facts.find(fact_id, context.scopes)
-        # A confirmed "forget" ends with the token of the list of messages to erase.
-        token = new_text.removeprefix(_CONFIRMED).strip() if is_confirmed else ""
+        # A confirmed "forget" ends with the token of the list of messages to erase, if there are
+        # any. Without a token, the words may be typed by a person who saw no list.
+        token = new_text.removeprefix(_CONFIRMED).strip() if is_forgetting else ""
+        is_confirmed = is_forgetting and (bool(token) or not context.is_typed_command)
         if fact is None and not token:
             raise Refused(texts.NO_FACT.format(name=f"f{fact_id}"))
         if fact is not None and action != "why" and not context.can_change(fact.account):

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from core.types import Address, Scope
+from gateway.texts.catalog import ENGLISH as texts
 from tests.fixtures.forgetting import left_of
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, says
@@ -118,6 +119,14 @@ async def test_confirmed_forgetting_of_a_fact_repeated_after_a_crash_reports_suc
         assert "Forgotten" in (await harness.say("yes")).text
         assert "Forgotten" in (await harness.say(f"/memory {kept['arguments']}")).text
         assert "There's no fact f1" in (await harness.say("/memory forget f1 --confirmed")).text
+
+
+async def test_fact_is_not_forgotten_by_a_typed_confirmation_without_a_list(home: Path) -> None:
+    async with open_gateway(home) as harness:
+        await harness.say("/remember The key hangs behind the clock")
+        asked = await harness.say("/memory forget f1 --confirmed")
+        assert texts.CONFIRM_ERASURE in asked.text
+        assert "behind the clock" in (await harness.say("/facts")).text
 
 
 async def test_learned_fact_is_taken_back_by_undo(home: Path) -> None:
