@@ -40,8 +40,8 @@ OWN_TOOLS = frozenset({"facts", "remember_this", "memory", "reminder", "skill_ma
 MAX_EARLIER = 300
 _TOOL_SOURCE = Sentence("source_tool_description")
 _PROMPT_SOURCE = Sentence("source_prompt")
-# The number of conversations, one recalled in the next, that are searched for foreign text.
-MAX_RECALL_DEPTH = 3
+# The number of earlier answers whose conversations are searched for foreign text.
+MAX_EARLIER_ANSWERS = 20
 # A question repeats foreign texts if they contain this share of its words.
 MIN_REPEATED_SHARE = 0.5
 _SENTENCE_END = re.compile(r"(?<=[.!?…。！？])[)\]*_”\"']*\s+|(?<=[。！？])|\n+")
@@ -134,7 +134,7 @@ class TranscriptReader:
         rows = await self.conversations.load_history(session, context.scopes)
         latest = await self.conversations.list_latest_from_outside(context.scopes, MAX_EARLIER)
         own_rows = _join_accounts(rows, context)
-        recalled = await self._load_recalled(rows, context, MAX_RECALL_DEPTH)
+        recalled = await self._load_recalled(rows, context, {})
         takers = await load_takers(self.conversations, own_rows, session)
         session_ids = {session.id, *(row.session_id for row in rows)}
         has_erased = await self.conversations.has_erased(session, session_ids)
@@ -154,25 +154,41 @@ class TranscriptReader:
         return await asyncio.to_thread(read)
 
     async def _load_recalled(
-        self, rows: Sequence[Message], context: ToolContext, depth: int
+        self, rows: Sequence[Message], context: ToolContext, checked: dict[int, bool]
     ) -> dict[int, Message]:
-        """Return the messages that recalled lines quote, by id, without doubtful answers."""
+        """Return the messages that recalled lines quote, by id, without doubtful answers.
+
+        `checked` says by id whether an answer is the assistant's own, and gets new entries.
+        """
         ids = _list_recalled_ids(rows)
         quoted = await self.conversations.load_messages(ids, context.scopes) if ids else []
         return {
             message.id: message
             for message in _join_accounts(quoted, context)
-            if message.role != "assistant" or await self._is_own_answer(message, context, depth)
+            if message.role != "assistant" or await self._is_own_answer(message, context, checked)
         }
 
-    async def _is_own_answer(self, answer: Message, context: ToolContext, depth: int) -> bool:
+    async def _is_own_answer(
+        self, answer: Message, context: ToolContext, checked: dict[int, bool]
+    ) -> bool:
         """Return whether an earlier answer was given when its conversation had no foreign text.
 
         Otherwise, the answer may repeat foreign text. A recalled answer in that conversation is
-        checked in the same way, up to `depth` conversations back, and then counts as foreign.
+        checked in the same way. After `MAX_EARLIER_ANSWERS`, further answers count as foreign.
         """
+        if answer.id not in checked:
+            is_full = len(checked) >= MAX_EARLIER_ANSWERS
+            checked[answer.id] = False
+            if not is_full:
+                checked[answer.id] = await self._had_no_foreign_text(answer, context, checked)
+        return checked[answer.id]
+
+    async def _had_no_foreign_text(
+        self, answer: Message, context: ToolContext, checked: dict[int, bool]
+    ) -> bool:
+        """Load the conversation up to an answer, and return whether it had no foreign text."""
         session = await self.conversations.find(answer.session_id, context.scopes)
-        if depth == 0 or answer.kind != "chat" or session is None or session.scope.is_group:
+        if answer.kind != "chat" or session is None or session.scope.is_group:
             return False
         rows = await self.conversations.load_history(session, context.scopes)
         session_ids = {session.id, *(row.session_id for row in rows)}
@@ -181,7 +197,7 @@ class TranscriptReader:
         known_rows = _join_accounts([row for row in rows if row.id <= answer.id], context)
         if not known_rows or known_rows[-1].id != answer.id:
             return False
-        recalled = await self._load_recalled(known_rows, context, depth - 1)
+        recalled = await self._load_recalled(known_rows, context, checked)
         transcript = await asyncio.to_thread(
             read_transcript, known_rows, session, context.sender, (), self.prompt_marks, recalled
         )

@@ -13,7 +13,17 @@ from core.guard.origin_and_fence import EARLIER_ANSWERS_LEAD
 from core.review.transcript import TranscriptReader, read_transcript
 from core.store.engine import Database
 from core.store.sessions import Conversations
-from core.types import MEMORY_TAG, Address, Message, Quote, Scope, Sender, Session, ToolContext
+from core.types import (
+    MEMORY_TAG,
+    Address,
+    Message,
+    Origin,
+    Quote,
+    Scope,
+    Sender,
+    Session,
+    ToolContext,
+)
 from tests.fixtures.clock import SteadyClock
 
 AT = datetime(2026, 11, 20, 9, 0, tzinfo=UTC)
@@ -227,3 +237,29 @@ async def test_recalled_answer_is_foreign_only_if_its_conversation_had_foreign_t
     transcript = await TranscriptReader(conversations).load(context)
     recalled = [item.text for item in transcript.foreign if item.text == line]
     assert recalled == ([line] if is_foreign else [])
+
+
+@pytest.mark.parametrize("is_forwarded", [True, False])
+async def test_recalled_answer_is_foreign_if_it_may_repeat_a_foreign_answer_recalled_before(
+    database: Database, is_forwarded: bool
+) -> None:
+    conversations = Conversations(database, SteadyClock())
+    scope = Scope.account("telegram", "42")
+    blocks = None
+    lines = []
+    for number in range(3):
+        session = await conversations.create(replace(session_in(scope), id=0))
+        origin: Origin = "forwarded" if is_forwarded and number == 0 else "typed"
+        question = earlier_message(
+            f"Where is walrus {number}?", id=0, session_id=session.id, sent_blocks=blocks
+        )
+        answer = replace(question, role="assistant", sender=None, sent_blocks=None, text=OWN_TEXT)
+        _, stored_answer = await conversations.append([replace(question, origin=origin), answer])
+        lines.append(f"- m{stored_answer.id} 3 May 2026: you: {OWN_TEXT}")
+        blocks = ({"type": "text", "text": f"{MEMORY_TAG}\n{lines[-1]}"},)
+    context = ToolContext(
+        session=session, scope=scope, scopes=frozenset({scope}), sender=ANA, now=AT
+    )
+    transcript = await TranscriptReader(conversations).load(context)
+    foreign = [item.text for item in transcript.foreign]
+    assert (lines[1] in foreign) == is_forwarded
