@@ -26,7 +26,7 @@ from core.search.citations import CitedSource, number_citations
 from core.store.actions import YES_TO_SEVERAL, ButtonAction, build_yes
 from core.store.jobs import Job, is_nothing_new
 from core.store.mailbox import OutboxItem
-from core.store.messages import find_delivered_answer
+from core.store.messages import find_delivered_answer, has_undelivered_answer
 from core.store.notes import TOOL_CALL, NoteChange, PendingNote
 from core.store.rows import find_last_turn, split_turns
 from core.text.normalize import shorten, to_single_line
@@ -399,13 +399,16 @@ class ReceiptWriter:
 
         The answer is edited. The person gets a notice instead if the answer is in a group, was
         never delivered, or is no longer part of the conversation. `change_id` is the number of the
-        change, or None if the note waits for approval. Returns False if the turn is the latest one
-        and has no answer yet.
+        change, or None if the note waits for approval. Returns False if the answer can't be edited
+        yet: the turn is the latest one and has no answer, or its answer is being delivered.
         """
         texts = self.services.languages.of_scope(note.scope)
         rows = await self._find_turn(note)
         if rows and not _has_answer(rows):
             # A restart interrupted the turn. Its answer is edited once it's there.
+            return False
+        answer_ids = [row.id for row in rows if row.role == "assistant"]
+        if await has_undelivered_answer(self.services.database, answer_ids):
             return False
         edit = None
         if rows:

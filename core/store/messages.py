@@ -65,6 +65,11 @@ SELECT address, posted, reply_to FROM outbox WHERE done_at IS NOT NULL AND kind 
     AND {in_list("message_id", "ids")}
 ORDER BY id DESC LIMIT 1
 """
+_SELECT_UNDELIVERED = f"""
+SELECT 1 FROM outbox WHERE done_at IS NULL AND dead_at IS NULL AND payload IS NOT NULL
+    AND kind = 'answer' AND {in_list("message_id", "ids")}
+LIMIT 1
+"""
 _SELECT_TAKERS = f"""
 SELECT outbox.message_id, actions.taker
 FROM actions JOIN outbox ON outbox.key = actions.outbox_key
@@ -482,6 +487,12 @@ async def find_delivered_answer(
     return DeliveredAnswer(
         address=Address.parse(row["address"]), posted=posted, reply_to=row["reply_to"]
     )
+
+
+async def has_undelivered_answer(database: Database, message_ids: Sequence[int]) -> bool:
+    """Return whether an answer that contains one of these messages is still being delivered."""
+    values = {"ids": encode_list(message_ids)}
+    return await database.fetch_one(_SELECT_UNDELIVERED, values) is not None
 
 
 async def load_takers(database: Database, answer_ids: Sequence[int]) -> Mapping[int, str]:

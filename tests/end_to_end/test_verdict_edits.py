@@ -145,6 +145,7 @@ async def test_verdict_killed_at_any_write_is_shown_once_in_the_answer(
                 await live.kill()
                 await live.start()
                 await live.until(lambda: bool(list_shown()))
+            assert len(list_shown()) == 1, (writes, telegram(live))
             (shown,) = list_shown()
             if shown.startswith(ANSWER):
                 edits += 1
