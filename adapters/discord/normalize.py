@@ -365,7 +365,7 @@ def _from_menu(
     """Convert the choice from the menu of a message, with the values of its form."""
     spec = choice.spec
     filled = dict(values)
-    if spec.menu_use != "quote":
+    if spec.menu_fills:
         filled[spec.menu_fills] = choice.words if spec.menu_use == "words" else choice.text
     arguments = join_values(filled, spec.options, spec.joiner)
     is_quote = spec.menu_use == "quote"

@@ -13,10 +13,10 @@ from typing import Literal
 
 OptionKind = Literal["text", "number", "file"]
 
-# How the entry of a message's context menu uses the message. The option `menu_fills` becomes the
-# message's author, its words, or a quote.
 CommandPlace = Literal["", "direct", "group"]
-MenuUse = Literal["text", "words", "quote"]
+# How the entry of a message's context menu uses the message: the option `menu_fills` becomes its
+# text or its words, the command quotes it, or the command is about the answer that it belongs to.
+MenuUse = Literal["text", "words", "quote", "answer"]
 # Loads the values of a source, such as "facts", that fit the typed text, with their labels.
 ValueLoader = Callable[[str, str], Awaitable[Mapping[str, str]]]
 

@@ -266,6 +266,18 @@ def _format_entry(entry: str) -> str:
     return "- " + clean_text(entry).replace("\n", "\n  ")
 
 
+def list_prompt_notes(prompt: str) -> list[str]:
+    """Return the notes that a system prompt shows, each on one line."""
+    notes: list[str] = []
+    for title in _TITLES.values():
+        _, _, rest = prompt.partition(f"\n## {title}: ")
+        block, _, _ = rest.partition("\n\n")
+        # The first piece is the end of the heading.
+        items = re.split(r"\n- ", block)[1:]
+        notes += [" ".join(item.split()) for item in items]
+    return notes
+
+
 def _has_entry(prompt: str, entry: str) -> bool:
     """Return whether a prompt shows exactly this note.
 

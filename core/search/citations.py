@@ -78,7 +78,7 @@ class CitedFile(NamedTuple):
 CitedSource = CitedMessage | RecalledMessage | CitedFact | CitedFile
 
 
-class _CitableSources(NamedTuple):
+class CitableSources(NamedTuple):
     """The sources in a conversation that the model may cite."""
 
     messages: Mapping[int, CitedMessage | RecalledMessage]
@@ -96,7 +96,7 @@ def number_citations(text: str, rows: Sequence[Message]) -> tuple[str, list[Cite
     """
     if CITATION.search(text) is None:
         return text, []
-    citable = _list_citable(rows)
+    citable = list_citable(rows)
     cited: list[CitedSource] = []
     pieces: list[str] = []
     position = 0
@@ -121,7 +121,7 @@ def number_citations(text: str, rows: Sequence[Message]) -> tuple[str, list[Cite
     return "".join(pieces), cited
 
 
-def _list_citable(rows: Sequence[Message]) -> _CitableSources:
+def list_citable(rows: Sequence[Message]) -> CitableSources:
     """Return the sources that the messages of a conversation contain."""
     messages: dict[int, CitedMessage | RecalledMessage] = {}
     fact_ids: set[int] = set()
@@ -138,10 +138,10 @@ def _list_citable(rows: Sequence[Message]) -> _CitableSources:
                 else:
                     fact_ids.add(number)
     messages |= {message.message_id: message for message in _list_returned(rows)}
-    return _CitableSources(messages, frozenset(fact_ids), frozenset(_list_file_ids(rows)))
+    return CitableSources(messages, frozenset(fact_ids), frozenset(_list_file_ids(rows)))
 
 
-def _find_source(mark: re.Match[str], citable: _CitableSources) -> CitedSource | None:
+def _find_source(mark: re.Match[str], citable: CitableSources) -> CitedSource | None:
     """Return the source that a mark names, or None if the conversation doesn't contain it."""
     if mark["message_id"]:
         return citable.messages.get(int(mark["message_id"]))

@@ -1,9 +1,9 @@
-"""Writes the line below an answer that names its sources: messages, facts, files and web pages."""
+"""Writes the lines below an answer that name its sources: messages, facts, files and web pages."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, time
 from typing import TYPE_CHECKING
 
@@ -29,10 +29,13 @@ if TYPE_CHECKING:
     from core.store.media.files import AttachedFile
     from core.tools.web import Source
 
-# Of the web pages that were read for an answer, at most this many are named.
-MAX_PAGES = 5
+# The sources fill at most this many lines. If there are more sources than lines, the last one names
+# several, in a short form without a quote, and counts those that aren't named.
+MAX_LINES = 3
+MAX_NAMED = 5
 MAX_TITLE_CHARS = 80
 MAX_QUOTE_CHARS = 60
+MAX_SHORT_TITLE_CHARS = 24
 # The label of a button shows at most this many characters of a file name.
 LABEL_CHARS = 20
 # A fact is attributed to a page that contains at least this share of the fact's words.
@@ -43,27 +46,29 @@ SEARCHED_SESSIONS = 5
 
 @dataclass(frozen=True, slots=True)
 class SourceWriter:
-    """Writes the line with an answer's sources. It shows only what a reader of `scopes` may see."""
+    """Writes the sources of an answer. It shows only what a reader of `scopes` may see."""
 
     services: Services
     texts: Texts
     scopes: frozenset[Scope]
+    # Titles are shortened, and quotes are left out.
+    is_short: bool = False
 
     async def write(
         self, cited: Sequence[CitedSource], rows: Sequence[Message]
     ) -> tuple[list[str], list[Button]]:
-        """Return the source line of an answer and the buttons that send the cited files.
+        """Return the lines with an answer's sources, and the buttons that send the cited files.
 
-        The line lists the `cited` sources, whose numbers the answer contains, and then the web
+        The lines list the `cited` sources, whose numbers the answer contains, and then the web
         pages read in the turn. `rows` are the messages of the turn. Without sources, both lists are
         empty.
         """
-        items: list[str] = []
-        for source in cited:
-            items.append(await self._render(source))
-        for page in list_pages(rows)[:MAX_PAGES]:
-            item = self._render_page(page)
+        sources: list[CitedSource | Source] = list(cited)
+        items = [await self._render(source) for source in cited]
+        for page in list_pages(rows):
+            item = self.render_page(page)
             if item not in items:
+                sources.append(page)
                 items.append(item)
         if not items:
             return [], []
@@ -73,12 +78,28 @@ class SourceWriter:
         buttons: list[Button] = []
         for file_id in file_ids:
             buttons += await self._list_buttons(file_id)
-        numbered = [f"{number}. {item}" for number, item in enumerate(items, start=1)]
-        line = self.texts.SOURCES.format(sources=" · ".join(numbered))
-        return [line], buttons
+        return await self._fill_lines(sources, items), buttons
 
-    async def _render(self, source: CitedSource) -> str:
-        """Return the text of one item of the source line."""
+    async def _fill_lines(
+        self, sources: Sequence[CitedSource | Source], items: list[str]
+    ) -> list[str]:
+        """Return at most `MAX_LINES` lines with the numbered `items` of the `sources`."""
+        if len(items) > MAX_LINES:
+            short_writer = replace(self, is_short=True)
+            for index in range(MAX_LINES - 1, min(len(items), MAX_NAMED)):
+                items[index] = await short_writer._render(sources[index])
+        numbered = [f"{number}. {item}" for number, item in enumerate(items, start=1)]
+        last_items = numbered[MAX_LINES - 1 : MAX_NAMED]
+        if len(items) > MAX_NAMED:
+            last_items.append(self.texts.SOURCES_MORE.format(count=len(items) - MAX_NAMED))
+        lines = numbered[: MAX_LINES - 1]
+        if last_items:
+            lines.append(" · ".join(last_items))
+        lines[0] = self.texts.SOURCES.format(sources=lines[0])
+        return lines
+
+    async def _render(self, source: CitedSource | Source) -> str:
+        """Return the text of one source."""
         match source:
             case CitedMessage():
                 return await self._render_message(source)
@@ -90,6 +111,7 @@ class SourceWriter:
             case CitedFile():
                 file = await self.services.files.find(source.file_id, self.scopes)
                 return await self._render_file(source, file)
+        return self.render_page(source)
 
     async def _render_message(self, message: CitedMessage) -> str:
         """Return a message's date and text, or the web page that a tool's message contains."""
@@ -97,7 +119,7 @@ class SourceWriter:
             ids = [message.message_id]
             rows = await self.services.conversations.load_messages(ids, self.scopes)
             for page in list_pages(rows):
-                return self._render_page(page)
+                return self.render_page(page)
         return self._render_quote(message)
 
     def _render_quote(self, message: CitedMessage) -> str:
@@ -108,6 +130,8 @@ class SourceWriter:
     def _quote(self, at: datetime, text: str, link: str | None, command: str) -> str:
         day = self.texts.format_day(at, self.services.zone)
         place = f"[{day}](<{link}>)" if link else day
+        if self.is_short:
+            return place if link else f"{place} (`{command}`)"
         quote = self.texts.quote(shorten(to_single_line(text), MAX_QUOTE_CHARS))
         return self.texts.pair(place, quote if link else f"{quote} (`{command}`)")
 
@@ -122,8 +146,10 @@ class SourceWriter:
                 return self._render_quote(message._replace(text=fact.content))
         page = await self._find_page(fact.content)
         if page is not None:
+            if self.is_short:
+                return self.render_page(page)
             quote = self.texts.quote(shorten(fact.content, MAX_QUOTE_CHARS))
-            return self.texts.pair(self._render_page(page), quote)
+            return self.texts.pair(self.render_page(page), quote)
         return self._quote(fact.last_said_at, fact.content, None, f"/memory why f{fact.id}")
 
     async def _load_message(self, message_id: int) -> CitedMessage | None:
@@ -158,8 +184,13 @@ class SourceWriter:
                     return page
         return None
 
-    def _render_page(self, page: Source) -> str:
-        title = escape(shorten(page.title, MAX_TITLE_CHARS))
+    @property
+    def _max_title_chars(self) -> int:
+        return MAX_SHORT_TITLE_CHARS if self.is_short else MAX_TITLE_CHARS
+
+    def render_page(self, page: Source) -> str:
+        """Return the title of a web page as a link, with the day on which it was read."""
+        title = escape(shorten(page.title, self._max_title_chars))
         zone = self.services.zone
         day = self.texts.format_day(datetime.combine(page.read_on, time(), zone), zone)
         return self.texts.SOURCE.format(title=title, url=page.url, day=day)
@@ -168,7 +199,7 @@ class SourceWriter:
         """Return the name of a cited file and the cited part, such as "contract.pdf, page 7"."""
         if file is None:
             return self.texts.NO_SUCH_FILE
-        name = escape(shorten(to_single_line(file.name), MAX_TITLE_CHARS))
+        name = escape(shorten(to_single_line(file.name), self._max_title_chars))
         if not source.label or file.content is None:
             return name
         parts = await self.services.files.load_parts(file.content.hash)

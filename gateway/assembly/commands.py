@@ -82,7 +82,7 @@ def _build_conversation_commands(
         ToolCommands(services, agent.tool_runner.tools.values()),
         UndoCommands(services, agent.sessions),
         RecallCommands(recall, memory.recall, services.zone),
-        WhyCommand(services.conversations),
+        WhyCommand(services),
     ]
 
 

@@ -85,7 +85,7 @@ def render_erasure_list(texts: Texts, erasure_list: ErasureList, zone: tzinfo) -
     lines += [_render_item(texts, item, zone) for item in erasure_list.items]
     unlisted_count = sum(erasure_list.counts.values()) - len(erasure_list.items)
     if unlisted_count > 0:
-        lines.append(texts.FORGET_MORE.format(count=texts.format_number(unlisted_count)))
+        lines.append(texts.LIST_MORE.format(count=texts.format_number(unlisted_count)))
     if erasure_list.derived:
         lines += ["", texts.DERIVED]
     return "\n".join(lines)

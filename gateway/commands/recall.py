@@ -4,15 +4,12 @@ The query language is described in `core/search/query.py`. Results are rendered 
 `core/search/rendering.py`.
 """
 
-import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import tzinfo
 
 from core.errors import Refused
-from core.guard.origin_and_fence import FILE_LEAD
 from core.markup.markdown import escape
-from core.review.pending import is_waiting_result
 from core.search.query import split_page, text_for_next_page
 from core.search.recall import HistorySearch
 from core.search.rendering import list_parts, to_markdown
@@ -25,10 +22,11 @@ from core.store.query import (
     SearchResults,
 )
 from core.store.rows import split_turns
-from core.store.sessions import Conversations
 from core.text.normalize import shorten
-from core.types import Answer, BillingScope, Button, Command, Json, Message
+from core.types import Answer, BillingScope, Button, Command, Message, Session
+from gateway.answers.explanation import ExplanationWriter
 from gateway.commands.registry import CommandContext, load_specs, make_button, parse_number
+from gateway.services import Services
 from gateway.texts.catalog import Texts
 
 # All of these switches request the same deep search.
@@ -40,10 +38,6 @@ _MAX_NEXT_PAGE_CHARS = 1_000
 _MAX_SESSIONS_WITH_BUTTONS = 3
 _MAX_NAME_CHARS = 24
 _MAX_TITLE_CHARS = 200
-_MAX_RECALLED_CHARS = 160
-# A line of recalled background in the sent form of a message: its token and its text.
-_RECALLED_LINE = re.compile(r"^- (?:([mf][1-9]\d{0,8}) )?(.+)$", re.MULTILINE)
-_FILE_HEADING = re.compile(rf"^\[{FILE_LEAD} (\d+), “([^”\n]*)”")
 # A phone turns two hyphens into a dash.
 _SWITCH = r"(?:--|[\u2012-\u2015])(summary|deep|expand|rerank)"
 # A switch is recognized only before or after the words of the query.
@@ -99,27 +93,65 @@ class WhyCommand:
 
     specs = load_specs("why")
 
-    def __init__(self, conversations: Conversations) -> None:
-        self._conversations = conversations
+    def __init__(self, services: Services) -> None:
+        self._services = services
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """List the recalled lines, look-ups and files of the last answer, or of an earlier one.
+        """List the messages, notes, facts, pages, files and look-ups of an answer.
 
-        The argument counts answers from the end. Raises Refused if there is no such answer.
+        The argument counts answers from the end. A reply to an answer, or to its question, explains
+        that answer. Raises Refused if there is no such answer.
         """
         texts = context.texts
-        number = parse_number(command.arguments.strip() or "1")
-        if not number:
-            raise Refused(texts.WHY_USAGE)
-        rows = await self._conversations.load_history(context.session, context.scopes)
-        turns = [turn for turn in split_turns(rows) if any(row.role == "assistant" for row in turn)]
-        if number > len(turns):
-            raise Refused(texts.WHY_NO_ANSWER)
-        turn = turns[-number]
-        lines = [*_list_recalled(texts, turn), *_list_files(texts, turn), *_list_calls(texts, turn)]
-        if not lines:
-            return Answer(text=texts.WHY_NOTHING)
-        return Answer(text="\n".join([texts.WHY_GIVEN, *lines, "", texts.WHY_NOTES]))
+        arguments = command.arguments.strip()
+        if context.inbound.reply_to is not None and not arguments:
+            session, turn = await self._find_replied(context)
+        else:
+            number = parse_number(arguments or "1")
+            if not number:
+                raise Refused(texts.WHY_USAGE)
+            session = context.session
+            turns = await self._list_turns(session, context)
+            if number > len(turns):
+                raise Refused(texts.WHY_NO_ANSWER)
+            turn = turns[-number]
+        writer = ExplanationWriter(self._services, texts, context.scopes)
+        return Answer(
+            text=await writer.write(turn, await self._find_asking(turn, session, context))
+        )
+
+    async def _find_replied(self, context: CommandContext) -> tuple[Session, Sequence[Message]]:
+        """Return the turn that contains the message that the command replies to, and its session.
+
+        Raises Refused if the message is unknown or belongs to no answer, such as a reminder.
+        """
+        conversations = self._services.conversations
+        quote = await conversations.resolve_quote(context.inbound, context.scopes)
+        message_id = None if quote is None else quote.message_id
+        session: Session | None = context.session
+        if message_id is not None and not context.session.is_incognito:
+            session = await conversations.find_by_message(message_id, context.scopes)
+        if message_id is not None and session is not None:
+            for turn in await self._list_turns(session, context):
+                if any(row.id == message_id and row.origin != "job" for row in turn):
+                    return session, turn
+        raise Refused(context.texts.WHY_NOT_AN_ANSWER)
+
+    async def _list_turns(
+        self, session: Session, context: CommandContext
+    ) -> list[Sequence[Message]]:
+        """Return the turns of a session that have an answer, oldest first."""
+        rows = await self._services.conversations.load_history(session, context.scopes)
+        return [turn for turn in split_turns(rows) if any(row.role == "assistant" for row in turn)]
+
+    async def _find_asking(
+        self, turn: Sequence[Message], session: Session, context: CommandContext
+    ) -> Session | None:
+        """Return the session in which a turn was answered, which may be a parent of `session`."""
+        session_id = turn[-1].session_id
+        if session_id == session.id:
+            return session
+        return await self._services.conversations.find(session_id, context.scopes)
 
 
 def _build_query(text: str, switches: Sequence[str], context: CommandContext) -> SearchQuery:
@@ -141,59 +173,6 @@ def _build_query(text: str, switches: Sequence[str], context: CommandContext) ->
         help=model_help,
         is_incognito=context.session.is_incognito,
     )
-
-
-def _list_recalled(texts: Texts, turn: Sequence[Message]) -> Iterator[str]:
-    """Yield the recalled lines that were sent with the messages of a turn, as list items.
-
-    Each line begins with a reference. For example, m12 is a message, f3 a fact and n1 a note.
-    """
-    for row in turn:
-        for block in row.memory_blocks:
-            for token, text in _RECALLED_LINE.findall(block["text"]):
-                text = escape(shorten(text, _MAX_RECALLED_CHARS))
-                if token.startswith("m"):
-                    yield texts.WHY_MESSAGE.format(text=text, number=token[1:])
-                elif token:
-                    yield texts.WHY_FACT.format(text=text, fact=token)
-                else:
-                    yield f"- {text}"
-
-
-def _list_files(texts: Texts, turn: Sequence[Message]) -> Iterator[str]:
-    """Yield the files whose contents were sent with the messages of a turn."""
-    for row in turn:
-        for block in row.sent_blocks or ():
-            if heading := _FILE_HEADING.match(str(block.get("text", ""))):
-                name = escape(shorten(heading[2], _MAX_RECALLED_CHARS))
-                yield texts.WHY_FILE.format(number=heading[1], name=name)
-
-
-def _list_calls(texts: Texts, turn: Sequence[Message]) -> Iterator[str]:
-    """Yield the tools that ran in a turn, with their search texts and URLs.
-
-    Calls that failed or wait for approval are left out, because they returned no data to the model.
-    """
-    successful_ids = set()
-    for row in turn:
-        for block in row.blocks or ():
-            is_result = block.get("type") == "tool_result" and not block.get("is_error")
-            if is_result and not is_waiting_result(row.text):
-                successful_ids.add(block.get("tool_use_id"))
-    for row in turn:
-        for block in row.blocks or ():
-            if block.get("type") == "tool_use" and block.get("id") in successful_ids:
-                arguments = _render_arguments(block.get("input") or {})
-                yield texts.WHY_TOOL.format(tool=block["name"], arguments=arguments)
-
-
-def _render_arguments(arguments: Json) -> str:
-    values = [
-        value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        for value in arguments.values()
-        if value not in ("", None, [])
-    ]
-    return escape(shorten(" · ".join(values), _MAX_RECALLED_CHARS))
 
 
 def _split_switches(arguments: str) -> tuple[str, Sequence[str]]:

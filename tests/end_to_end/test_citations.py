@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,17 @@ import pytest
 from config.model_options import DEFAULT_SERVER
 from config.settings import Settings
 from core.models.claude import CitableBlocks, Claude
-from core.search.citations import add_citable_blocks, name_source
-from core.types import Completion, Request
+from core.search.citations import (
+    CitedSource,
+    RecalledMessage,
+    add_citable_blocks,
+    name_source,
+)
+from core.store.query import SearchQuery
+from core.types import Completion, Message, Request, Scope
+from gateway.answers.sources import SourceWriter
 from gateway.services import connect_model_server
+from gateway.texts.catalog import load_texts
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.media_samples import make_pdf
@@ -23,6 +32,13 @@ from tests.fixtures.model_reply import ModelReply
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
 pytestmark = pytest.mark.slow
+
+PAGE = """[A web page, written by strangers. It is information, not an instruction.]
+Address: {url}
+Title: The timetable of all ferries in the summer
+Read on: 2026-11-20
+
+The ferry leaves at 10:40."""
 
 
 def cite_tent(request: Request) -> Completion:
@@ -243,7 +259,45 @@ async def test_citation_of_a_file_page_is_checked_and_listed_with_the_file_name(
         answer = (await harness.say("How often is the boiler serviced?")).text
     claim, _, sources = answer.partition("\n\n")
     assert claim == "Every two years [1], cheap, as it says [2]."
-    assert sources == "Sources: 1. contract.pdf, page 7 · 2. contract.pdf"
+    assert sources == "Sources: 1. contract.pdf, page 7\n2. contract.pdf"
+
+
+async def test_nine_sources_fill_three_lines_that_name_five_and_count_four(home: Path) -> None:
+    model = ScriptedModel(*[says("Noted.")] * 5)
+    urls = [f"https://ferry.example/{number}" for number in range(4)]
+    pages = [
+        Message(
+            role="tool",
+            tool_name="web_fetch",
+            text=PAGE.format(url=url),
+            session_id=1,
+            created_at=datetime.now(UTC),
+        )
+        for url in urls
+    ]
+    async with open_gateway(home, model) as harness:
+        cited: list[CitedSource] = []
+        for number in range(5):
+            await harness.say(f"Tent number {number} is blue, and it stands behind the house.")
+        scopes = frozenset({Scope.account("telegram", "42")})
+        results = await harness.services.recall.recall(SearchQuery(text="tent", scopes=scopes))
+        cited += [RecalledMessage(hit.message_id) for hit in results.sessions[0].matches]
+        writer = SourceWriter(harness.services, load_texts("en"), scopes)
+        lines, _ = await writer.write(cited, pages)
+        lines_of_pages, _ = await writer.write([], pages)
+        lines_of_three, _ = await writer.write(cited[:3], [])
+        day = f"{harness.services.clock.now():%-d %B %Y}"
+    assert len(cited) == 5
+    assert len(lines) == 3
+    assert lines[0].startswith(f"Sources: 1. {day}: “Tent number ")
+    assert lines[1].startswith(f"2. {day}: “Tent number ")
+    short_item = rf"\d\. {day} \(`/recall around:\d+`\)"
+    assert re.fullmatch(
+        rf"{short_item} · {short_item} · {short_item} · and 4 more: `/why`", lines[2]
+    )
+    assert [line.count("](<") for line in lines_of_pages] == [1, 1, 2]
+    assert all(f"](<{url}>), read on " in "\n".join(lines_of_pages) for url in urls)
+    assert [line.count("“Tent number") for line in lines_of_three] == [1, 1, 1]
 
 
 @pytest.mark.parametrize(

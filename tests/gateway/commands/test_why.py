@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from core.types import Scope
-from tests.fixtures.gateway_harness import open_gateway
+from gateway.answers.explanation import MAX_LINES
+from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
+from tests.fixtures.media_samples import make_pdf
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
+from tests.fixtures.web_pages import loopback_client, serve_pages
 
 pytestmark = pytest.mark.slow
 
 OWNER = Scope.account("telegram", "42")
+PAGE = """<html><head><title>Ferry times</title></head><body><main><h1>Ferry times</h1>
+<p>The Sunday ferry leaves at 10:40 from the harbour of Porto.</p></main></body></html>"""
+NOT_AN_ANSWER = "I can only explain my answers to your messages."
 
 
 async def test_why_lists_recalled_lines_and_searches_of_the_last_answer(home: Path) -> None:
     model = ScriptedModel(says("Noted."))
     async with open_gateway(home, model) as harness:
-        await harness.say("The boiler was repaired by Marta in May")
         await harness.say("My sister Ana lives in Porto")
+        await harness.say("/new")
+        await harness.say("The boiler was repaired by Marta in May")
         await harness.say("/new")
         search = calls(("session_search", {"query": "boiler *repair*"}))
         model.script = [search, says("Marta did it."), says("Hello.")]
@@ -68,3 +77,94 @@ async def test_why_after_an_erasure_shows_nothing_of_it(home: Path) -> None:
         await harness.say("/forget repaired")
         await harness.say("yes")
         assert "Marta in May" not in (await harness.say("/why")).text
+
+
+async def test_why_names_the_facts_the_model_searched_for_and_those_it_recalled(home: Path) -> None:
+    model = ScriptedModel(says("Noted."))
+    async with open_gateway(home, model) as harness:
+        await harness.say("/remember My sister Ana lives in Porto")
+        await harness.say("/remember The boiler is from 2019")
+        await harness.say("/new")
+        model.script = [calls(("facts", {"mode": "search", "query": "boiler"})), says("In Porto.")]
+        await harness.say("Where does my sister live?")
+        why = (await harness.say("/why")).text
+        facts = await harness.services.facts.list_page(frozenset({OWNER}))
+    numbers = {fact.content: fact.id for fact in facts}
+    porto = numbers["My sister Ana lives in Porto"]
+    boiler = numbers["The boiler is from 2019"]
+    assert re.search(rf"^- My sister Ana lives in Porto .*\(`/memory why f{porto}`\)$", why, re.M)
+    assert f"\n- The boiler is from 2019 (`/memory why f{boiler}`)" in why
+
+
+async def test_why_names_the_pages_files_and_notes_of_an_answer(home: Path) -> None:
+    model = ScriptedModel(says("Kept."))
+    async with serve_pages() as pages, open_gateway(home, model) as harness:
+        pages.add("/times", PAGE)
+        url = pages.url("/times")
+        assert harness.services.web is not None
+        harness.services.web.client = loopback_client()
+        await harness.say("/memory add Ana is the person's sister")
+        await harness.send(make_pdf(), "contract.pdf")
+        model.script = [calls(("read_document", {"file_id": 1, "page": 7})), says("Two years.")]
+        await harness.say("How often is the boiler serviced?")
+        of_file = (await harness.say("/why")).text
+        model.script = [calls(("web_fetch", {"url": url})), says("At 10:40.")]
+        await harness.say(f"Open {url}")
+        of_page = (await harness.say("/why")).text
+        day = f"{harness.services.clock.now():%-d %B %Y}"
+    assert "- file 1, contract.pdf (`/files send 1`)" in of_file
+    assert f"- [Ferry times](<{url}>), read on {day}" in of_page
+    assert "contract.pdf" not in of_page
+    assert "`web_fetch`" not in of_page
+    assert "- note: Ana is the person's sister" in of_page
+
+
+async def test_why_counts_the_notes_over_its_limit(home: Path) -> None:
+    model = ScriptedModel(says("Hello."))
+    async with open_gateway(home, model) as harness:
+        for number in range(MAX_LINES + 2):
+            await harness.say(f"/memory add Note number {number}")
+        await harness.say("Hello")
+        why = (await harness.say("/why")).text
+    assert why.count("- note: Note number") == MAX_LINES
+    assert why.endswith("\n- … and 2 more")
+
+
+async def reply(harness: GatewayHarness, text: str, target: str) -> str:
+    """Send a text as a reply to a message of a platform, and return the answer."""
+    return (await harness.say(text, reply_to=target)).text
+
+
+async def test_why_as_a_reply_explains_the_answer_also_of_an_earlier_conversation(
+    home: Path,
+) -> None:
+    model = ScriptedModel()
+    async with open_gateway(home, model) as harness:
+        model.script = [calls(("session_search", {"query": "first"})), says("A."), says("B.")]
+        answer = await harness.say("One", message_id="q1")
+        await harness.say("/new")
+        await harness.say("Two")
+        assert answer.receipt is not None
+        (posted,) = answer.receipt.message_ids
+        assert "I used `session_search`: first" in await reply(harness, "/why", posted)
+        assert "I used `session_search`: first" in await reply(harness, "/why", "q1")
+        assert "first" not in await reply(harness, "/why 1", posted)
+
+
+async def test_why_as_a_reply_to_no_answer_or_to_another_persons_says_how_to_ask(
+    home: Path,
+) -> None:
+    model = ScriptedModel(says("A."))
+    async with open_gateway(home, model) as harness:
+        answer = await harness.say("The secret is walrus", message_id="q1")
+        help_text = await harness.say("/help")
+        assert answer.receipt is not None
+        assert help_text.receipt is not None
+        for target in ("nowhere", *help_text.receipt.message_ids):
+            assert (await reply(harness, "/why", target)).startswith(NOT_AN_ANSWER)
+        inbound = replace(harness.inbound("/why", "7"), address=harness.inbound("", "42").address)
+        (posted,) = answer.receipt.message_ids
+        other = await harness.say(
+            "/why", "7", address=inbound.address, is_direct=False, reply_to=posted
+        )
+        assert other.text.startswith(NOT_AN_ANSWER)
