@@ -13,7 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from config.files import add_options, remove_option, replace_file
-from config.locating import split_path
+from config.locating import (
+    find_current_path,
+    find_option,
+    list_old_paths,
+    rename_options,
+    split_path,
+)
 from config.secrets_file import SECRETS_FILE, change_secrets, read_secrets
 from config.settings import SETTINGS_FILE, Settings, SettingsError, find_home
 
@@ -50,8 +56,10 @@ class SettingsDraft:
 
     @property
     def own_options(self) -> dict[str, Any]:
-        """The options that mneme.toml sets."""
-        return tomllib.loads(self.text)
+        """The options that mneme.toml sets, by their current names."""
+        options = tomllib.loads(self.text)
+        rename_options(options)
+        return options
 
     def set_option(self, path: str, value: Any) -> None:
         """Set an option by its dotted path. Raises SettingsError if the value is invalid."""
@@ -77,7 +85,12 @@ class SettingsDraft:
 
     def remove_option(self, path: str) -> None:
         """Reset an option to its default. Raises KeyError if mneme.toml doesn't set the option."""
-        self._try_text(remove_option(self.text, split_path(path)))
+        path = find_current_path(path)
+        text = self._remove_old_names(path)
+        options = tomllib.loads(text)
+        if text == self.text or find_option(options, path) is not None:
+            text = remove_option(text, split_path(path))
+        self._try_text(text)
 
     def set_secret(self, name: str, value: str | None) -> None:
         """Set a variable of secrets.env, or remove it. Raises SettingsError if it's invalid."""
@@ -131,12 +144,22 @@ class SettingsDraft:
         return self._add_option(path, value)
 
     def _add_option(self, path: str, value: Any) -> str:
+        path = find_current_path(path)
         *table, name = split_path(path)
         try:
-            return add_options(self.text, table, {name: value})
+            return add_options(self._remove_old_names(path), table, {name: value})
         except ValueError as error:
             problem = f"{path}: can't be set: {error}"
             raise SettingsError([problem], self._file, self.text) from None
+
+    def _remove_old_names(self, path: str) -> str:
+        """Return the text of mneme.toml without the names that an option had earlier."""
+        options = tomllib.loads(self.text)
+        text = self.text
+        for old_path in list_old_paths(path):
+            if find_option(options, old_path) is not None:
+                text = remove_option(text, split_path(old_path))
+        return text
 
     def _try_text(self, text: str) -> None:
         self._check(text, self.secrets)

@@ -1,4 +1,7 @@
-"""Finds options in the text of mneme.toml: an option's line, and the name that a person meant."""
+"""Finds options in mneme.toml: their lines, the name that a person meant, and their earlier names.
+
+A name of an earlier version still works. `rename_options` also returns advice with the new name.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,15 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from config.variables import get_table
+
+# Each old dotted path with the new one.
+_RENAMED_OPTIONS: Mapping[str, str] = {
+    "model.cheap": "model.helper",
+    "cron.max_jobs": "limits.jobs",
+}
+# The options of the tools that look things up, which were in [web].
+_WEB_TOOL_OPTIONS = ("fetch", "search", "searxng_url", "key", "max_calls_per_day", "timeout_s")
 # A table header, "[model.servers.mine]", and the beginning of an option, "chat =".
 _HEADER = re.compile(r"\s*\[\[?\s*([^\[\]]+?)\s*\]\]?\s*(?:#.*)?")
 _OPTION = re.compile(
@@ -107,3 +119,91 @@ def find_similar_name(name: str, known_names: Sequence[str]) -> str:
     """Return the known name with the most similar spelling, or "" if none is similar."""
     matches = difflib.get_close_matches(name, known_names, 1, _MIN_SIMILARITY)
     return matches[0] if matches else ""
+
+
+def find_current_path(path: str) -> str:
+    """Return the dotted path that an option has now. An unknown path is returned unchanged."""
+    section, _, name = path.partition(".")
+    if section == "page" and name:
+        return f"web.{name}"
+    if section == "web" and name in _WEB_TOOL_OPTIONS:
+        return f"web_tools.{name}"
+    return _RENAMED_OPTIONS.get(path, path)
+
+
+def list_old_paths(path: str) -> Iterator[str]:
+    """Yield the dotted paths that an option had in earlier versions."""
+    section, _, name = path.partition(".")
+    if section == "web" and name:
+        yield f"page.{name}"
+    if section == "web_tools" and name in _WEB_TOOL_OPTIONS:
+        yield f"web.{name}"
+    yield from (old for old, new in _RENAMED_OPTIONS.items() if new == path)
+
+
+def rename_options(own_options: dict[str, Any]) -> str:
+    """Give the options of mneme.toml their new names, and return advice to rename them, or "".
+
+    An option that has both its old and its new name keeps the value of the new one.
+    """
+    advice = []
+    for old_path, new_path in _RENAMED_OPTIONS.items():
+        if _move_option(own_options, old_path, new_path):
+            advice.append(f"{old_path} is now called {new_path}; rename it in mneme.toml.")
+    web_tools = [
+        name
+        for name in _WEB_TOOL_OPTIONS
+        if _move_option(own_options, f"web.{name}", f"web_tools.{name}")
+    ]
+    if web_tools:
+        names = ", ".join(web_tools)
+        advice.append(f"[web] is now about the local page; move {names} to [web_tools].")
+    page_options = list(get_table(own_options, "page"))
+    for name in page_options:
+        _move_option(own_options, f"page.{name}", f"web.{name}")
+    if page_options:
+        del own_options["page"]
+        advice.append("[page] is now called [web]; rename it in mneme.toml.")
+    blind_models = get_table(own_options, "media").pop("blind_models", None)
+    if isinstance(blind_models, list) and blind_models:
+        _add_blind_models(own_options, blind_models)
+        names = ", ".join(f'"{name}" = ["pictures"]' for name in blind_models)
+        advice.append(
+            f"media.blind_models is now part of model.lacks; write lacks = {{ {names} }} below "
+            "[model] in mneme.toml instead."
+        )
+    return " ".join(advice)
+
+
+def drop_obsolete_options(own_options: dict[str, Any]) -> None:
+    """Remove options of earlier versions that no longer have an effect."""
+    own_options.pop("curator", None)
+    get_table(own_options, "memory").pop("nudge_after", None)
+    get_table(own_options, "discord").pop("limit_chars", None)
+
+
+def _move_option(own_options: dict[str, Any], old_path: str, new_path: str) -> bool:
+    """Move an option to its new path, and return whether it had the old one."""
+    old_section, old_name = old_path.split(".")
+    new_section, new_name = new_path.split(".")
+    table = get_table(own_options, old_section)
+    if old_name not in table:
+        return False
+    value = table.pop(old_name)
+    new_table = own_options.setdefault(new_section, {})
+    if isinstance(new_table, dict):
+        new_table.setdefault(new_name, value)
+    return True
+
+
+def _add_blind_models(own_options: dict[str, Any], names: Sequence[Any]) -> None:
+    """Add to `model.lacks` that these models can't use pictures."""
+    model = own_options.setdefault("model", {})
+    lacks = model.setdefault("lacks", {}) if isinstance(model, dict) else None
+    if not isinstance(lacks, dict):
+        # The mistake is reported for `model` or `model.lacks`.
+        return
+    for name in names:
+        abilities = lacks.setdefault(str(name), [])
+        if isinstance(abilities, list) and "pictures" not in abilities:
+            abilities.append("pictures")

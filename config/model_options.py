@@ -242,7 +242,7 @@ class Price(_Section):
     # For a cache life of one hour. None if the price is the same.
     cache_write_hour: Amount | None = None
     cache_read: Amount
-    # For `search = "anthropic"` in `[web]`.
+    # For `search = "anthropic"` in `[web_tools]`.
     web_search: Amount = 0.0
     # The month in which the price was looked up: "2026-11".
     date: Month = ""

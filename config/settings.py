@@ -52,12 +52,19 @@ from config.field_types import (
     check_model_name,
     check_webhook,
 )
-from config.locating import find_line, find_similar_name, list_option_paths, suggest_name
+from config.locating import (
+    drop_obsolete_options,
+    find_line,
+    find_similar_name,
+    list_option_paths,
+    rename_options,
+    suggest_name,
+)
 from config.masking import mask_secrets, register_secrets
 from config.media_options import MediaOptions
 from config.model_options import DEFAULT_SERVER, ModelOptions, ModelServer, UsageOptions
 from config.secrets_file import SECRETS_FILE, read_secrets
-from config.tool_options import CalendarSource, McpServer, SourceName, WebOptions
+from config.tool_options import CalendarSource, McpServer, SourceName, WebToolOptions
 from config.upkeep_options import (
     BackupOptions,
     MetricsOptions,
@@ -87,8 +94,6 @@ ENVIRONMENT: Mapping[str, str] = {
 SECRETS = ("anthropic_api_key", "telegram_token", "discord_token")
 # Options of [model] that may be lists, with the options for all names after the first.
 _FALLBACK_OPTIONS = {"chat": "fallbacks", "helper": "helper_fallbacks"}
-# Renamed options: the old and the new dotted path.
-_RENAMED_OPTIONS = (("model.cheap", "model.helper"), ("cron.max_jobs", "limits.jobs"))
 
 LimitedResource = Literal[
     "answers",
@@ -321,7 +326,7 @@ class Settings(_Section):
     memory: MemoryOptions
     facts: FactOptions
     recall: RecallOptions
-    web: WebOptions
+    web_tools: WebToolOptions
     mcp: Mapping[SourceName, McpServer]
     calendar: Mapping[SourceName, CalendarSource]
     skills: SkillOptions
@@ -336,7 +341,7 @@ class Settings(_Section):
     media: MediaOptions
     retention: RetentionOptions
     metrics: MetricsOptions
-    page: PageOptions
+    web: PageOptions
     store: StoreOptions
     anthropic_api_key: SecretStr | None = None
     telegram_token: SecretStr | None = None
@@ -507,8 +512,8 @@ def read_options(file_name: str, text: str) -> tuple[dict[str, Any], list[str]]:
     advice = ""
     try:
         own_options = tomllib.loads(text)
-        advice = _apply_renames(options, own_options)
-        _drop_obsolete_options(own_options)
+        advice = rename_options(own_options)
+        drop_obsolete_options(own_options)
         _override_options(options, own_options)
     except tomllib.TOMLDecodeError as error:
         problems.append(f"{file_name}: isn't valid TOML: {error}")
@@ -521,47 +526,6 @@ def read_options(file_name: str, text: str) -> tuple[dict[str, Any], list[str]]:
     hint = _advise_server(get_table(options, "model"))
     options["advice"] = " ".join(sentence for sentence in (advice, hint) if sentence)
     return options, problems
-
-
-def _apply_renames(options: dict[str, Any], own_options: dict[str, Any]) -> str:
-    """Rename options that have an old name, and return advice to rename them, or ""."""
-    advice = []
-    for old_path, new_path in _RENAMED_OPTIONS:
-        old_section, old_name = old_path.split(".")
-        new_section, new_name = new_path.split(".")
-        table = get_table(own_options, old_section)
-        if old_name in table:
-            get_table(options, new_section)[new_name] = table.pop(old_name)
-            advice.append(f"{old_path} is now called {new_path}; rename it in mneme.toml.")
-    blind_models = get_table(own_options, "media").pop("blind_models", None)
-    if isinstance(blind_models, list) and blind_models:
-        _add_blind_models(own_options, blind_models)
-        names = ", ".join(f'"{name}" = ["pictures"]' for name in blind_models)
-        advice.append(
-            f"media.blind_models is now part of model.lacks; write lacks = {{ {names} }} below "
-            "[model] in mneme.toml instead."
-        )
-    return " ".join(advice)
-
-
-def _add_blind_models(own_options: dict[str, Any], names: Sequence[Any]) -> None:
-    """Add to `model.lacks` that these models can't use pictures."""
-    model = own_options.setdefault("model", {})
-    lacks = model.setdefault("lacks", {}) if isinstance(model, dict) else None
-    if not isinstance(lacks, dict):
-        # The mistake is reported for `model` or `model.lacks`.
-        return
-    for name in names:
-        abilities = lacks.setdefault(str(name), [])
-        if isinstance(abilities, list) and "pictures" not in abilities:
-            abilities.append("pictures")
-
-
-def _drop_obsolete_options(own_options: dict[str, Any]) -> None:
-    """Remove options of earlier versions that no longer have an effect."""
-    own_options.pop("curator", None)
-    get_table(own_options, "memory").pop("nudge_after", None)
-    get_table(own_options, "discord").pop("limit_chars", None)
 
 
 def _complete_model_names(model: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ from config.field_types import KeyVariable, OptionalWebAddress
 SECTION = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-class WebOptions(BaseModel):
+class WebToolOptions(BaseModel):
     model_config = SECTION
 
     fetch: bool

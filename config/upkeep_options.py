@@ -60,7 +60,7 @@ class StoreOptions(_Section):
 
 
 class PageOptions(_Section):
-    """The section [page]."""
+    """The section [web]."""
 
     enabled: bool
     port: Annotated[int, Field(ge=1024, le=65_535)]

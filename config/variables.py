@@ -43,7 +43,7 @@ def list_named_variables(options: Mapping[str, Any]) -> Iterator[str]:
     groups = [get_table(memory, "providers"), get_table(memory, "engines")]
     groups.append(get_table(get_table(options, "model"), "servers"))
     groups += [get_table(options, "recall"), get_table(options, "media")]
-    groups += [{name: get_table(options, name)} for name in ("backup", "web", "page", "store")]
+    groups += [{name: get_table(options, name)} for name in ("backup", "web", "web_tools", "store")]
     for group in groups:
         for name in group:
             for value in get_table(group, name).values():

@@ -322,7 +322,7 @@ class GatewayProcess:
 
     def _create_page(self) -> PageServer | None:
         """Create the server of the local page, or return None if the page is switched off."""
-        if not self._services.settings.page.enabled:
+        if not self._services.settings.web.enabled:
             return None
         # Imported here because most gateways don't serve the page.
         from gateway.web.server import PageServer

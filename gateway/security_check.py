@@ -228,7 +228,7 @@ def _check_addresses(settings: Settings) -> Iterator[Finding]:
 
 def _check_page(settings: Settings) -> Iterator[Finding]:
     """Describe who can reach the local page."""
-    page = settings.page
+    page = settings.web
     if not page.enabled:
         return
     if page.is_local and not page.url:
@@ -243,7 +243,7 @@ def _check_page(settings: Settings) -> Iterator[Finding]:
         level="look" if is_encrypted else "fix",
         text=sentence,
         advice=advice,
-        where="page.bind",
+        where="web.bind",
         command=_EDIT_COMMAND,
     )
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import Field
 
-from config.tool_options import WebOptions
+from config.tool_options import WebToolOptions
 from core.errors import Refused, ToolError
 from core.guard.origin_and_fence import neutralise
 from core.guard.tool_definitions import ToolArguments, build_tool
@@ -111,7 +111,7 @@ class WebAccess:
     time.
     """
 
-    options: WebOptions
+    options: WebToolOptions
     read_page: PageReader
     # The key of Brave Search. Empty if there is none.
     key: str = ""
@@ -176,7 +176,7 @@ class WebAccess:
         if not self.claude:
             raise ToolError(
                 'search = "anthropic" needs a model of Anthropic with its key, as chat model or as '
-                "helper. Choose one in [model], or another search engine in [web]."
+                "helper. Choose one in [model], or another search engine in [web_tools]."
             )
         return self.claude
 

@@ -23,7 +23,7 @@ OwnerCheck = Callable[[ToolContext], Awaitable[bool]]
 
 def create_web(settings: Settings) -> WebAccess | None:
     """Create the access to the web, or return None if it's switched off."""
-    options = settings.web
+    options = settings.web_tools
     if not options.fetch and not options.search:
         return None
     # Imported here because it is needed only if the web is switched on.

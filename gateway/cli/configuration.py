@@ -21,7 +21,7 @@ from zoneinfo import available_timezones
 import typer
 
 from config.draft import SettingsDraft
-from config.locating import find_option, list_option_paths, suggest_name
+from config.locating import find_current_path, find_option, list_option_paths, suggest_name
 from config.secrets_file import SECRETS_FILE
 from config.settings import (
     ENVIRONMENT,
@@ -132,7 +132,7 @@ def get_command(key: Key, as_json: AsJson = False) -> None:
                 print_text(texts.compose("variable_is_set", name=key, place=place))
             return
         options = _merge_options(draft.text)
-        value = find_option(options, key)
+        value = find_option(options, find_current_path(key))
         if value is None:
             shell.fail(_describe_unknown(key, list(list_option_paths(options))))
         if as_json:
@@ -157,6 +157,7 @@ def set_command(key: Key, value: ValueWords = None) -> None:
             if key not in _list_used_variables(draft):
                 result = f"{result} {texts.compose('variable_unused')}"
         else:
+            key = find_current_path(key)
             new_value = _set_option(draft, key, typed)
             displayed_value = new_value if isinstance(new_value, str) else json.dumps(new_value)
             result = texts.compose("option_empty", name=key)
@@ -175,6 +176,7 @@ def unset_command(key: Key) -> None:
             draft.set_secret(key, None)
             result = texts.compose("secret_deleted", name=key)
         else:
+            key = find_current_path(key)
             try:
                 draft.remove_option(key)
             except KeyError:

@@ -54,7 +54,7 @@ class WebCommands:
         than the owner unless the settings allow it.
         """
         texts = context.texts
-        options = self._services.settings.page
+        options = self._services.settings.web
         if not context.inbound.is_direct:
             raise Refused(texts.PAGE_IN_PRIVATE)
         if not context.is_owner and not (options.people and options.enabled):

@@ -123,7 +123,7 @@ class PageServer:
         self._commands = commands
         self._logins = services.page_logins
         self._spending = SpendingHistory(services.usage_log, services.clock)
-        self._options = services.settings.page
+        self._options = services.settings.web
         self._hosts = _list_hosts(self._options)
         self.cookie = f"{COOKIE}_{self._options.port}"
         caches = [services.conversations.invalidate, self._logins.forget_answers]

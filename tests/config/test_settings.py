@@ -357,6 +357,22 @@ def test_an_option_of_an_earlier_version_is_understood(home: Path) -> None:
     assert problems(home, "[model]\ncheap = 3\n") == {"model.helper": "should be text in quotes"}
 
 
+def test_sections_of_the_page_and_of_web_tools_are_understood_by_their_old_names(
+    home: Path,
+) -> None:
+    settings = load(home, "[page]\nport = 9999\npeople = true\n[web]\nmax_calls_per_day = 7\n")
+    assert (settings.web.port, settings.web.people) == (9999, True)
+    assert settings.web_tools.max_calls_per_day == 7
+    assert settings.advice == (
+        "[web] is now about the local page; move max_calls_per_day to [web_tools]. "
+        "[page] is now called [web]; rename it in mneme.toml."
+    )
+    both = load(home, "[page]\nport = 9999\nenabled = true\n[web]\nport = 8888\n")
+    assert (both.web.port, both.web.enabled) == (8888, True)
+    assert problems(home, "[page]\nport = 1\n") == {"web.port": "must be at least 1024"}
+    assert not load(home, "[web]\nport = 9999\n[web_tools]\nfetch = false\n").advice
+
+
 def test_models_without_pictures_of_an_earlier_version_are_understood(home: Path) -> None:
     lacks = '[model.lacks]\n"ollama/a" = ["tools"]\n'
     settings = load(home, f'[media]\nblind_models = ["ollama/a", "ollama/b"]\n{lacks}')

@@ -461,7 +461,7 @@ def _prepare_home(home: Path, door: str, pages: PageServer) -> str:
         (home / "skills" / "tidy" / "references" / "a.md").write_text("a")
     options = 'rooms = ["telegram:-5"]\n[memory.providers.shelf]\n'
     options += f"[model]\nmax_helper_calls = {MAX_HELPER_CALLS}\n"
-    options += f'[web]\nsearch = "searxng"\nsearxng_url = "http://127.0.0.1:{pages.port}"\n'
+    options += f'[web_tools]\nsearch = "searxng"\nsearxng_url = "http://127.0.0.1:{pages.port}"\n'
     if door == "result of an MCP server":
         program = list_arguments(home.parent / "diary.txt")
         options += f"[mcp.diary]\ncommand = {json.dumps(sys.executable)}\n"

@@ -278,7 +278,7 @@ async def test_large_mcp_server_is_offered_to_the_model_as_find_tools_and_call_t
 
 async def test_fresh_prompt_with_every_tool_weighs_less_than_6500_tokens(home: Path) -> None:
     options = """
-[web]
+[web_tools]
 search = "searxng"
 searxng_url = "http://127.0.0.1:1"
 [calendar.work]

@@ -38,7 +38,7 @@ from tests.fixtures.prefix_cache import prompt_bytes
 pytestmark = pytest.mark.slow
 
 EVERY_TOOL = """
-[web]
+[web_tools]
 search = "searxng"
 searxng_url = "http://127.0.0.1:1"
 [calendar.work]

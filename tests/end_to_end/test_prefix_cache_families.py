@@ -41,7 +41,7 @@ TOOLS = {"web_search", "web_fetch", "calendar", DELEGATE, "diary__list_entries"}
 def all_tools(home: Path) -> str:
     """Return the settings that switch on every tool: the web, a calendar and an MCP server."""
     return (
-        '[web]\nsearch = "searxng"\nsearxng_url = "http://127.0.0.1:9"\n'
+        '[web_tools]\nsearch = "searxng"\nsearxng_url = "http://127.0.0.1:9"\n'
         '[calendar.home]\nurl = "http://127.0.0.1:9/feed.ics"\n'
         + server_options(home.parent / "diary.txt")
     )

@@ -83,7 +83,9 @@ async def test_attack_of_another_reader_changes_and_sends_nothing_at_once(
 ) -> None:
     model = ScriptedModel()
     async with serve_pages() as pages:
-        options = f'[web]\nsearch = "searxng"\nsearxng_url = "http://127.0.0.1:{pages.port}"\n'
+        options = (
+            f'[web_tools]\nsearch = "searxng"\nsearxng_url = "http://127.0.0.1:{pages.port}"\n'
+        )
         async with open_gateway(home, model, options) as harness:
             assert harness.services.web is not None
             harness.services.web.client = loopback_client()

@@ -57,7 +57,7 @@ async def test_linked_accounts_share_the_tools_turned_off(home: Path) -> None:
 
 
 async def test_tools_command_without_external_tools_states_that_none_is_set_up(home: Path) -> None:
-    async with open_gateway(home, ScriptedModel(), "[web]\nfetch = false\n") as harness:
+    async with open_gateway(home, ScriptedModel(), "[web_tools]\nfetch = false\n") as harness:
         assert (await harness.say("/tools")).text.startswith("No outside tools are set up")
 
 

@@ -65,7 +65,7 @@ async def open_web(home: Path, options: str = "") -> AsyncIterator[Web]:
     model = ScriptedModel()
     async with serve_pages() as pages:
         pages.add("/times", PAGE)
-        engine = f'[web]\nsearch = "searxng"\nsearxng_url = "http://127.0.0.1:{pages.port}"\n'
+        engine = f'[web_tools]\nsearch = "searxng"\nsearxng_url = "http://127.0.0.1:{pages.port}"\n'
         async with open_gateway(home, model, engine + options) as harness:
             assert harness.services.web is not None
             harness.services.web.client = loopback_client()
@@ -441,7 +441,7 @@ async def test_search_by_a_claude_model_passes_the_gate_and_counts_as_usage(home
         "cache_read = 0.1\nweb_search = 2_000.0\n"
     )
     model, helper = ScriptedModel(), ScriptedModel(found)
-    options = f'[web]\nsearch = "anthropic"\n{prices}'
+    options = f'[web_tools]\nsearch = "anthropic"\n{prices}'
     async with open_gateway(home, model, options, helper) as harness:
         model.script = [find("ferry"), says("At 10:40.")]
         await harness.say("When does the ferry leave?")

@@ -147,7 +147,9 @@ async def open_household(
 ) -> AsyncIterator[Household]:
     model = ScriptedModel()
     async with serve_pages() as pages:
-        options = f'[web]\nsearch = "searxng"\nsearxng_url = "http://127.0.0.1:{pages.port}"\n'
+        options = (
+            f'[web_tools]\nsearch = "searxng"\nsearxng_url = "http://127.0.0.1:{pages.port}"\n'
+        )
         async with open_gateway(home, model, options, helper) as harness:
             assert harness.services.web is not None
             harness.services.web.client = loopback_client()

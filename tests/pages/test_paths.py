@@ -109,7 +109,7 @@ async def test_chart_is_split_by_purpose_with_one_click(tab: Any) -> None:
 async def test_answer_is_streamed_into_the_chat_of_the_page(home: Path) -> None:
     find_chromium()
     port = find_free_port()
-    options = f"[page]\nenabled = true\nport = {port}\n"
+    options = f"[web]\nenabled = true\nport = {port}\n"
     async with open_gateway(home, options=options), open_chromium() as context:
         link = re.search(r"http://\S+", await asyncio.to_thread(good, home, "web"))
         assert link is not None

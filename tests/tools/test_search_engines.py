@@ -188,7 +188,7 @@ async def test_claude_answer_without_a_web_search_gives_no_results() -> None:
 
 
 def test_text_of_the_search_setting_states_that_the_search_of_anthropic_passes_no_gate() -> None:
-    section = DEFAULTS.read_text().partition("\n[web]\n")[2].partition('\nsearch = ""\n')[0]
+    section = DEFAULTS.read_text().partition("\n[web_tools]\n")[2].partition('\nsearch = ""\n')[0]
     text = " ".join(line.removeprefix("# ") for line in section.splitlines())
     assert '"anthropic" (your Claude model searches; Anthropic charges for each search' in text
     assert "Anthropic's search itself passes no gate" in text

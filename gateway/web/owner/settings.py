@@ -69,8 +69,8 @@ GROUPS: Sequence[tuple[str, Sequence[str]]] = (
     ("MEMORY", ("memory", "facts", "recall", "skills", "retention")),
     ("PEOPLE", ("owner", "access", "room", "limits")),
     ("CHATS", ("telegram", "discord", "media")),
-    ("TASKS", ("web", "cron", "delegation")),
-    ("MACHINE", ("general", "usage", "store", "backup", "page", "metrics")),
+    ("TASKS", ("web_tools", "cron", "delegation")),
+    ("MACHINE", ("general", "usage", "store", "backup", "web", "metrics")),
 )
 
 

@@ -7,6 +7,7 @@ import os
 import pty
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -117,6 +118,16 @@ def test_list_shows_own_options_and_as_json_all_of_them(home: Path) -> None:
     listed = json.loads(good(home, "config", "list", "--all", "--json"))
     assert listed["options"]["limits.day.answers"] == 5
     assert listed["options"]["model.max_tokens"] == 8192
+
+
+def test_option_with_an_old_name_is_shown_set_and_unset_under_its_new_one(home: Path) -> None:
+    file = home / "mneme.toml"
+    file.write_text("[page]\nport = 9471\npeople = true\n")
+    assert good(home, "config", "get", "page.port").strip() == "9471"
+    assert "web.port" in good(home, "config", "set", "page.port", "9472")
+    assert tomllib.loads(file.read_text()) == {"page": {"people": True}, "web": {"port": 9472}}
+    good(home, "config", "unset", "web.people")
+    assert tomllib.loads(file.read_text()) == {"web": {"port": 9472}}
 
 
 def test_change_beside_a_running_gateway_says_when_it_takes_effect(home: Path) -> None:

@@ -58,7 +58,7 @@ def test_help_in_japanese_fits_the_columns_of_a_terminal(home: Path) -> None:
         'backup.passphrase = "bad name"',
         'owner.rooms = ["x"]',
         'access.people = ["x"]',
-        'page.bind = "x"',
+        'web.bind = "x"',
         'store.url = "mysql://x"',
         'calendar.x.url = "ftp://x"',
         'chats.x.folders = ["/nowhere"]',

@@ -46,7 +46,7 @@ def start_web(home: Path, output: int) -> ForkedProcess:
 
 async def test_page_without_a_gateway_is_there_until_ctrl_c(home: Path) -> None:
     port = find_free_port()
-    (home / "mneme.toml").write_text(f"[page]\nport = {port}\n")
+    (home / "mneme.toml").write_text(f"[web]\nport = {port}\n")
     good(home, "remember", "My", "cat", "is", "called", "Nero")
     output = home / "web.txt"
     with output.open("wb") as printed:
@@ -70,7 +70,7 @@ async def test_page_without_a_gateway_is_there_until_ctrl_c(home: Path) -> None:
 
 async def test_running_gateway_serves_the_page_and_gives_new_links(home: Path) -> None:
     port = find_free_port()
-    async with open_gateway(home, options=f"[page]\nenabled = true\nport = {port}\n") as gateway:
+    async with open_gateway(home, options=f"[web]\nenabled = true\nport = {port}\n") as gateway:
         gateway.telegram.user_says(4242, "/remember My cat is called Nero")
         await gateway.telegram.wait_for(lambda: len(gateway.telegram.texts(4242)) == 1)
         printed = await asyncio.to_thread(good, home, "web")
@@ -88,7 +88,7 @@ async def test_chat_of_the_page_streams_the_answer_over_the_socket_of_the_gatewa
     home: Path,
 ) -> None:
     port = find_free_port()
-    async with open_gateway(home, options=f"[page]\nenabled = true\nport = {port}\n"):
+    async with open_gateway(home, options=f"[web]\nenabled = true\nport = {port}\n"):
         link = re.search(r"http://\S+", await asyncio.to_thread(good, home, "web"))
         assert link is not None
         async with ClientSession(cookie_jar=CookieJar(unsafe=True)) as session:

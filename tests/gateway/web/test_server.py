@@ -151,7 +151,7 @@ async def test_page_is_served_once_its_port_is_free_and_gives_no_links_before(
 ) -> None:
     monkeypatch.setattr(web_server, "RETRY_S", 0.01)
     port = find_free_port()
-    options = f"[page]\nenabled = true\nport = {port}\n"
+    options = f"[web]\nenabled = true\nport = {port}\n"
     async with open_gateway(home, options=options) as harness:
         server = web_server.PageServer(harness.services, harness.path.commands)
         other = await asyncio.start_server(lambda *_: None, "127.0.0.1", port)
@@ -341,7 +341,7 @@ async def test_web_page_behind_a_proxy_requires_its_header_and_configured_host(h
     async with open_page(home, options=options, is_logged_in=False) as page:
         link = page.server.create_owner_link()
         assert link.startswith("https://mneme.example/login?key=")
-        port = page.harness.services.settings.page.port
+        port = page.harness.services.settings.web.port
         path = f"http://127.0.0.1:{port}{link.removeprefix('https://mneme.example')}"
         refused = await page.browser.open(path, Host="mneme.example")
         assert (refused.status, WORDS["NO_PROXY"] in refused.text) == (403, True)
@@ -364,13 +364,13 @@ async def test_web_page_behind_a_proxy_requires_its_header_and_configured_host(h
     [
         ('bind = "0.0.0.0"', "other machines reach the page"),
         ('bind = "everywhere"', "should be an address"),
-        ('proxy_header = "X Remote"', "page.proxy_header"),
+        ('proxy_header = "X Remote"', "web.proxy_header"),
     ],
 )
 def test_web_page_open_to_other_machines_is_refused_without_tls_or_password(
     home: Path, options: str, problem: str
 ) -> None:
-    (home / "mneme.toml").write_text(f"[page]\n{options}\n")
+    (home / "mneme.toml").write_text(f"[web]\n{options}\n")
     with pytest.raises(SettingsError, match=problem):
         Settings.load({"MNEME_HOME": str(home)})
 
@@ -390,7 +390,7 @@ def test_web_page_open_to_other_machines_is_refused_without_tls_or_password(
 async def test_security_check_states_who_can_reach_the_web_page(
     home: Path, options: str, level: str, words: str
 ) -> None:
-    (home / "mneme.toml").write_text(f"[page]\nenabled = true\n{options}\n")
+    (home / "mneme.toml").write_text(f"[web]\nenabled = true\n{options}\n")
     settings = Settings.load({"MNEME_HOME": str(home), "PAGE_PASSWORD": "x"})
     (finding,) = [f for f in await list_findings(settings) if f.subject == "page"]
     assert finding.level == level

@@ -190,7 +190,7 @@ def test_reason_of_an_option_is_split_after_its_first_sentence(
 async def test_settings_page_finds_an_option_by_words_of_its_description(page_home: Path) -> None:
     async with open_page(page_home) as page:
         found = await page.browser.open("/settings?q=searxng")
-        assert "web.searxng_url" in found.text
+        assert "web_tools.searxng_url" in found.text
         assert "cron.late_after_s" not in found.text
         nothing = await page.browser.open("/settings?q=zanzibar")
         assert WORDS["NO_OPTION"] in nothing.text
