@@ -12,7 +12,7 @@ import os
 import re
 import resource
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -115,18 +115,16 @@ def limit_resources(memory_mb: int, seconds: int, system: System = SYSTEM) -> No
             resource.setrlimit(limit, (value, value))
 
 
-def limit_program(pid: int, memory_mb: int, system: System = SYSTEM) -> None:
-    """Limit the memory of a running program. Files that it maps and never changes don't count.
+def limit_command(command: Sequence[str], memory_mb: int, system: System = SYSTEM) -> Sequence[str]:
+    """Return a command that runs another one with limited memory.
 
-    Programs that it starts later get the same limit. On macOS, and if the program has ended,
-    nothing happens.
+    The limit holds from the start, and also for the programs that it starts. Files that they map
+    and never change don't count. On macOS, which can't limit memory, the command stays as it is.
     """
     if system == "macos":
-        return
-    limit = memory_mb * 2**20
-    with contextlib.suppress(ValueError, OSError):
-        resource.prlimit(pid, resource.RLIMIT_DATA, (limit, limit))
-        resource.prlimit(pid, resource.RLIMIT_CORE, (0, 0))
+        return command
+    script = f'ulimit -d {memory_mb * 1024} || :; ulimit -c 0 || :; exec "$@"'
+    return ["/bin/sh", "-c", script, "sh", *command]
 
 
 def read_command_line(pid: int, system: System = SYSTEM) -> str:

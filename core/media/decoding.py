@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from core.errors import Refused
 from core.media.folder import list_views, number_view
+from core.media.formats.kinds import SVG
 
 # How many files are decoded at the same time.
 MAX_WORKERS = 2
@@ -161,7 +162,7 @@ def _choose_refusal(mime: str) -> str:
     """Return the key of the sentence for a file that isn't sent because of its position."""
     if mime.startswith(("video/", "audio/")):
         return "recording_position_stays"
-    is_picture = mime.startswith("image/") and mime != "image/svg+xml"
+    is_picture = mime.startswith("image/") and mime != SVG
     return "position_stays" if is_picture or mime == UNKNOWN_TYPE else "document_position_stays"
 
 

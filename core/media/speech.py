@@ -20,7 +20,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from config.operating_system import limit_program
+from config.operating_system import limit_command
 from core.errors import FileError
 from core.media.decoding import Decoder
 from core.store.media.files import FilePart
@@ -197,9 +197,11 @@ async def run_program(
     Raises FileError if it fails, takes too long or needs too much memory.
     """
     arguments = [argument.replace("{file}", str(path)) for argument in command]
+    if await asyncio.to_thread(shutil.which, arguments[0]) is None:
+        raise FileError(f"the {name} can't be started: there is no program {arguments[0]}")
     try:
         process = await asyncio.create_subprocess_exec(
-            *arguments,
+            *limit_command(arguments, limits.memory_mb),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
@@ -208,7 +210,6 @@ async def run_program(
         )
     except OSError as error:
         raise FileError(f"the {name} can't be started: {error.strerror}") from error
-    limit_program(process.pid, limits.memory_mb)
     try:
         async with asyncio.timeout(limits.timeout_s):
             _, output = await asyncio.gather(_write_input(process, text), _read_limited(process))

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from config.operating_system import limit_resources
 from core.media.folder import MAX_VIEWS, number_view
 from core.media.formats import kinds, texts
+from core.media.formats.text_encoding import decode_text
 
 if TYPE_CHECKING:
     from core.media.formats.document_position import CleanFile
@@ -85,7 +86,7 @@ def read_page(path: Path, url: str, name: str) -> Result:
     from core.media.formats.web_page import read_article
 
     try:
-        article = read_article(kinds.decode_text(path.read_bytes()[:MAX_TEXT_BYTES]) or "", url)
+        article = read_article(decode_text(path.read_bytes()[:MAX_TEXT_BYTES]) or "", url)
     except texts.ERRORS:
         return {"type": "text/html", "note": "broken"}
     parts = _collect([("", article.text)])
@@ -205,7 +206,7 @@ def _find_text_reader(mime: str) -> Callable[[bytes], Iterable[texts.Part]] | No
         return lambda content: texts.read_table(content, ",")
     if mime == "text/tab-separated-values":
         return lambda content: texts.read_table(content, "\t")
-    if mime.startswith("text/") or mime in ("application/json", "image/svg+xml"):
+    if kinds.is_text(mime):
         return texts.read_text
     return None
 
@@ -213,7 +214,7 @@ def _find_text_reader(mime: str) -> Callable[[bytes], Iterable[texts.Part]] | No
 def _read_html(content: bytes) -> Iterable[texts.Part]:
     from core.media.formats.web_page import read_html
 
-    return texts.split_lines(read_html(kinds.decode_text(content) or ""))
+    return texts.split_lines(read_html(decode_text(content) or ""))
 
 
 def _collect(parts: Iterable[texts.Part]) -> list[Mapping[str, str]]:
@@ -307,7 +308,12 @@ def _clean_other(path: Path, copy_path: Path, mime: str, clean_embedded: CleanFi
         elif mime == kinds.TAR:
             document_position.check_tar(content, clean_embedded)
         elif not kinds.is_text(mime):
-            return {**result, "note": "broken" if images.may_have_position(content) else ""}
+            may_have_position = images.may_have_position(content)
+            # A text in UTF-16 without its mark counts as unknown.
+            wide_text = content.replace(b"\0", b"")
+            if document_position.clean_text(wide_text, clean_embedded) != wide_text:
+                may_have_position = True
+            return {**result, "note": "broken" if may_have_position else ""}
         else:
             clean_content = document_position.clean_text(content, clean_embedded)
             if mime in (kinds.SVG, "text/xml"):

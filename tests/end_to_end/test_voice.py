@@ -215,6 +215,18 @@ async def test_program_that_needs_more_memory_than_allowed_fails_with_a_sentence
     assert output == b"500000000\n"
 
 
+async def test_program_starts_with_its_limit_and_passes_it_on(tmp_path: Path) -> None:
+    child = "import resource as r; print(r.getrlimit(r.RLIMIT_DATA), r.getrlimit(r.RLIMIT_CORE))"
+    script = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"
+    output = await run_program([sys.executable, "-c", script], tmp_path, "transcriber", LIMITS)
+    assert output.decode().split("\n")[0] == f"({400 * 2**20}, {400 * 2**20}) (0, 0)"
+
+
+async def test_program_that_does_not_exist_fails_with_its_name(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="the speaker can't be started: there is no program wisper"):
+        await run_program(["wisper"], tmp_path, "speaker", LIMITS)
+
+
 async def test_program_that_is_given_up_ends_with_the_programs_that_it_started(
     tmp_path: Path,
 ) -> None:

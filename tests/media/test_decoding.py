@@ -82,6 +82,42 @@ async def test_document_is_read_in_parts_with_their_place(tmp_path: Path, suffix
     assert "evil" not in str(texts)
 
 
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("shift_jis", "契約書\n家賃は毎月五日に支払う。ボイラーの修理費は貸主が負担する。"),
+        ("euc_jp", "契約書\n家賃は毎月五日に支払う。ボイラーの修理費は貸主が負担する。"),
+        ("gbk", "合同\n租金每月五日支付。锅炉的维修费由房东承担。"),
+        ("big5", "合約\n租金每月五日支付。鍋爐的維修費由房東承擔。"),
+        ("euc_kr", "계약서\n월세는 매달 5일에 낸다. 보일러 수리비는 집주인이 부담한다."),
+        ("cp1251", "Договор найма квартиры. Ремонт котла за счёт хозяина."),
+        ("koi8_r", "Договор найма квартиры. Ремонт котла за счёт хозяина."),
+        ("cp1254", "Bugün süt, şeker ve yoğurt"),
+        ("cp1252", "Où est l'été à Nîmes ? Größe, Öl, Ärger: 100 €"),
+        ("cp1252", "Viðgerð á katlinum"),
+    ],
+)
+async def test_text_in_an_older_encoding_is_read_with_its_letters(
+    tmp_path: Path, encoding: str, text: str
+) -> None:
+    decoded = await decode(tmp_path, text.encode(encoding), "contract.txt")
+    assert [part.text for part in decoded.parts] == [text]
+
+
+async def test_long_text_in_an_older_encoding_is_read_to_its_end(tmp_path: Path) -> None:
+    text = "家賃は毎月五日に支払う。" * 2_000
+    decoded = await decode(tmp_path, text.encode("shift_jis"), "contract.txt")
+    assert decoded.parts[0].text == text
+
+
+@pytest.mark.parametrize("head", ['<meta charset="windows-1251">', '<?xml encoding="koi8-r"?>'])
+async def test_page_is_read_in_the_encoding_that_it_declares(tmp_path: Path, head: str) -> None:
+    encoding = head.split('"')[1]
+    content = f"<!doctype html>{head}<p>Котёл</p>" if "meta" in head else f"{head}<p>Котёл</p>"
+    decoded = await decode(tmp_path, content.encode(encoding), "page.html")
+    assert "Котёл" in decoded.parts[0].text
+
+
 async def test_photo_gets_a_scaled_view_without_exif_data(tmp_path: Path) -> None:
     decoded = await decode(tmp_path, make_photo(4000, 3000, has_position=True), "p.jpg")
     assert (decoded.type, decoded.width, decoded.height) == ("image/jpeg", 4000, 3000)

@@ -201,6 +201,14 @@ def make_mail(photo: bytes) -> bytes:
     return message.as_bytes()
 
 
+def make_page_mail(photo: bytes) -> bytes:
+    """A mail whose page has the picture in its address, in quoted-printable."""
+    message = EmailMessage()
+    message["Subject"] = "The quay"
+    message.set_content(make_drawing(photo).decode(), subtype="html", cte="quoted-printable")
+    return message.as_bytes()
+
+
 def make_drawing(photo: bytes) -> bytes:
     picture = base64.b64encode(photo)
     return b'<svg xmlns="x"><image href="data:image/jpeg;base64,' + picture + b'"/></svg>'
@@ -240,6 +248,8 @@ def test_file_without_a_position_stays_as_it_is(tmp_path: Path, name: str, conte
         ("photos.zip", lambda photo: make_zip({"day/inner.zip": make_zip({"quay": photo})})),
         ("letters.zip", lambda photo: make_zip({"letter.docx": make_docx(photo)})),
         ("quay.eml", make_mail),
+        ("page.eml", make_page_mail),
+        ("page.htm", lambda photo: make_drawing(photo).decode().encode("utf-16")),
         ("drawing.svg", make_drawing),
         ("page.html", lambda photo: b"<html>" + make_drawing(photo) + b"</html>"),
         ("notes.md", lambda photo: b"![Quay](data:;base64," + base64.b64encode(photo) + b")\n"),
@@ -290,6 +300,11 @@ def test_drawing_with_xmp_metadata_loses_the_position_in_it(tmp_path: Path) -> N
 PHOTO = make_photo(has_position=True)
 
 
+def quote(content: bytes) -> bytes:
+    """The content with each byte as quoted-printable."""
+    return b"".join(b"=%02X=\n" % byte for byte in content)
+
+
 @pytest.mark.parametrize(
     ("name", "content"),
     [
@@ -300,6 +315,8 @@ PHOTO = make_photo(has_position=True)
         ("photos.tar", gzip.decompress(pack("quay.jpg", PHOTO))),
         ("letter.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + PHOTO),
         ("letter.rtf", b"{\\rtf1 {\\pict\\jpegblip " + PHOTO.hex(" ", 64).encode() + b"}}"),
+        ("page.htm", make_drawing(PHOTO).decode().encode("utf-16-le")),
+        ("quay.eml", b"Content-Transfer-Encoding: quoted-printable\n\n" + quote(PHOTO)),
         ("deep.zip", nest(MAX_DEPTH + 1)),
     ],
 )

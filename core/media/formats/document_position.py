@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import gzip
+import quopri
 import re
 import tarfile
 import zipfile
@@ -29,11 +30,13 @@ MAX_UNPACKED_BYTES = 200_000_000
 ERRORS = (OSError, ValueError, EOFError, zipfile.BadZipFile, NotImplementedError, tarfile.TarError)
 _ENCRYPTED = 1
 # Pictures, archives, PDF files and videos in base64, as mails and the addresses of pictures in web
-# pages have them. The beginning of each is that of its first bytes.
+# pages have them. The beginning of each is that of its first bytes. In a quoted-printable part of a
+# mail, "=" ends a line, and "=3D" means "=".
 _BASE64_FILE = re.compile(
     rb"(?:/9j/|iVBORw0KGgo|UklGR|SUkqA|TU0AK|UEsDB|JVBERi0|AAAA[A-Za-z0-9+/]{2}Z0eX)"
-    rb"[A-Za-z0-9+/\r\n]{40,}={0,2}"
+    rb"(?:[A-Za-z0-9+/\r\n]|=\r?\n){40,}(?:=3D|=){0,2}"
 )
+_UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 # A JPEG in hexadecimal digits, as RTF documents have it.
 _HEX_PICTURE = re.compile(rb"ffd8ff[0-9a-f\s]{80,}", re.IGNORECASE)
 # Properties with a position in XMP metadata, as attributes and as elements.
@@ -103,16 +106,24 @@ def clean_text(content: bytes, clean_file: CleanFile) -> bytes:
 
     Raises ValueError if a position can't be removed.
     """
+    if content.startswith(_UTF_16_MARKS):
+        text = content.decode("utf-16").encode()
+        clean_content = clean_text(text, clean_file)
+        return content if clean_content == text else clean_content.decode().encode("utf-16")
     for picture in _HEX_PICTURE.finditer(content):
         digits = b"".join(picture[0].split())
         if images.may_have_position(binascii.unhexlify(digits[: len(digits) // 2 * 2])):
             raise ValueError("a picture of the document has a position")
+    if b"quoted-printable" in content.lower():
+        decoded_content = quopri.decodestring(content)
+        if images.may_have_position(decoded_content):
+            raise ValueError("a picture of the mail has a position")
     return _BASE64_FILE.sub(lambda match: _clean_base64(match[0], clean_file), content)
 
 
 def _clean_base64(text: bytes, clean_file: CleanFile) -> bytes:
     """Return a file in base64 without its position, in lines of the same length."""
-    digits = b"".join(text.split()).rstrip(b"=")
+    digits = re.sub(rb"=3D|[=\s]", b"", text)
     try:
         content = base64.b64decode(digits + b"=" * (-len(digits) % 4))
     except binascii.Error:
@@ -122,13 +133,20 @@ def _clean_base64(text: bytes, clean_file: CleanFile) -> bytes:
     if clean_content == content:
         return text
     clean_digits = base64.b64encode(clean_content)
-    first_line = text.splitlines()[0]
+    first_line, line_end = _split_first_line(text)
+    if b"=3D" in text or line_end.startswith(b"="):
+        clean_digits = clean_digits.replace(b"=", b"=3D")
     if len(first_line) == len(text):
         return clean_digits
-    line_end = b"\r\n" if b"\r\n" in text else b"\n"
     starts = range(0, len(clean_digits), len(first_line))
     lines = [clean_digits[start : start + len(first_line)] for start in starts]
     return line_end.join(lines) + text[len(text.rstrip()) :]
+
+
+def _split_first_line(text: bytes) -> tuple[bytes, bytes]:
+    """Return the first line of a file in base64, and the end of the line."""
+    line_end = re.search(rb"=?\r?\n", text)
+    return (text, b"") if line_end is None else (text[: line_end.start()], line_end[0])
 
 
 def clean_properties(content: bytes) -> bytes:

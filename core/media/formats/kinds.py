@@ -9,7 +9,8 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path, PurePath
 
-HEAD_BYTES = 4096
+from core.media.formats.text_encoding import HEAD_BYTES, decode_text
+
 TAR = "application/x-tar"
 SVG = "image/svg+xml"
 # The first bytes of a file, after an offset, and the type that they mean.
@@ -130,24 +131,3 @@ def _find_text_type(head: bytes, name: str) -> str:
     if "<svg" in start:
         return SVG
     return _TEXT_SUFFIXES.get(PurePath(name).suffix.lower(), "text/plain")
-
-
-def decode_text(content: bytes) -> str | None:
-    """Decode bytes as text. Returns None if they aren't text.
-
-    The encoding is UTF-8, UTF-16 with a byte order mark, or else Windows-1252.
-    """
-    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return content[: len(content) // 2 * 2].decode("utf-16", "replace")
-    if b"\0" in content:
-        return None
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        # The end of the head may be in the middle of a character. A shorter text isn't cut.
-        if error.reason == "unexpected end of data" and len(content) >= HEAD_BYTES:
-            return content[: error.start].decode("utf-8-sig")
-    controls = sum(1 for byte in content if byte < 32 and byte not in b"\t\n\r\f\x1b")
-    if controls:
-        return None
-    return content.decode("cp1252", "replace")

@@ -18,7 +18,8 @@ from pathlib import Path
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
-from core.media.formats.kinds import EPUB, decode_text
+from core.media.formats.kinds import EPUB
+from core.media.formats.text_encoding import decode_text
 
 # A part of a plain text has about this many characters.
 PART_CHARS = 4_000
