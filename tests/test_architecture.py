@@ -67,6 +67,7 @@ DOORS: Mapping[str, tuple[str, ...]] = {
     "docx": ("core/media/formats/office.py",),
     "openpyxl": ("core/media/formats/office.py",),
     "av": ("core/media/formats/recordings.py",),
+    "striprtf": ("core/media/formats/texts.py",),
     "trafilatura": ("core/media/formats/web_page.py",),
     "ijson": ("core/transfer/json_stream.py",),
     "prometheus_client": ("gateway/upkeep/metrics.py",),

@@ -42,7 +42,10 @@ _VIEWABLE = frozenset(
         "image/avif",
     }
 )
-_ARCHIVES = frozenset({"application/zip", kinds.DOCX, kinds.XLSX, kinds.PPTX, kinds.EPUB})
+_DOCUMENT_ARCHIVES = frozenset(
+    {kinds.DOCX, kinds.XLSX, kinds.PPTX, kinds.EPUB, kinds.ODT, kinds.ODS, kinds.ODP}
+)
+_ARCHIVES = frozenset({"application/zip", *_DOCUMENT_ARCHIVES})
 # Archives that Mneme can't look into, so that their files may have positions.
 _CLOSED_ARCHIVES = frozenset(
     {
@@ -52,7 +55,6 @@ _CLOSED_ARCHIVES = frozenset(
 )
 # Files in files in files are cleaned down to this depth.
 MAX_DEPTH = 4
-_SECTIONED = {kinds.DOCX: "section", kinds.XLSX: "sheet"}
 
 Result = dict[str, Any]
 
@@ -64,7 +66,7 @@ def read_file(path: Path, view_path: Path, name: str) -> Result:
         return _read_picture(path, view_path, mime)
     if mime == "application/pdf":
         return _read_pdf(path, view_path)
-    if mime in (*_SECTIONED, kinds.EPUB):
+    if mime in _DOCUMENT_ARCHIVES:
         return _read_archive(path, mime)
     if mime.startswith(("video/", "audio/")):
         return _read_recording(path, view_path, mime)
@@ -177,23 +179,33 @@ def write_speech(path: Path, sound_path: Path, name: str) -> Result:
 
 
 def _read_archive(path: Path, mime: str) -> Result:
-    """Read a Word document, a table or a book, unless unpacking would exceed the limits."""
+    """Read an office document or a book, unless unpacking would exceed the limits."""
     try:
         if not texts.is_archive_safe(path):
             return {"type": mime, "note": "bomb"}
-        if mime == kinds.EPUB:
-            return {"type": mime, "parts": _collect(texts.read_book(path))}
+        return {"type": mime, "parts": _collect(_read_document(path, mime))}
     except texts.ERRORS:
         return {"type": mime, "note": "broken"}
+
+
+def _read_document(path: Path, mime: str) -> Iterable[texts.Part]:
+    """Read a document that is an archive, with the library for its type.
+
+    Raises one of `texts.ERRORS` if it's broken.
+    """
+    if mime == kinds.EPUB:
+        return texts.read_book(path)
+    if mime == kinds.PPTX:
+        from core.media.formats.powerpoint import read_pptx
+
+        return read_pptx(path)
+    if mime in (kinds.ODT, kinds.ODS, kinds.ODP):
+        from core.media.formats.open_document import read_open_document
+
+        return read_open_document(path, mime)
     from core.media.formats import office
 
-    read = office.read_docx if mime == kinds.DOCX else office.read_xlsx
-    word = _SECTIONED[mime]
-    try:
-        sections = [(f"{word} {title}" if title else "", text) for title, text in read(path)]
-    except office.ERRORS:
-        return {"type": mime, "note": "broken"}
-    return {"type": mime, "parts": _collect(sections)}
+    return office.read_docx(path) if mime == kinds.DOCX else office.read_xlsx(path)
 
 
 def _find_text_reader(mime: str) -> Callable[[bytes], Iterable[texts.Part]] | None:
@@ -202,6 +214,8 @@ def _find_text_reader(mime: str) -> Callable[[bytes], Iterable[texts.Part]] | No
         return _read_html
     if mime == "message/rfc822":
         return texts.read_mail
+    if mime == kinds.RTF:
+        return texts.read_rtf
     if mime == "text/csv":
         return lambda content: texts.read_table(content, ",")
     if mime == "text/tab-separated-values":
@@ -222,6 +236,8 @@ def _collect(parts: Iterable[texts.Part]) -> list[Mapping[str, str]]:
     collected: list[Mapping[str, str]] = []
     remaining_chars = MAX_CHARS
     for label, text in parts:
+        # Some documents write a character as two halves. Half a character can't be stored.
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         # SQLite cuts a text at a NUL.
         text = text.replace("\0", " ").strip()[:remaining_chars]
         if text:

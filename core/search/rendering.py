@@ -31,7 +31,7 @@ MAX_CARD_MATCHES = 2
 # Kinds of files whose names on the platform are meaningless.
 _NAMELESS_KINDS = frozenset({"voice", "video", "video_note"})
 # The labels that the decoders give to parts of a file. A chapter may have a heading after it.
-_NUMBERED_PART = re.compile(r"(?P<part>page|line|chapter) (?P<number>\d+)(?=,|\Z)")
+_NUMBERED_PART = re.compile(r"(?P<part>page|line|chapter|slide) (?P<number>\d+)(?=,|\Z)")
 _BLANKS = re.compile(r"\s+")
 _OMITTED_VALUES: dict[str, Any] = {
     "messages": [],

@@ -20,8 +20,13 @@ from tests.fixtures.media_samples import (
     make_docx,
     make_epub,
     make_form,
+    make_odp,
+    make_ods,
+    make_odt,
     make_pdf,
     make_photo,
+    make_pptx,
+    make_rtf,
     make_scan,
     make_xlsx,
     make_zip,
@@ -47,6 +52,11 @@ TEXTS: dict[str, tuple[Content, str, str, str]] = {
     "docx": (make_docx, "wordprocessingml", "section Heating", "Filter | 12 euros"),
     "xlsx": (make_xlsx, "spreadsheetml", "sheet Costs", "Boiler | 1200"),
     "epub": (make_epub, "application/epub+zip", "chapter 1, The Cellar", "It was dark."),
+    "pptx": (make_pptx, "presentationml", "slide 2", "Boiler costs\nSay 1,200"),
+    "odt": (make_odt, ".text", "section Heating", "boiler is in the cellar.\nFilter | 12 euros"),
+    "ods": (make_ods, ".spreadsheet", "sheet Costs", "Boiler | 1200"),
+    "odp": (make_odp, ".presentation", "slide 2", "Costs"),
+    "rtf": (make_rtf, "text/rtf", "line 1", "Котёл: old\n😀 Fine"),
     "csv": (b"thing;price\nboiler;1200\n", "text/csv", "line 1", "boiler | 1200"),
     "eml": (MAIL, "message/rfc822", "line 1", "It broke again."),
     "ics": (CALENDAR, "text/calendar", "line 1", "Chimney sweep"),
@@ -71,7 +81,10 @@ async def decode(folder: Path, content: Content, name: str, **limits: float) -> 
 
 
 @pytest.mark.parametrize(
-    "suffix", list_cases(TEXTS, "pdf", "docx", "xlsx", "epub", "csv", "eml", "html", "txt")
+    "suffix",
+    list_cases(
+        TEXTS, "pdf", "docx", "xlsx", "pptx", "odt", "rtf", "epub", "csv", "eml", "html", "txt"
+    ),
 )
 async def test_document_is_read_in_parts_with_their_place(tmp_path: Path, suffix: str) -> None:
     content, mime, label, text = TEXTS[suffix]

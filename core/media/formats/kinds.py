@@ -6,6 +6,7 @@ The worker process calls this module, because the type of an archive depends on 
 from __future__ import annotations
 
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path, PurePath
 
@@ -49,6 +50,15 @@ _SIGNATURES: tuple[tuple[int, bytes, str], ...] = (
     (0, b"\x7fELF", "application/x-executable"),
     (0, b"MZ", "application/x-executable"),
 )
+# Errors of an archive that is damaged, or packed or locked in a way that Python doesn't support.
+ARCHIVE_ERRORS = (
+    zipfile.BadZipFile,
+    zlib.error,
+    OSError,
+    ValueError,
+    RuntimeError,
+    EOFError,
+)
 _ARCHIVE_ENTRIES: Mapping[str, str] = {
     "word/document.xml": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
     "xl/workbook.xml": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
@@ -58,6 +68,10 @@ _ARCHIVE_ENTRIES: Mapping[str, str] = {
     "META-INF/container.xml": "application/epub+zip",
 }
 DOCX, XLSX, PPTX, EPUB = _ARCHIVE_ENTRIES.values()
+ODT, ODS, ODP = (
+    f"application/vnd.oasis.opendocument.{kind}" for kind in ("text", "spreadsheet", "presentation")
+)
+RTF = "text/rtf"
 # Types of text, by the ending of the name. Any other text is plain text.
 _TEXT_SUFFIXES: Mapping[str, str] = {
     ".csv": "text/csv",
@@ -110,7 +124,12 @@ def _find_archive_type(path: Path) -> str:
     try:
         with zipfile.ZipFile(path) as archive:
             names = set(archive.namelist())
-    except (zipfile.BadZipFile, ValueError, NotImplementedError, EOFError):
+            if {"mimetype", "content.xml"} <= names:
+                with archive.open("mimetype") as file:
+                    mime = file.read(100).decode("ascii", "replace").strip()
+                if mime in (ODT, ODS, ODP):
+                    return mime
+    except ARCHIVE_ERRORS:
         return "application/zip"
     for entry, mime in _ARCHIVE_ENTRIES.items():
         if entry in names:
@@ -123,6 +142,8 @@ def _find_text_type(head: bytes, name: str) -> str:
     text = decode_text(head)
     if text is None:
         return UNKNOWN
+    if text.startswith("{\\rtf"):
+        return RTF
     start = text.lstrip("\ufeff \t\r\n")[:200].lower()
     if start.startswith(("<!doctype html", "<html")):
         return "text/html"

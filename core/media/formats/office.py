@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
-from zipfile import BadZipFile
 
 import docx
 import openpyxl
@@ -16,33 +15,19 @@ from docx.document import Document
 from docx.oxml.ns import qn
 from docx.table import Table
 from docx.text.paragraph import Paragraph
-from openpyxl.utils.exceptions import InvalidFileException
 
 # Further rows of a sheet aren't read.
 MAX_ROWS = 20_000
-ERRORS = (
-    BadZipFile,
-    InvalidFileException,
-    OSError,
-    ValueError,
-    LookupError,
-    TypeError,
-    AttributeError,
-    SyntaxError,
-    NotImplementedError,
-    RecursionError,
-    MemoryError,
-)
 
 
 def read_docx(path: Path) -> Iterator[tuple[str, str]]:
     """Yield the sections of a Word document: the heading, and the text below it.
 
-    Text before the first heading has an empty heading. Tables become lines with " | " between the
-    cells. Raises one of `ERRORS` if the document is broken.
+    Text before the first heading has an empty label. Tables become lines with " | " between the
+    cells. Raises one of `texts.ERRORS` if the document is broken.
     """
     document = docx.Document(str(path))
-    heading = ""
+    label = ""
     lines: list[str] = []
     for item in _list_body(document):
         if isinstance(item, Table):
@@ -52,14 +37,14 @@ def read_docx(path: Path) -> Iterator[tuple[str, str]]:
             continue
         style = item.style.name if item.style is not None else ""
         if (style or "").startswith(("Heading", "Title")) and item.text.strip():
-            if heading or lines:
-                yield heading, "\n".join(lines)
-            heading = item.text.strip()
+            if label or lines:
+                yield label, "\n".join(lines)
+            label = f"section {item.text.strip()}"
             lines = []
         elif item.text.strip():
             lines.append(item.text)
-    if heading or lines:
-        yield heading, "\n".join(lines)
+    if label or lines:
+        yield label, "\n".join(lines)
 
 
 def _list_body(document: Document) -> Iterator[Paragraph | Table]:
@@ -74,7 +59,7 @@ def _list_body(document: Document) -> Iterator[Paragraph | Table]:
 def read_xlsx(path: Path) -> Iterator[tuple[str, str]]:
     """Yield the name of each sheet, and its rows as lines with " | " between the cells.
 
-    Raises one of `ERRORS` if the file is broken.
+    Raises one of `texts.ERRORS` if the file is broken.
     """
     # The library refuses a path without the ending ".xlsx".
     workbook = openpyxl.load_workbook(BytesIO(path.read_bytes()), read_only=True, data_only=True)
@@ -84,4 +69,4 @@ def read_xlsx(path: Path) -> Iterator[tuple[str, str]]:
             texts = ["" if cell is None else str(cell) for cell in cells]
             if any(texts):
                 lines.append(" | ".join(texts).rstrip(" |"))
-        yield sheet.title, "\n".join(lines)
+        yield f"sheet {sheet.title}", "\n".join(lines)

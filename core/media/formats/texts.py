@@ -18,7 +18,7 @@ from pathlib import Path
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
-from core.media.formats.kinds import EPUB
+from core.media.formats.kinds import ARCHIVE_ERRORS, EPUB
 from core.media.formats.text_encoding import decode_text
 
 # A part of a plain text has about this many characters.
@@ -30,19 +30,19 @@ MAX_CHAPTERS = 500
 MAX_ARCHIVE_BYTES = 200_000_000
 MAX_ARCHIVE_RATIO = 200
 MAX_ARCHIVE_ENTRIES = 20_000
+# Errors of the readers of texts, archives and office documents.
 ERRORS = (
-    zipfile.BadZipFile,
-    ElementTree.ParseError,
-    OSError,
-    ValueError,
+    *ARCHIVE_ERRORS,
+    SyntaxError,
     LookupError,
     TypeError,
     AttributeError,
+    AssertionError,
     csv.Error,
     NotImplementedError,
     RecursionError,
     MemoryError,
-    EOFError,
+    OverflowError,
 )
 _CONTAINER = "{urn:oasis:names:tc:opendocument:xmlns:container}"
 _PACKAGE = "{http://www.idpf.org/2007/opf}"
@@ -120,6 +120,14 @@ def read_mail(content: bytes) -> Iterator[Part]:
     if names:
         head.append(f"Attachments: {', '.join(names)}")
     yield from split_lines("\n".join([*head, "", text]))
+
+
+def read_rtf(content: bytes) -> Iterator[Part]:
+    """Yield the parts of a rich text, labelled with the number of their first line."""
+    from striprtf.striprtf import rtf_to_text
+
+    text = rtf_to_text(content.decode("latin-1"), errors="replace")  # type: ignore[no-untyped-call]
+    yield from split_lines(text)
 
 
 def read_book(path: Path) -> Iterator[Part]:
