@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import json
 import os
 import re
@@ -197,9 +198,9 @@ async def run_program(
     Raises FileError if it fails, takes too long or needs too much memory.
     """
     arguments = [argument.replace("{file}", str(path)) for argument in command]
-    if await asyncio.to_thread(shutil.which, arguments[0]) is None:
-        raise FileError(f"the {name} can't be started: there is no program {arguments[0]}")
     try:
+        if await asyncio.to_thread(shutil.which, arguments[0]) is None:
+            raise FileNotFoundError(errno.ENOENT, f"there is no program {arguments[0]}")
         process = await asyncio.create_subprocess_exec(
             *limit_command(arguments, limits.memory_mb),
             stdin=asyncio.subprocess.PIPE,
