@@ -1,6 +1,7 @@
 """A page is read, a fact of it is kept after a tap, and a later answer cites the page and its day.
 
-The story runs over the doubles of Telegram and of both model APIs, and over a real web server.
+The story runs over the doubles of Telegram, Discord and both model APIs, and over a real web
+server.
 """
 
 from __future__ import annotations
@@ -8,16 +9,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from config.settings import Settings
+from core.models.claude import Claude
 from gateway.app import run_gateway
 from tests.fixtures.bot_api import BotApi
 from tests.fixtures.chat_api import ChatApi
+from tests.fixtures.clock import SteadyClock
+from tests.fixtures.discord_scene import open_scene
 from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.model_reply import ModelReply
 from tests.fixtures.web_pages import loopback_client, serve_pages
@@ -28,6 +32,7 @@ Brain = Callable[[dict[str, Any]], ModelReply | str]
 OWNER = 42
 KEY = "sk-ferry"
 WAIT_S = 100.0
+WEEK = timedelta(days=7)
 FACT = "The Sunday ferry leaves at 10:40"
 STORED = f"Fact 1 is stored: “{FACT}”."
 PAGE = """<html><head><title>Ferry times</title></head><body><main><h1>Ferry times</h1>
@@ -62,6 +67,24 @@ def _is_question(message: dict[str, Any]) -> bool:
     return message["role"] == "user" and "tool_result" not in str(message)
 
 
+class MovableClock:
+    """The machine's time, or a time after it."""
+
+    def __init__(self) -> None:
+        self.distance = timedelta()
+
+    def now(self) -> datetime:
+        return datetime.now(UTC) + self.distance
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> MovableClock:
+    """The clock of every gateway in the test."""
+    clock = MovableClock()
+    monkeypatch.setattr("gateway.services.WallClock", lambda: clock)
+    return clock
+
+
 def create_claude(brain: Brain) -> MessagesApi | ChatApi:
     return MessagesApi(brain, key=KEY)
 
@@ -82,8 +105,8 @@ MODELS: Mapping[str, tuple[Callable[[Brain], MessagesApi | ChatApi], str]] = {
 
 
 @pytest.mark.parametrize("api", MODELS)
-async def test_fact_of_a_page_that_is_kept_by_a_tap_is_cited_with_the_page_after_a_restart(
-    home: Path, api: str, monkeypatch: pytest.MonkeyPatch
+async def test_fact_of_a_page_that_is_kept_by_a_tap_is_cited_with_the_page_a_week_and_a_restart_later(
+    home: Path, api: str, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("core.tools.web_client.WebClient", lambda *_: loopback_client())
     async with AsyncExitStack() as stack:
@@ -121,10 +144,11 @@ async def test_fact_of_a_page_that_is_kept_by_a_tap_is_cited_with_the_page_after
             ((button, *_), *_) = question["reply_markup"]["inline_keyboard"]
             telegram.user_presses(OWNER, question["message_id"], button["text"])
             await telegram.wait_for(lambda: any(STORED in t for t in telegram.texts(OWNER)), WAIT_S)
+        day = f"{clock.now():%-d %B %Y}"
+        clock.distance = WEEK
         async with running(home, variables):
             await say("/new", "")
             answer = await say("When does the Sunday ferry leave?", "Sources: 1.")
-        day = f"{datetime.now(UTC):%-d %B %Y}"
         assert (
             answer["text"] == f"At 10:40 [1].\n\nSources: 1. Ferry times, read on {day}: “{FACT}”"
         )
@@ -144,3 +168,46 @@ async def running(home: Path, variables: Mapping[str, str]) -> AsyncIterator[Non
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
+
+
+async def test_fact_of_a_page_that_is_kept_by_a_press_on_discord_is_cited_a_week_later(
+    home: Path, clock: MovableClock
+) -> None:
+    async with AsyncExitStack() as stack:
+        pages = await stack.enter_async_context(serve_pages())
+        pages.add("/times", PAGE)
+        url = pages.url("/times")
+        api = await stack.enter_async_context(MessagesApi(make_brain(url), key=KEY))
+        claude = Claude(KEY, api.url, SteadyClock())
+        stack.push_async_callback(claude.close)
+        scene = await stack.enter_async_context(open_scene(home, claude))
+        scene.api.world.now = clock.now
+        assert scene.harness.services.web is not None
+        scene.harness.services.web.client = loopback_client()
+
+        async def say(text: str, is_expected: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
+            """Send a message, and wait for an answer that fits."""
+            known = len(scene.api.messages(scene.direct))
+            await scene.api.user_says(scene.direct, text, scene.ana)
+
+            def find_answers() -> list[dict[str, Any]]:
+                messages = scene.api.messages(scene.direct)[known:]
+                own = [each for each in messages if each["author"]["id"] == scene.api.bot_id]
+                return [each for each in own if is_expected(each)]
+
+            return (await scene.api.wait_for(find_answers, WAIT_S))[-1]
+
+        def has_sources(message: dict[str, Any]) -> bool:
+            return "Sources: 1." in message["content"]
+
+        await say(f"What's on the ferry company's page {url} about Sunday?", has_sources)
+        question = await say("remember it", lambda message: message["components"])
+        label = question["components"][0]["components"][0]["label"]
+        press = await scene.api.press(scene.direct, scene.ana, question["id"], label)
+        assert await scene.read_text(press) == STORED
+        day = f"{clock.now():%-d %B %Y}"
+        clock.distance = WEEK
+        await say("/new", lambda message: message["content"])
+        answer = await say("When does the Sunday ferry leave?", has_sources)
+    source = f"[Ferry times](<{url}>), read on {day}: “{FACT}”"
+    assert answer["content"] == f"At 10:40 [1].\n\nSources: 1. {source}"
