@@ -17,7 +17,9 @@ from html import unescape
 from typing import Any, Protocol
 
 from core.errors import DeliveryError, ModelError, Refused, ToolError
+from core.guard.origin_and_fence import neutralise
 from core.memory.http import JsonService, text_of
+from core.text.normalize import to_single_line
 from core.types import UNBILLED, BillingScope, Completion, Json, Request
 
 BRAVE_URL = "https://api.search.brave.com"
@@ -75,10 +77,23 @@ class SearxngEngine:
     async def search(self, query: str, billing: BillingScope = UNBILLED) -> list[SearchResult]:
         params = {"q": query, "format": "json"}
         answer = await _call(self._service, "/search", params, _SEARXNG)
-        return _read_results(_get(answer, "results"), "content", "publishedDate")
+        results = _read_results(_get(answer, "results"), "content", "publishedDate")
+        if not results:
+            _check_engines(_get(answer, "unresponsive_engines"))
+        return results
 
     async def close(self) -> None:
         await self._service.close()
+
+
+def _check_engines(failures: object) -> None:
+    """Raise ToolError if search engines behind SearXNG failed, so that no results mean nothing."""
+    if isinstance(failures, list) and failures:
+        reasons = "; ".join(" ".join(map(str, each)) for each in failures if isinstance(each, list))
+        raise ToolError(
+            f"The search engines behind the SearXNG server gave no results: "
+            f"{neutralise(to_single_line(reasons))[:MAX_EXTRACT_CHARS]}. Try again later."
+        )
 
 
 class BraveEngine:

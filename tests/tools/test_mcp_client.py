@@ -134,6 +134,29 @@ async def test_program_that_does_not_start_is_not_tried_again_at_once() -> None:
             await missing.list_tools()
 
 
+async def test_pause_before_an_mcp_server_is_tried_again_doubles_up_to_a_minute_until_it_starts(
+    tmp_path: Path,
+) -> None:
+    missing = McpServer(command="/does/not/exist")
+
+    async def fail_to_connect() -> float:
+        """Try to start a missing program, and return the pause before the next try."""
+        connection._may_connect_at = 0.0
+        with pytest.raises(ToolError, match="can't be started or reached"):
+            await connection.list_tools()
+        assert connection._may_connect_at > 0.0
+        return connection._pause_s
+
+    async with connect(missing) as connection:
+        assert [await fail_to_connect() for _ in range(8)] == [1, 2, 4, 8, 16, 32, 60, 60]
+        connection._options = stdio_options(tmp_path / "diary")
+        connection._may_connect_at = 0.0
+        assert (await connection.call("list_entries", {})).text == ""
+        await connection.close()
+        connection._options = missing
+        assert await fail_to_connect() == 1
+
+
 async def test_closing_an_mcp_client_ends_its_program(tmp_path: Path) -> None:
     script = tmp_path / "server.sh"
     script.write_text(f'#!/bin/sh\necho $$ > "{tmp_path}/pid"\nexec "$@"\n')

@@ -69,6 +69,16 @@ async def test_error_for_a_searxng_server_without_json_names_the_setting_to_chan
             await engine.search("ferry")
 
 
+async def test_searxng_whose_engines_all_fail_reports_them_instead_of_no_results(
+    server: SearchServer,
+) -> None:
+    server.add("Ferry times", "https://ferry.example/", "Sunday")
+    server.unresponsive_engines = [("duckduckgo", "CAPTCHA"), ("google", "Suspended: timeout")]
+    async with open_engine("searxng", server) as engine:
+        with pytest.raises(ToolError, match="duckduckgo CAPTCHA; google Suspended: timeout"):
+            await engine.search("ferry")
+
+
 async def test_wrong_brave_token_names_the_key(server: SearchServer) -> None:
     async with open_engine("brave", server, "wrong") as engine:
         with pytest.raises(ToolError, match="Check the key of Brave Search"):
