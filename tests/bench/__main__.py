@@ -1,15 +1,21 @@
-"""Prints what Mneme costs and how well it finds, each figure as a ratio to something measured in
-the same run.
+"""Run the benchmarks of Mneme, and print their tables.
 
 ``python -m tests.bench [--only NAME] [--sessions N] [--turns N] [--conversations N] [--peer
-PYTHON]``, NAME one of shape, cache, long, facts, guard, evidence, recall, screen, hurry, owner,
-questions, changes, reminders, jobs, speed, gateway, media, page; or grow, cold, peers, services and engines, which run only when they are named:
-they take minutes; gateway, grow and cold measure another checkout in the same run if --before names its folder; services needs the engines that ``tests/services/setup.sh`` makes, and names
-those that are not there. Guard, evidence, recall, hurry,
-owner, questions, reminders and speed need the project's shared benchmark folder beside the checkout (or where
-MNEME_SHARED says); without it they are left out, visibly. The peer, hermes-agent 0.19.0, takes part
-in speed when the interpreter of its own environment is named: here, or as MNEME_PEER_PYTHON. Mneme
-then answers from a process of its own (`proxy.py`)."""
+PYTHON]``. Each figure is compared with another figure of the same run.
+
+NAME is one of shape, cache, long, facts, guard, evidence, recall, screen, hurry, owner, questions,
+changes, reminders, jobs, speed, gateway, media and page. The benchmarks grow, cold, peers, services
+and engines take long, so they run only if you name them.
+
+* gateway, grow and cold also measure another checkout if --before names its folder.
+* services needs the engines that ``tests/services/setup.sh`` installs, and names those that are
+  missing.
+* guard, evidence, recall, hurry, owner, questions, reminders and speed need the project's shared
+  benchmark folder next to the checkout, or in MNEME_SHARED. Without it, they print a message and
+  are skipped.
+* speed compares Mneme with hermes-agent 0.19.0 if --peer or MNEME_PEER_PYTHON names the Python
+  interpreter of its environment. Mneme then runs in another process (`proxy.py`).
+"""
 
 from __future__ import annotations
 
@@ -71,7 +77,7 @@ NAMED_ONLY = ["grow", "cold", "peers", "services", "engines"]
 
 
 def main() -> int:
-    """Runs the benchmarks that were asked for, all by default; 1 when one of them failed."""
+    """Run the named benchmarks, or all of them. Return 1 if one of them failed."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench")
     parser.add_argument(
         "--only", action="append", choices=BENCHES + NAMED_ONLY, help="this one; may be given again"

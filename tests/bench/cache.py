@@ -1,11 +1,12 @@
-"""What the prefix cache saves over a long session, measured against the strict double of the
-Messages API.
+"""Measures what the prompt cache saves in a long session, with a strict test double of the Messages
+API.
 
-The session has skills, notes, answers to earlier messages, forwards and results of jobs in it. It
-is held twice: with the memory blocks frozen in its prompt, as Mneme does, and with the blocks
-rendered anew from the files before each request, as one would do it first. Then with pauses, kept
-for five minutes and an hour. Last, ten conversations of one chat: what each begins with, and the
-same with the time at which it began in its prompt."""
+The session contains skills, notes, replies, forwarded messages and results of jobs. It runs twice:
+with the memory blocks frozen in the prompt, as Mneme does it, and with the blocks rendered again
+from the files before each request. Then it runs with pauses, with cache lifetimes of five minutes
+and an hour. Finally, ten conversations begin in one chat, with and without the time of the
+conversation in the prompt.
+"""
 
 from __future__ import annotations
 
@@ -64,9 +65,12 @@ FACTS = (
 
 
 def asked(number: int) -> str:
-    """What the person says in a turn: every third calls tools side by side, every fifth keeps a
-    note; some call a skill by its name, have one read, or take so many calls that the model is
-    reminded to keep a procedure."""
+    """Return the person's message of a turn.
+
+    Every third message causes parallel tool calls, and every fifth adds a note. Some call a skill
+    by its name, some make the model read a skill, and some cause so many calls that the model is
+    reminded to save a procedure.
+    """
     subject = SUBJECTS[number % len(SUBJECTS)]
     text = f"Turn {number}: what do we know about the {subject} of Ana's village, and does she know of it in Porto?"
     if number % 12 == 4:
@@ -88,15 +92,14 @@ def asked(number: int) -> str:
 
 
 def around(number: int) -> dict[str, Any]:
-    """What a turn answers or passes on: every fourth an earlier one, some are forwards."""
+    """Return what a message replies to or forwards. Every fourth one is a reply."""
     if number % 16 == 7:
         return {"origin": "forwarded", "quote": Quote(kind="forward", name="Ben")}
     return {"reply_to": f"turn{number - 2}"} if number % 4 == 3 else {}
 
 
 async def remember(home: Path) -> None:
-    """Gives the house skills, and a past that memory has something to say of: facts, and an earlier
-    conversation. Asks no model."""
+    """Add skills, facts and an earlier conversation, without a call of the model."""
     for name in SKILLS:
         folder = home / "skills" / name
         folder.mkdir(parents=True)
@@ -117,7 +120,7 @@ async def remember(home: Path) -> None:
 
 
 async def deliver(harness: GatewayHarness, number: int) -> None:
-    """A reminder of the person arrives in the conversation."""
+    """Deliver a reminder to the conversation."""
     services, chat = harness.services, harness.inbound("")
     now = services.clock.now()
     schedule, text = Schedule(zone="Europe/Lisbon", at=now), f"call Ana about turn {number}"
@@ -144,9 +147,11 @@ async def converse(
     options: str = "",
     pausing: SteadyClock | None = None,
 ) -> Spending:
-    """Holds the whole session, in two lives of the house; returns what its own books say of it.
-    `files`: the home whose notes are rendered anew into each prompt; `options`: of the house;
-    `pausing`: the clock of the server, which goes on between some turns."""
+    """Run the whole session with a restart in the middle. Return the usage that Mneme recorded.
+
+    `files` is the home whose notes are rendered again into each prompt. `options` are settings. In
+    `pausing`, the clock of the server moves between some turns.
+    """
     await remember(home)
     for first, last in ((0, turns // 2), (turns // 2, turns)):
         claude = Claude(api_key=KEY, base_url=api.url, clock=SteadyClock())
@@ -173,8 +178,10 @@ async def converse(
 async def begin_anew(
     home: Path, api: MessagesApi, *, has_minute: bool = False
 ) -> list[dict[str, Any]]:
-    """Begins some conversations in one chat, some minutes apart; the usages of their first
-    requests. `has_minute`: the prompt says when each began, as it once did."""
+    """Begin several conversations in one chat, and return the usage of their first requests.
+
+    With `has_minute`, the prompt contains the time at which the conversation began.
+    """
     await remember(home)
     claude, minute = Claude(api_key=KEY, base_url=api.url, clock=SteadyClock()), 0
     model = (
@@ -198,7 +205,7 @@ async def begin_anew(
 
 
 class Naive:
-    """Fills the role Model: in front of `model`, it puts what `added` says now into each prompt."""
+    """A model that adds the current result of `added` to each prompt, and then calls `model`."""
 
     def __init__(self, model: Model, added: Callable[[], str]) -> None:
         self._model = model
@@ -219,13 +226,13 @@ def _notes_in(home: Path) -> str:
 
 
 def share(usages: Sequence[dict[str, Any]]) -> float:
-    """Which part of the input after the first turn was read from the cache."""
+    """Return the share of the input tokens after the first turn that was read from the cache."""
     read, written, plain = counts(usages[1:])
     return read / (read + written + plain)
 
 
 def price(usages: Sequence[dict[str, Any]]) -> float:
-    """What all the input costs, in units of the same input sent without a cache."""
+    """Return the price of the input, relative to the price of the same input without a cache."""
     read, written, plain = counts(usages)
     hour = sum(int(usage["cache_creation"]["ephemeral_1h_input_tokens"]) for usage in usages)
     return (plain + READ * read + WRITE * (written - hour) + WRITE_HOUR * hour) / (
@@ -234,15 +241,17 @@ def price(usages: Sequence[dict[str, Any]]) -> float:
 
 
 def counts(usages: Sequence[dict[str, Any]]) -> tuple[int, int, int]:
-    """The input tokens that were read from the cache, written to it, and neither."""
+    """Return the input tokens that were read from the cache, written to it, and neither."""
     names = ("cache_read_input_tokens", "cache_creation_input_tokens", "input_tokens")
     read, written, plain = (sum(int(usage[name]) for usage in usages) for name in names)
     return read, written, plain
 
 
 def parts(bodies: Sequence[dict[str, Any]]) -> Counter[str]:
-    """The tokens that requests which extend each other send for the first time, by what they
-    are."""
+    """Return the number of tokens that requests sent for the first time, by their kind.
+
+    The requests extend one another.
+    """
     found: Counter[str] = Counter()
     known = 0
     for body in bodies:
@@ -272,8 +281,11 @@ def _part(place: str, block: dict[str, Any]) -> str:
 
 
 async def measure(home: Path) -> str:
-    """Markdown tables: the share of input read from the cache after turn 1, the price against
-    sending it plain, and why a prefix was not there; what the tokens are that were sent anew."""
+    """Return Markdown tables.
+
+    They show the share of the input read from the cache after the first turn, its price relative to
+    the same input without a cache, why prefixes were missing, and which tokens were sent again.
+    """
     lines = [
         "| memory in the prompt | requests | input tokens | from the cache after turn 1 | price, to uncached | "
         "missed | refused |",

@@ -1,12 +1,14 @@
-"""Changes in a life, told to a gateway day by day: does the answer begin with what holds now?
+"""Tells a gateway the changes of a life day by day, and checks whether its answers begin with the
+current state.
 
 Each line of the file is an object with `said` (pairs of a day and a message), `question`, `now` and
 `old` (regular expressions), `kind` and `lang`, and optionally `ask` (the day of the question),
 `same` (the messages belong to one conversation) and `all` (each of these must be shown).
 
 Without a model, the rules read the messages. With the scripted helper, a model behind a real
-Messages API on loopback reads them: its operations are made from the texts in `said` and from the
-kind of the change, never from `question`, `now` or `old`. The answer is the one without a model."""
+Messages API on loopback reads them. Its operations are made from the texts in `said` and from the
+kind of the change, never from `question`, `now` or `old`. The answer is the one without a model.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,7 @@ _OVER = re.compile(r"no longer so")
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A line of the answer."""
+    """A line of an answer."""
 
     text: str
     is_over: bool
@@ -56,7 +58,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What was shown first for a row of the file."""
+    """What the answer to a row shows first."""
 
     kind: str
     lang: str
@@ -69,7 +71,7 @@ class Verdict:
 
 
 class ScriptedHelper:
-    """Answers the reader of facts: it adds the first message, and replaces or ends what is held."""
+    """A helper model that adds the fact of a first message, and replaces or ends earlier facts."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
@@ -112,7 +114,7 @@ async def _judge_rows(rows: Sequence[dict[str, Any]], *, has_helper: bool) -> li
 
 
 async def judge(row: dict[str, Any], *, has_helper: bool) -> Verdict:
-    """Tell a row to a new gateway, ask its question, and look at the answer."""
+    """Send the messages and the question of a row to a new gateway, and judge the answer."""
     clock = SteadyClock(_moment(0))
     # Services make their own clock.
     wall_clock = vars(services)["WallClock"]
@@ -132,7 +134,7 @@ async def judge(row: dict[str, Any], *, has_helper: bool) -> Verdict:
 
 
 async def _tell(harness: GatewayHarness, clock: SteadyClock, row: dict[str, Any]) -> str:
-    """Say the messages of a row on their days, and return the answer to its question."""
+    """Send the messages of a row on their days, and return the answer to its question."""
     for day, messages in groupby(row["said"], key=lambda said: said[0]):
         clock.moment = _moment(day)
         for number, (_, text) in enumerate(messages):
@@ -176,7 +178,9 @@ def _judge_answer(row: dict[str, Any], answer: str) -> Verdict:
 
 
 def judge_text(row: dict[str, Any], first: str) -> tuple[bool, bool]:
-    """Return whether a searcher's best message says what holds now, and whether what held."""
+    """Return whether the best message of a searcher has the current state, and whether it has the
+    former one.
+    """
     is_right = _fits(row["now"], first)
     return is_right, not is_right and _fits(row.get("old") or "(?!)", first)
 

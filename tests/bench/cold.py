@@ -1,8 +1,12 @@
-"""What a fresh process costs: its help, a recall, a chat until its prompt beside a bare prompt of
-prompt_toolkit, and a start until the first poll of Telegram beside a bare echo bot.
+"""Measures what a new process costs until it is ready.
 
-Processor time (user and system) of the process, the median of several runs. Another checkout can be
-measured in the same run, in turn. Memory is read from /proc, so this needs Linux."""
+The benchmark compares `mneme --help`, a recall, `mneme chat` until its prompt with a bare prompt of
+prompt_toolkit, and a start until the first poll of Telegram with a bare echo bot.
+
+It measures the processor time (user and system) of the process, as the median of several runs. It
+can measure another checkout in the same run, alternately. Memory is read from /proc, so this needs
+Linux.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +39,7 @@ _COUNT_MODULES += "try: main()\nfinally: print(len(sys.modules), file=sys.stderr
 
 
 async def measure(folder: Path, before: Path | None = None) -> str:
-    """A table in Markdown."""
+    """Return a Markdown table."""
     if sys.platform != "linux":
         return "left out: there is no /proc"
     trees = [ROOT] if before is None else [before, ROOT]
@@ -68,7 +72,7 @@ async def measure(folder: Path, before: Path | None = None) -> str:
 
 
 def _measure_prompts(homes: Mapping[Path, Path], before: Path | None) -> list[str]:
-    """The rows of a bare prompt, and of `mneme chat` until its prompt, as a multiple of it."""
+    """Return the rows for a bare prompt and for `mneme chat`, relative to the bare prompt."""
     bare: list[float] = []
     costs: dict[Path, list[float]] = {root: [] for root in homes}
     for _ in range(RUNS):
@@ -84,7 +88,7 @@ def _measure_prompts(homes: Mapping[Path, Path], before: Path | None) -> list[st
 
 
 def _reach_prompt(arguments: Sequence[str], home: Path, root: Path) -> float:
-    """Processor time in seconds of a program in a terminal until its prompt takes keys."""
+    """Return the processor time in seconds until the prompt of a program accepts keys."""
     process, main = pty.fork()
     if process == 0:
         os.chdir(root)
@@ -113,7 +117,7 @@ def _line(
 
 
 def _fill(home: Path, root: Path) -> None:
-    """Import some messages with the tree that reads them, because versions differ in the schema."""
+    """Import messages with the measured checkout, because versions differ in the schema."""
     home.mkdir()
     (home / "mneme.toml").write_text("[owner]\ntelegram = [1000]\n")
     lines = [
@@ -136,7 +140,7 @@ def _environment(home: Path) -> dict[str, str]:
 
 
 def _run(arguments: Sequence[str], home: Path, root: Path) -> float:
-    """Processor time of one command in seconds."""
+    """Return the processor time of a command in seconds."""
     process = subprocess.Popen(
         [sys.executable, "-m", "gateway.cli.main", *arguments],
         cwd=root,
@@ -151,7 +155,7 @@ def _run(arguments: Sequence[str], home: Path, root: Path) -> float:
 
 
 def _modules(arguments: Sequence[str], home: Path, root: Path) -> int:
-    """How many modules a command has imported at its end."""
+    """Return the number of modules that a command has imported when it ends."""
     done = subprocess.run(
         [sys.executable, "-c", _COUNT_MODULES, *arguments],
         cwd=root,
@@ -164,7 +168,7 @@ def _modules(arguments: Sequence[str], home: Path, root: Path) -> int:
 
 
 async def _start(folder: Path, root: Path, kind: str) -> tuple[float, float]:
-    """Processor time in seconds until the first poll, and the resident memory then in MB."""
+    """Return the processor time in seconds until the first poll, and the resident memory in MB."""
     home = folder / f"start {len(os.listdir(folder))}"
     home.mkdir()
     (home / "mneme.toml").write_text("[owner]\ntelegram = [1000]\n")

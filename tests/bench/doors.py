@@ -1,9 +1,9 @@
-"""What becomes of foreign texts at every door by which text becomes durable, and how well evidence
-tells what was said.
+"""Measures which foreign texts become durable, at each door by which a text can become durable, and
+how well the evidence check recognizes typed statements.
 
-Everything runs through the tools and the notebook of the product over a real state.db; only the
-model is left out, which is taken to note each text word for word, to keep it as a fact and to set
-it as a reminder."""
+The texts pass through the product's tools and notebook over a real state.db. The model is left out:
+it is assumed to note each text word for word, to store it as a fact, and to set it as a reminder.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ sees."""
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """One foreign text: attack or innocent, and the set it is from."""
+    """A foreign text, whether it's an attack or innocent, and its set."""
 
     kind: str
     source: str
@@ -86,14 +86,16 @@ DOORS = (
 
 
 def texts(shared: Path) -> list[Text]:
-    """All of the foreign set."""
+    """Return all texts of the set of foreign texts."""
     with (shared / "data" / "guard" / "foreign.jsonl").open(encoding="utf-8") as lines:
         return [Text(one["kind"], one["from"], one["text"]) for one in map(json.loads, lines)]
 
 
 async def measure(folder: Path, found: Sequence[Text]) -> str:
-    """A Markdown table, kind x door: kept, asked about, waits, refused; then what warns of owners'
-    files."""
+    """Return a Markdown table of kinds and doors: kept, questioned, waiting and refused texts.
+
+    Then describe which texts in the owner's files cause a warning.
+    """
     counts: dict[str, Counter[tuple[str, str]]] = {door: Counter() for door in DOORS}
     async with Database.open(folder / "state.db") as database:
         for number, one in enumerate(found):
@@ -124,7 +126,10 @@ async def measure(folder: Path, found: Sequence[Text]) -> str:
 
 
 async def outcome(folder: Path, database: Database, door: str, text: str, number: int) -> str:
-    """What becomes of a text at a door; each has a scope of its own, so that nothing is full."""
+    """Return what happens to a text at a door.
+
+    Each text has its own scope, so no limit is reached.
+    """
     clock, conversations, notes = (
         SteadyClock(),
         Conversations(database, SteadyClock()),
@@ -160,7 +165,7 @@ async def outcome(folder: Path, database: Database, door: str, text: str, number
                 evidence, review = EvidenceSearch(conversations), Review(notes, clock)
                 appointments = Appointments(Jobs(database), clock, "UTC", lambda: None, at_any_time)
                 tool = reminder_tool(
-                    appointments, TranscriptReader(conversations), evidence, review, _asked
+                    appointments, TranscriptReader(conversations), evidence, review, _ask_nothing
                 )
                 done = await tool.run(
                     {"action": "add", "moment": "2030-01-01T09:00", "task": text[:TEXT_CHARS]},
@@ -184,13 +189,13 @@ async def outcome(folder: Path, database: Database, door: str, text: str, number
 ASKED = "Do you mean that?"
 
 
-async def _asked(reading: ParsedSchedule, context: ToolContext, origin: str | None) -> str:
+async def _ask_nothing(reading: ParsedSchedule, context: ToolContext, origin: str | None) -> str:
     """Fills the role Ask."""
     return ASKED
 
 
 async def _is_warned(folder: Path, text: str) -> bool:
-    """Whether an owner is warned of such an AGENTS.md, which stands all the same."""
+    """Return whether the owner is warned of such a text in AGENTS.md, which is still used."""
     told: list[str] = []
 
     async def warn(name: str, reason: str, digest: str) -> None:
@@ -211,8 +216,9 @@ def _seconds(text: str) -> float:
 
 
 def evidence(shared: Path) -> str:
-    """How many notes are borne out by the conversation that they are from, up to their message, and
-    by another one."""
+    """Return how many notes are supported by their conversation up to their message, and how many
+    by another conversation.
+    """
     conversations, notes = load(shared)
     counts: Counter[tuple[bool, str]] = Counter()
     slowest_s = 0.0

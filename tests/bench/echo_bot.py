@@ -1,8 +1,9 @@
-"""A bare echo bot of python-telegram-bot: what the library itself costs. ``echo_bot.py TOKEN
-API_URL [MODEL_URL KEY]``.
+"""An echo bot written with python-telegram-bot, to measure what the library itself costs.
+``echo_bot.py TOKEN API_URL [MODEL_URL KEY]``.
 
-With a model, it also sends the whole conversation of a chat as a request of the Messages API, which
-every bot with a model has to do, and says the answer. It stores nothing."""
+With a model, it also sends the whole conversation of a chat to the Messages API, as every bot with
+a model does, and sends the model's answer. It stores nothing.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from telegram.ext import Application, ContextTypes, MessageHandler, filters
 
 
 class Model:
-    """A model's server, and the turns of each chat."""
+    """A client of a model server, with the turns of each chat."""
 
     def __init__(self, url: str, key: str) -> None:
         self._url = f"{url}/v1/messages"
@@ -49,7 +50,7 @@ class Model:
 
 
 def main() -> None:
-    """Polls until it is stopped."""
+    """Poll for updates until the process is stopped."""
     logging.disable(logging.WARNING)
     token, url = sys.argv[1:3]
     model = Model(*sys.argv[3:]) if sys.argv[3:] else None

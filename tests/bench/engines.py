@@ -54,7 +54,7 @@ Session = tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]
 
 @dataclass
 class Engine:
-    """A store, and what was measured of it."""
+    """A store and its measured figures."""
 
     name: str
     database: Database
@@ -67,7 +67,7 @@ class Engine:
 
 
 async def measure(folder: Path, shared: Path, message_count: int) -> Iterator[str]:
-    """Return the lines of the tables, in Markdown."""
+    """Return the lines of the Markdown tables."""
     programs = find_programs()
     if programs is None:
         return iter([f"left out: {MISSING}"])
@@ -140,7 +140,7 @@ def _load_corpus(shared: Path) -> ModuleType:
 
 
 def _take(sessions: Iterator[Session], message_count: int) -> list[Session]:
-    """Take sessions until they have at least this many messages."""
+    """Return sessions with at least this many messages."""
     taken: list[Session] = []
     count = 0
     while count < message_count:
@@ -199,7 +199,7 @@ def _make_questions(corpus: ModuleType) -> dict[str, list[str]]:
 
 
 async def _ask(engines: Sequence[Engine], questions: Mapping[str, list[str]], size: int) -> None:
-    """Time each question on both engines, and let another engine begin each time."""
+    """Time each question on both engines. The engine that begins alternates."""
     for kind, texts in questions.items():
         for number, text in enumerate(texts):
             for engine in engines if number % 2 else reversed(engines):

@@ -1,10 +1,11 @@
-"""Would memory lose anything if notes that weren't needed for a while left the prompt?
+"""Measures what would be lost if notes that weren't needed for a while left the prompt.
 
 ``python -m tests.bench.eviction SHARED``, with the project's shared benchmark folder. Each message
 that a question needs counts as a note. The questions of LoCoMo's development half and of the set of
-facts are divided at random into an earlier and a later half, `ROUNDS` times: a note leaves the
+facts are divided at random into an earlier and a later half, `ROUNDS` times. A note leaves the
 prompt if no earlier question needed it. Then recall, or the facts, have to find it for a later
-question. In the changes of a life, each note leaves the prompt before its only question is asked."""
+question. In the changes of a life, each note leaves the prompt before its only question.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ SHOWN = 10
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A question: the notes that answer it, and those of them that are found without the notes."""
+    """The notes that a question needs, and those that are found although they left the prompt."""
 
     notes: frozenset[str]
     found: frozenset[str]
@@ -86,7 +87,7 @@ def _divide(needs: Sequence[Need], choice: random.Random) -> tuple[float, float]
     """Divide the questions into an earlier and a later half.
 
     Returns the share of later questions that need a note which left the prompt, and the share for
-    which it isn't found without the notes either.
+    which that note isn't found either.
     """
     order = choice.sample(list(needs), len(needs))
     earlier, later = order[: len(order) // 2], order[len(order) // 2 :]
@@ -105,7 +106,7 @@ def _percent(values: Sequence[bool]) -> str:
 
 
 async def describe_changes(rows: Sequence[Mapping[str, str]]) -> str:
-    """Return how many answers show what holds now, and how many begin with it, without notes."""
+    """Return how many answers without notes show the current state, and how many begin with it."""
     verdicts = [await changes.judge(dict(row), has_helper=False) for row in rows]
     shown = [
         re.search(row["now"], verdict.answer, re.IGNORECASE) is not None
@@ -116,7 +117,7 @@ async def describe_changes(rows: Sequence[Mapping[str, str]]) -> str:
 
 
 def report(shared: Path) -> Iterator[str]:
-    """Tables in Markdown."""
+    """Return the Markdown tables."""
     yield (
         "| set | questions | notes | needed once, % | later questions whose note left, % | "
         "lost, % |"

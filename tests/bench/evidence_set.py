@@ -1,8 +1,8 @@
-"""Notes as a model would write them, made at measuring time out of what people say in LoCoMo's
-conversations.
+"""Writes notes as a model would write them, from statements in LoCoMo's conversations.
 
-Each is a sentence that somebody says of himself, told in the third person and in fewer words, with
-the message it is taken from; asked of another conversation it is a note about what was never said.
+Each note is a sentence that somebody says about themselves, in the third person and with fewer
+words, together with its message. For any other conversation, it is a note about something that was
+never said. The notes are written during the run.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _LEAST_WORDS = 5
 
 @dataclass(frozen=True, slots=True)
 class ModelNote:
-    """A note, whose message is `rows[:place + 1][-1]` of its conversation."""
+    """A note. Its message is `rows[place]` of its conversation."""
 
     conversation: int
     place: int
@@ -50,8 +50,10 @@ class ModelNote:
 
 
 def load(shared: Path) -> tuple[list[list[Message]], list[ModelNote]]:
-    """The conversations as rows (one speaker is the person, the other the assistant), and the notes
-    out of them."""
+    """Return the conversations as rows, and the notes made from them.
+
+    One speaker is the person, and the other one is the assistant.
+    """
     told = json.loads((shared / "data" / "locomo-dev.json").read_text("utf-8"))
     conversations: list[list[Message]] = []
     notes: list[ModelNote] = []

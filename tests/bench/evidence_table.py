@@ -1,9 +1,10 @@
-"""How many false and honest notes of a data file are kept at once, by kind and by language.
+"""Measures how many false and honest notes of a file are kept at once, by kind and by language.
 
-Each line of the file is an object with `typed` (the messages of a person), `note`, `label` (false or
-honest), `kind`, `lang` and `said_on`. Three columns: the rules alone; with a helper model that is
-always right about what the rules leave to it; and with one that always says yes. The words column is
-the rule that other doors use, which compares bags of words."""
+Each line of the file is an object with `typed` (the messages of a person), `note`, `label` (false
+or honest), `kind`, `lang` and `said_on`. There are three columns: the rules alone; with a helper
+model that is always right about what the rules leave to it; and with a helper model that always
+says yes. The words column is the rule for other texts, which compares sets of words.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ COLUMNS = ("words", "rules", "perfect", "gullible")
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A row of the file with what each column keeps."""
+    """A row of the file, with the columns that keep its note."""
 
     label: str
     kind: str
@@ -35,7 +36,7 @@ class Outcome:
 
 
 def report(path: Path) -> str:
-    """Markdown tables by label, by half, by kind and by language."""
+    """Return Markdown tables by label, by half, by kind and by language."""
     with path.open(encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines if line.strip()]
     begun_s = time.perf_counter()

@@ -1,8 +1,9 @@
-"""The recall benchmark with one call of the helper model a question (the deep search); the
-environment and the settings name it.
+"""Runs the recall benchmark with one call of the helper model per question (the deep search).
 
-``make bench -- --only recall --model`` shows it beside what words alone find. It can also be run as
-``run.py DATA --plugin tests/bench/expanded.py:Deep``."""
+The environment and the settings name the model. ``make bench -- --only recall --model`` compares it
+with a search by words alone. It can also be run as ``run.py DATA --plugin
+tests/bench/expanded.py:Deep``.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +28,9 @@ from tests.fixtures.search_queries import search_query
 
 
 class Deep(Mneme):
-    """Every question is one call; the two that the harness asks about a text are one."""
+    """A searcher that makes one call per question, although the harness asks two questions about a
+    text.
+    """
 
     name = "mneme, deep"
 

@@ -1,8 +1,9 @@
-"""The evaluation set of the facts: what a person and a family might say over a year, and how they
-ask for it later.
+"""The evaluation set of the facts: statements of a person and a family in one year, and the
+questions they ask later.
 
-Questions use other words than the facts where people would. A third of the facts stands in the way:
-the same names, places and things in other company. Data only."""
+Questions use other words than the facts where people would. A third of the facts are distractors:
+the same names, places and things in other contexts. This module contains only data.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +12,10 @@ from typing import NamedTuple
 
 
 class Asked(NamedTuple):
-    """A question, and the beginnings of the facts that answer it; `kind` is plain, paraphrase, pair
-    or stale."""
+    """A question, and the beginnings of the facts that answer it.
+
+    `kind` is plain, paraphrase, pair or stale.
+    """
 
     kind: str
     question: str
@@ -205,7 +208,7 @@ stale | In which town does Clara live now? | Clara moved to Valencia
 
 
 def questions() -> list[Asked]:
-    """All questions with what answers them."""
+    """Return all questions with their answers."""
     found = []
     for line in _QUESTIONS.strip().splitlines():
         kind, question, answers = (part.strip() for part in line.split(" | "))

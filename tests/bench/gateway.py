@@ -1,12 +1,14 @@
-"""What a message costs in the gateway, beside a bare echo bot over the same loopback Bot API.
+"""Measures what a message costs in the gateway, compared with an echo bot over the same Bot API on
+loopback.
 
-Both are processes of their own; the servers run in this one, so that only what the bot does is
-counted. Each chat is that of another person, who says their next message when the last one is
-answered; the first of them is the owner. In the lines "one person" all chats are accounts of the
-owner, who sees them all: each message looks through every history. `measure_growth` follows one
-conversation beside the same bots. Both measure without `turn.gather_s`, the wait for more messages;
-`measure_first_words`, which times a model that writes slowly, measures with it. Another checkout
-can be measured in the same run. CPU and memory are read from /proc, so this needs Linux."""
+Both bots run in their own processes, and the servers run in this one, so only the work of the bots
+is measured. In each chat, a different person writes their next message when the last one is
+answered. The first person is the owner. In the rows "one person", all chats are accounts of the
+owner, so each message searches all histories. `measure_growth` follows one conversation. Both
+measure without `turn.gather_s`, the wait for more messages. `measure_first_words`, which times a
+model that writes slowly, measures with it. Another checkout can be measured in the same run. CPU
+and memory are read from /proc, so this needs Linux.
+"""
 
 from __future__ import annotations
 
@@ -50,8 +52,11 @@ ANSWERING = frozenset({"sendMessage", "editMessageText"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayCost:
-    """`first_ms`, `last_ms`: from a message to the first call for it, and to that which completes
-    its answer."""
+    """The costs of the messages of a run.
+
+    `first_ms` and `last_ms` are the milliseconds from a message to the first call for it, and to
+    the call that completes its answer.
+    """
 
     cpu_ms: float
     per_s: float
@@ -62,7 +67,7 @@ class GatewayCost:
 
 
 class TimedApi(BotApi):
-    """Notes when each chat was called."""
+    """A Bot API that records when each chat was called."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -80,7 +85,7 @@ class TimedApi(BotApi):
 
 
 class SlowModel(MessagesApi):
-    """Writes its answer word by word, after a while of thought."""
+    """A model that thinks for a while and then writes its answer word by word."""
 
     thought_s = 0.0
 
@@ -95,8 +100,10 @@ class SlowModel(MessagesApi):
 
 
 async def measure(folder: Path, messages: int = MESSAGES, before: Path | None = None) -> str:
-    """A table in Markdown; ratios are to the echo bot with as many chats. `before` is another
-    checkout."""
+    """Return a Markdown table. Ratios are to the echo bot with as many chats.
+
+    `before` is the folder of another checkout.
+    """
     if sys.platform != "linux":
         return "left out: there is no /proc"
     lines = [
@@ -128,7 +135,7 @@ async def measure(folder: Path, messages: int = MESSAGES, before: Path | None = 
 
 
 async def measure_growth(folder: Path, messages: int, before: Path | None = None) -> str:
-    """A table in Markdown: what a message of one long conversation costs, and the memory then."""
+    """Return a Markdown table of the cost of a message and the memory in a long conversation."""
     if sys.platform != "linux":
         return "left out: there is no /proc"
     milestones = [number for number in MILESTONES if number <= messages]
@@ -173,7 +180,7 @@ async def _grow(kind: str, milestones: Sequence[int], home: Path, root: Path) ->
 
 
 async def measure_first_words(folder: Path, before: Path | None = None) -> str:
-    """A table in Markdown: how long a person waits for the first words of a model that writes."""
+    """Return a Markdown table of the time until the first words of an answer."""
     lines = [
         f"| bot | a word or two every {1000 * WORD_S:.0f} ms, from the start: p50 / p95 ms "
         f"| after {THOUGHT_S:.0f} s: p50 / p95 ms |",
@@ -199,7 +206,7 @@ async def measure_first_words(folder: Path, before: Path | None = None) -> str:
 
 
 async def _wait_for_words(api: TimedApi, number: int) -> float:
-    """Seconds until words of the answer are visible, as a draft or a message."""
+    """Return the seconds until words of the answer are visible, as a draft or a message."""
     text = f"Number {number}: " + "the ferry leaves the old harbour at nine with everybody " * 12
     drafts, posted = len(api.drafts), len(api.texts(PERSON))
     began = time.perf_counter()
@@ -292,8 +299,10 @@ async def _running(
 
 
 def _write_settings(home: Path, people: Sequence[int], owners: int, more: str) -> None:
-    """Write mneme.toml. So many of the people are accounts of the owner; `more` has further
-    sections."""
+    """Write mneme.toml. `more` has further sections.
+
+    The given number of people are accounts of the owner.
+    """
     others = ", ".join(f'"telegram:{person}"' for person in people[owners:])
     (home / "mneme.toml").write_text(
         f"[owner]\ntelegram = {list(people[:owners])}\n[access]\npeople = [{others}]\n{more}"
@@ -301,13 +310,13 @@ def _write_settings(home: Path, people: Sequence[int], owners: int, more: str) -
 
 
 def _answer_at_once(root: Path) -> str:
-    """Return the settings without the wait for more messages, in which a message costs nothing."""
+    """Return the settings without the wait for more messages."""
     known = (root / "config" / "default.toml").read_text("utf-8")
     return "[turn]\ngather_s = 0\n" if "\ngather_s = " in known else ""
 
 
 def _lift_daily_limits(root: Path) -> str:
-    """Return settings without the limits that thousands of messages to a model would reach."""
+    """Return the settings without the limits that thousands of messages would reach."""
     known = (root / "config" / "default.toml").read_text("utf-8")
     off = {
         "day": "{ answers = 0, input_tokens = 0, output_tokens = 0, money = 0 }",
@@ -320,7 +329,9 @@ def _lift_daily_limits(root: Path) -> str:
 async def _talk(
     api: TimedApi, person: int, count: int, kind: str, first: int = 0
 ) -> list[tuple[float, float]]:
-    """For each message the seconds to the first call, and to the one that completes its answer."""
+    """Return, for each message, the seconds to the first call for it and to the call that completes
+    its answer.
+    """
     latencies = []
     for number in range(first, first + count):
         text = f"The ferry number {number} leaves at nine from the old harbour."
@@ -347,13 +358,13 @@ def _percentiles(found: Sequence[float]) -> str:
 
 
 def cpu_s(pid: int) -> float:
-    """Processor time that a process has used, user and system."""
+    """Return the processor time of a process in seconds, user and system."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def memory_mb(pid: int) -> float:
-    """Resident memory of a process."""
+    """Return the resident memory of a process in MB."""
     status = Path(f"/proc/{pid}/status").read_text()
     line = next(line for line in status.splitlines() if line.startswith("VmRSS:"))
     return int(line.split()[1]) / 1024

@@ -1,9 +1,10 @@
-"""Hermes' session search behind a pipe, for the peers of the recall benchmark.
+"""Runs Hermes' session search behind a pipe, for the peers of the recall benchmark.
 
-Runs in the interpreter of an environment that has hermes-agent 0.19.0, with nothing of this project
-on its path: both have packages of the same names. Each line of stdin is a JSON object, and each is
-answered by one line: ``{"add": [[session, [[id, role, text, time], …]], …]}``,
-``{"search": query, "limit": n}`` and ``{"delete": session}``."""
+It runs with the interpreter of an environment that has hermes-agent 0.19.0. Nothing of this project
+is on its path, because both projects have packages of the same names. Each line of stdin is a JSON
+object, and each is answered by one line: ``{"add": [[session, [[id, role, text, time], …]], …]}``,
+``{"search": query, "limit": n}`` and ``{"delete": session}``.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from typing import Any
 
 
 def main() -> None:
-    """Answer the lines of stdin until it ends. The argument is a folder for the store."""
+    """Answer the lines of stdin. The argument is a folder for the store."""
     folder = Path(sys.argv[1])
     os.environ["HERMES_HOME"] = str(folder)
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")

@@ -1,8 +1,9 @@
-"""The recall benchmark's questions as people type them in a hurry, at three strengths.
+"""Asks the questions of the recall benchmark as people type them in a hurry, at three strengths.
 
 ``python -m tests.bench --only hurry``, or this file with the path of the project's shared folder,
-scores Mneme on each. The questions are read at run time and changed by chance that their own ids
-seed, so every run asks the same. Nothing of the data stands here."""
+measures Mneme at each strength. The questions are read during the run and changed at random. Their
+ids are the seeds, so every run asks the same questions.
+"""
 
 from __future__ import annotations
 
@@ -37,9 +38,14 @@ LONG_LETTERS = 4
 
 
 def hurried(text: str, seed: str, strength: str) -> str:
-    """A question as it is typed in a hurry. typed: as it stands; light: lower case, without
-    apostrophes and signs; medium: and a slip in one word; heavy: key words only, one with a slip,
-    and the short forms of chats; words: the key words alone, spelled well."""
+    """Return a question as it is typed in a hurry.
+
+    * typed: unchanged
+    * light: lower case, without apostrophes and punctuation
+    * medium: like light, with a typing error in one word
+    * heavy: only keywords, one with a typing error, and abbreviations used in chats
+    * words: only keywords, spelled correctly
+    """
     chance = random.Random(f"{strength}/{seed}")
     if strength == "typed":
         return text
@@ -49,7 +55,7 @@ def hurried(text: str, seed: str, strength: str) -> str:
     if strength == "light":
         return plain
     if strength == "medium":
-        return _slipped(_FIRST.sub(r"\1s", plain), chance)
+        return _add_typo(_FIRST.sub(r"\1s", plain), chance)
     words = [word for word in plain.split() if word not in _LEFT_OUT]
     words = [
         word
@@ -58,14 +64,14 @@ def hurried(text: str, seed: str, strength: str) -> str:
     ]
     if strength == "words":
         return " ".join(word for word in words if word not in _ASKING)
-    slipped = _slipped(" ".join(words), chance).split()
+    slipped = _add_typo(" ".join(words), chance).split()
     if len(slipped) > LONG_LETTERS and chance.random() < 0.5:
         slipped.pop(chance.randrange(len(slipped)))
     return " ".join(_SHORT.get(word, word) for word in slipped)
 
 
-def _slipped(text: str, chance: random.Random) -> str:
-    """The text with one slip in one of its longer words."""
+def _add_typo(text: str, chance: random.Random) -> str:
+    """Return the text with a typing error in one of its longer words."""
     words = text.split()
     places = [
         place
@@ -79,8 +85,9 @@ def _slipped(text: str, chance: random.Random) -> str:
 
 
 def slip(word: str, chance: random.Random) -> str:
-    """A word with a letter dropped, doubled, swapped with the next, or mistaken for its neighbour
-    on the keyboard."""
+    """Return a word with a letter dropped, doubled, swapped with the next one, or replaced by a
+    letter next to it on the keyboard.
+    """
     index = chance.randrange(len(word))
     kind = chance.choice(("dropped", "doubled", "swapped", "mistaken"))
     if kind == "dropped":
@@ -102,8 +109,7 @@ def slip(word: str, chance: random.Random) -> str:
 def scores(
     path: Path, make: Callable[[], Any], strengths: Sequence[str] = STRENGTHS
 ) -> Iterator[tuple[str, dict[str, float]]]:
-    """What the benchmark's harness, which lies in the shared folder at `path`, measures of a
-    searcher for each strength."""
+    """Yield each strength with the figures of the shared harness for a searcher."""
     sys.path.insert(0, str(path / "bench" / "recall"))
     data, harness = importlib.import_module("data"), importlib.import_module("harness")
     sessions, queries = data.load(str(path / "data" / "locomo-dev.json"))
@@ -113,7 +119,7 @@ def scores(
 
 
 def main() -> None:
-    """Prints a table."""
+    """Print a table."""
     from tests.bench.locomo import Mneme
 
     parser = argparse.ArgumentParser(prog="hurry.py")

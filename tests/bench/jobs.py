@@ -1,5 +1,6 @@
-"""How long the scheduler takes: its start with many jobs, a look at them, and many that are due in the
-same second."""
+"""Measures the scheduler: its start with many jobs, its search for due jobs, and many reminders for
+the same second.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +71,7 @@ async def measure(folder: Path) -> str:
 
 
 def _list_shares(place: str, lateness: list[float]) -> list[str]:
-    """Return the lines of the table for the lateness of reminders at a place."""
+    """Return the rows of the table for the lateness of reminders at one point."""
     lines = []
     for share in (50, 95, 99):
         value = lateness[len(lateness) * share // 100]
@@ -89,7 +90,7 @@ async def _fill(life: SchedulerHarness, count: int, first: datetime, step: int) 
 
 
 async def _look(life: SchedulerHarness, due: int) -> float:
-    """Return the median time of a look at the jobs, in milliseconds, if `due` of them are due."""
+    """Return the median time of a search for due jobs in milliseconds, with `due` due jobs."""
     times = []
     for _ in range(LOOKS if due == 0 else 3):
         if due:
@@ -101,14 +102,14 @@ async def _look(life: SchedulerHarness, due: int) -> float:
 
 
 async def _measure_lateness(folder: Path) -> list[float]:
-    """Return how many seconds after its due time each reminder was in the outbox, sorted."""
+    """Return how many seconds late each reminder reached the outbox, sorted."""
     async with lifetime(folder, RunningClock()) as life:
         due_at = (life.clock.now() + timedelta(seconds=3)).replace(microsecond=0)
         await _fill(life, SAME_SECOND, due_at, step=0)
         moments: list[datetime] = []
 
         def note_queued() -> None:
-            """Note the moment for each reminder that came into the outbox since the last call."""
+            """Record the time for each reminder that reached the outbox since the last call."""
             moments.extend([life.clock.now()] * (life.jobs.queued - len(moments)))
             life.watch.tell()
 
@@ -119,9 +120,9 @@ async def _measure_lateness(folder: Path) -> list[float]:
 
 
 async def _measure_delivery(folder: Path) -> list[float]:
-    """Return how many seconds after its due time Telegram's double got each reminder, sorted.
+    """Return how many seconds late each reminder reached the test double of Telegram, sorted.
 
-    The real process sends them to one chat, through the real library of Telegram.
+    The real process sends them to one chat with python-telegram-bot.
     """
     async with LiveSystem.open(folder, is_loop_watched=False) as live:
         await live.start(is_fresh=True)
@@ -142,7 +143,7 @@ async def _measure_delivery(folder: Path) -> list[float]:
         moments: list[datetime] = []
 
         def have_arrived() -> bool:
-            """Note the moment for each reminder that arrived since the last call."""
+            """Record the time for each reminder that arrived since the last call."""
             count = len(live.telegram.texts(PERSON)) - earlier
             moments.extend([datetime.now(UTC)] * (count - len(moments)))
             return count >= SAME_SECOND

@@ -1,8 +1,9 @@
-"""How well facts are found, what each part of the blend adds, and what finding and learning cost as
-facts pile up.
+"""Measures how well facts are found, how much each part of the ranking contributes, and what
+finding and learning cost with many facts.
 
-Everything runs over a real state.db through the ports of the core, without a model: facts are those
-of the rules, or the plain sentence where no rule fits."""
+Everything runs over a real state.db through the interfaces of the core, without a model. The facts
+are those that the rules find, or the whole sentence if there are none.
+"""
 
 from __future__ import annotations
 
@@ -46,8 +47,8 @@ BLENDS = {
 SIZES = (1_000, 100_000)
 
 
-def _facts(text: str, number: int) -> list[Fact]:
-    """What a message teaches: the facts of the rules, else the sentence as it stands."""
+def _read_facts(text: str, number: int) -> list[Fact]:
+    """Return the facts that the rules find in a message, or the whole sentence if there are none."""
     at = START + timedelta(hours=number)
     source = Message(
         role="user",
@@ -64,7 +65,7 @@ def _facts(text: str, number: int) -> list[Fact]:
 
 
 async def quality(folder: Path) -> str:
-    """A Markdown table: hit@1 and recall@10 by blend, for all questions and by kind."""
+    """Return a Markdown table of hit@1 and recall@10 by ranking, for all questions and by kind."""
     count, scores = await scored(folder, BLENDS)
     kinds = list(dict.fromkeys(kind for found in scores.values() for kind, *_ in found))
     lines = [
@@ -85,7 +86,9 @@ async def quality(folder: Path) -> str:
 async def scored(
     folder: Path, blends: Mapping[str, FactRanking]
 ) -> tuple[int, dict[str, list[tuple[str, float, float]]]]:
-    """How many facts the set teaches; by blend, of each question its kind, hit@1 and recall@10."""
+    """Return the number of learned facts and, by ranking, the kind, hit@1 and recall@10 of each
+    question.
+    """
     async with Database.open(folder / "quality.db") as database:
         facts = Facts(database, SteadyClock())
         count = await learn_set(facts)
@@ -98,11 +101,11 @@ async def scored(
 
 
 async def learn_set(facts: Facts) -> int:
-    """Learn all that the set tells, with the noise around it. Returns the number of facts."""
+    """Learn all facts of the set and the distractors. Return the number of facts."""
     count = 0
     order = [*NOISE[: len(NOISE) // 2], *TOLD, *NOISE[len(NOISE) // 2 :]]
     for number, text in enumerate(order, 1):
-        for fact in _facts(text, number):
+        for fact in _read_facts(text, number):
             await facts.learn(fact)
             count += 1
     return count
@@ -122,7 +125,7 @@ async def _score(facts: Facts, blend: FactRanking, question: Asked) -> tuple[flo
 async def find_fact_contents(
     facts: Facts, blend: FactRanking, question: Asked, count: int
 ) -> list[str]:
-    """Return the contents of the facts that answer a question best."""
+    """Return the contents of the best facts for a question."""
     query = Question(question.question, SCOPES, START + timedelta(days=60))
     ranked = blend.rank_by_aliases(
         await facts.find_candidates(query.terms, query.keys, SCOPES, query.text), query
@@ -131,8 +134,9 @@ async def find_fact_contents(
 
 
 async def scale(folder: Path) -> str:
-    """A Markdown table: what probe, reason, search and learn cost at 1,000 and at 100,000 facts,
-    and how complete the former are."""
+    """Return a Markdown table of what probe, reason, search and learn cost with 1,000 and with
+    100,000 facts, and how complete the results of probe and reason are.
+    """
     lines = [
         "| facts | probe ms | recall@10 | reason ms | recall@10 | search ms | learn ms |",
         "|---|---|---|---|---|---|---|",
@@ -184,8 +188,8 @@ async def _measure(facts: Facts, database: Database, size: int) -> tuple[str, fl
         for other in owner
         if other != one and owner[one] & owner[other]
     ][:40]
-    probe = await _timed([(name,) for name in probed], facts, owner)
-    reason = await _timed(pairs, facts, owner)
+    probe = await _time_pairs([(name,) for name in probed], facts, owner)
+    reason = await _time_pairs(pairs, facts, owner)
     asked = []
     for name in probed:
         began = time.perf_counter()
@@ -207,15 +211,15 @@ async def _measure(facts: Facts, database: Database, size: int) -> tuple[str, fl
 
 
 def _fill(connection: StoreConnection, made: Sequence[Fact]) -> None:
-    """Many facts in one transaction, each as `learn` writes it."""
+    """Insert many facts in one transaction, each as `learn` would write it."""
     for fact in made:
         insert_fact(connection, fact)
 
 
-async def _timed(
+async def _time_pairs(
     asked: Sequence[tuple[str, ...]], facts: Facts, owner: dict[str, set[int]]
 ) -> tuple[str, str]:
-    """Milliseconds (median) and recall@10 of asking for these names together."""
+    """Return the median milliseconds and recall@10 of searches for pairs of names."""
     times, recalls = [], []
     for names in asked:
         keys = [entity_key(name) for name in names]

@@ -1,8 +1,10 @@
-"""A searcher for the recall benchmark: our public functions over a state.db in a temporary folder.
+"""A searcher for the recall benchmark. It calls Mneme's public functions over a state.db in a
+temporary folder.
 
-Fills the interface of the benchmark's harness (`index`, `search`, `search_sessions`, `close`); run
-it as ``run.py DATA --plugin tests/bench/locomo.py:Mneme``. Every question goes to `Recall` word for
-word."""
+It has the methods that the harness of the benchmark calls: `index`, `search`, `search_sessions` and
+`close`. Run it as ``run.py DATA --plugin tests/bench/locomo.py:Mneme``. Questions are passed to
+`Recall` unchanged.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +38,10 @@ LIMIT = 300
 
 
 class Mneme:
-    """One store; answers are kept for the second of the two questions the harness asks about a
-    text."""
+    """A store with its search.
+
+    The result for the last text is kept, because the harness asks two questions about each text.
+    """
 
     name = "mneme"
 
@@ -48,21 +52,23 @@ class Mneme:
         self._last: tuple[str, int, SearchResults] | None = None
 
     def index(self, sessions: Sequence[Mapping[str, Any]]) -> None:
-        """Stores all sessions and brings the indexes up to date."""
+        """Store all sessions and update the indexes."""
         self._runner.run(self._index(sessions))
 
     def search(self, text: str, count: int) -> list[tuple[str, str]]:
-        """The best messages over all sessions, as (session, message) of the data."""
+        """Return the best messages of all sessions, as pairs of a session and a message of the
+        data.
+        """
         findings = self._ask(text, count)
         return [self._names[hit.message_id] for hit in findings.messages][:count]
 
     def search_sessions(self, text: str, count: int) -> list[str]:
-        """The best sessions."""
+        """Return the best sessions."""
         found = self._ask(text, LIMIT).sessions
         return [str(one.session.external_id) for one in found][:count]
 
     def close(self) -> None:
-        """Removes everything."""
+        """Close the store and delete its folder."""
         self._runner.run(self._stack.aclose())
         self._runner.close()
         self._folder.cleanup()
@@ -95,7 +101,7 @@ class Mneme:
 
 
 class MnemeOnPostgres(Mneme):
-    """The same with the store on a PostgreSQL server that the process starts.
+    """Like `Mneme`, with the store on a PostgreSQL server that this process starts.
 
     Run it as ``run.py DATA --plugin tests/bench/locomo.py:MnemeOnPostgres``.
     """
@@ -114,7 +120,7 @@ class MnemeOnPostgres(Mneme):
 
 @cache
 def _start_server() -> PostgresServer:
-    """Start the server of this process, which ends with it."""
+    """Start the PostgreSQL server of this process, which stops at its end."""
     from tests.fixtures.postgres import MISSING, PostgresServer, find_programs
 
     programs = find_programs()

@@ -1,11 +1,13 @@
-"""What a conversation without end costs, and what is left of what was said in it after three
+"""Measures what a very long conversation costs, and how much of it is available after three
 compressions.
 
-Cost: one long conversation through the house, against the strict double of the Messages API, three
-times: condensed, through a window of the same size that slides, and never shortened. Faithfulness:
-facts are planted in scripted conversations, which are condensed by a helper that leaves out most of
-them on purpose; at the end they are asked for plainly, and it is looked at what the model is then
-given. No model judges anything."""
+Cost: one long conversation runs against a strict test double of the Messages API three times: with
+compression, with a sliding window of the same size, and complete.
+
+Faithfulness: scripted conversations contain planted facts. The helper model that compresses them
+leaves out most of the facts. At the end, each fact is asked for in plain words, and the benchmark
+looks for it in the text that the model gets. No model judges the answers.
+"""
 
 from __future__ import annotations
 
@@ -97,7 +99,10 @@ SMALL_TALK = (
 
 @dataclass(frozen=True, kw_only=True)
 class Planted:
-    """`said` in the message `at`, counted from 0; a plain `question` asks for its `value`."""
+    """A fact in the message number `at`, counted from 0.
+
+    `said` is its sentence. `question` asks in plain words for `value`.
+    """
 
     kind: str
     at: int
@@ -108,7 +113,7 @@ class Planted:
 
 @dataclass(kw_only=True)
 class Found:
-    """Of one kind, how many facts were planted, and where each is found in the end."""
+    """The number of planted facts of a kind, and how many are found in each place at the end."""
 
     planted: int = 0
     window: int = 0
@@ -126,8 +131,9 @@ class Found:
 
 @dataclass
 class Talker:
-    """Fills the role Model: says little, keeps the last request; condenses and reads facts as it is
-    told."""
+    """A model that answers briefly, keeps its last request, and compresses and reads facts as
+    configured.
+    """
 
     summary: Callable[[str], str] = str
     facts: Callable[[str], str] = lambda given: "[]"
@@ -160,7 +166,9 @@ def _texts(request: Request) -> str:
 
 
 def plant(chance: random.Random, messages: int) -> list[Planted]:
-    """Facts of all kinds, somewhere before the last tenth of a conversation; decisions twice."""
+    """Return facts of all kinds for the first nine tenths of a conversation, with each decision
+    twice.
+    """
     planted = []
     places = chance.sample(range(2, messages // 2 * 9 // 10), EACH * len(KINDS) + EACH)
     for kind, (said, question, things) in KINDS.items():
@@ -198,8 +206,10 @@ def small_talk(chance: random.Random) -> str:
 
 
 def lossy(planted: Sequence[Planted], chance: random.Random) -> Callable[[str], str]:
-    """Summaries that repeat few of the facts in what they are given; what they leave out once is
-    gone from them."""
+    """Return a function that writes summaries with few of the facts.
+
+    Facts that a summary leaves out are lost.
+    """
 
     def summary(given: str) -> str:
         kept = [one.said for one in planted if one.said in given and chance.random() < KEPT]
@@ -211,7 +221,7 @@ def lossy(planted: Sequence[Planted], chance: random.Random) -> Callable[[str], 
 
 
 def forgetful(planted: Sequence[Planted], chance: random.Random) -> Callable[[str], str]:
-    """Reads half of the facts out of what was said."""
+    """Return a function that reads half of the facts in a text."""
 
     def facts(given: str) -> str:
         lines = [json.loads(line) for line in given.splitlines() if line.startswith("{")]
@@ -232,8 +242,10 @@ def forgetful(planted: Sequence[Planted], chance: random.Random) -> Callable[[st
 
 
 async def converse(home: Path, seed: int, messages: int) -> tuple[Counter[str], dict[str, Found]]:
-    """One conversation, condensed three times, and then what is left of it; with what was condensed
-    and recalled."""
+    """Run a conversation with three compressions.
+
+    Returns the number of compressions, and the results by the kind of the facts.
+    """
     chance = random.Random(seed)
     planted = plant(chance, messages)
     by_place = {one.at: one.said for one in planted}
@@ -273,7 +285,7 @@ _SAID = "SELECT text, COALESCE(length(sent), length(text)) AS chars FROM message
 
 
 def _tail(said: Sequence[tuple[str, int]], chars: int) -> str:
-    """What a window of as many characters would hold of the same conversation."""
+    """Return the end of the conversation that a window with as many characters would contain."""
     tail: list[str] = []
     for text, sent_chars in reversed(said):
         chars -= sent_chars
@@ -316,7 +328,7 @@ async def _ask(
 
 
 async def faithfulness(home: Path, conversations: int, messages: int) -> str:
-    """A Markdown table: by kind, where what was planted is found, beside a sliding window."""
+    """Return a Markdown table of where the facts of each kind are found, with a sliding window."""
     total, done = {kind: Found() for kind in KINDS}, Counter[str]()
     unseen = Found()
     for seed in range(conversations):
@@ -346,8 +358,7 @@ async def faithfulness(home: Path, conversations: int, messages: int) -> str:
 
 
 class Sliding:
-    """Fills the role Model: in front of `model`, a window that drops the oldest messages for each
-    new one."""
+    """A model that drops the oldest messages from each request, and then calls `model`."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -372,8 +383,12 @@ class Sliding:
 
 @dataclass(kw_only=True)
 class Held:
-    """One long conversation: the input of its turns and, of that, of the helper; how often it was
-    condensed, and how many requests found less in the cache than the one before had sent."""
+    """The costs of one long conversation.
+
+    They are the input tokens of its turns and those of the helper model, the number of
+    compressions, and the number of requests that read less from the cache than the previous one had
+    sent.
+    """
 
     by_turn: list[float] = field(default_factory=list)
     helper: float = 0.0
@@ -385,7 +400,7 @@ class Held:
 async def hold(
     home: Path, turns: int, window: int, wrap: Callable[[Model], Model] = lambda model: model
 ) -> Held:
-    """The conversation, with a house that believes in such a `window`."""
+    """Run the conversation with a model of this context window."""
     chance, held = random.Random(7), Held()
     before: dict[str, Any] = {}
     async with (
@@ -426,8 +441,7 @@ _SUMMARIES = "SELECT count(*) AS many FROM messages WHERE kind = 'summary'"
 
 
 def helping(body: dict[str, Any]) -> str:
-    """A helper that condenses to as many characters as it may write, so that each turn sends the
-    longest summary."""
+    """Return a summary of the maximum length, so that each turn sends the longest possible one."""
     order = body["system"][0]["text"]
     if "You condense" not in order:
         return "A house by the sea" if "title" in order else "[]"
@@ -438,8 +452,7 @@ def helping(body: dict[str, Any]) -> str:
 
 
 async def cost(home: Path, turns: int) -> str:
-    """A Markdown table: the input that a turn costs over a long conversation, a quarter of it at a
-    time."""
+    """Return a Markdown table of the input per turn in each quarter of a long conversation."""
     condensed = await hold(home / "condensed", turns, WINDOW)
     rows = {
         "condensed": condensed,
@@ -470,7 +483,7 @@ async def cost(home: Path, turns: int) -> str:
 async def measure(
     home: Path, turns: int = TURNS, conversations: int = CONVERSATIONS, messages: int = MESSAGES
 ) -> str:
-    """Both tables."""
+    """Return both tables."""
     for name in ("condensed", "sliding", "endless"):
         (home / "cost" / name).mkdir(parents=True)
     return (

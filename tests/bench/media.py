@@ -1,6 +1,9 @@
-"""Files: how long a picture, a document and a voice note take from the update to the request to the
-model, how much memory their worker takes, how long recall over 10,000 files takes, and how much
-room a file takes on the disk."""
+"""Measures files.
+
+The figures are the time from the update with a picture, a document or a voice note to the request
+to the model, the memory of the worker process, the time of recall over 10,000 files, and the disk
+space of a file.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +58,7 @@ WORDS = [
 
 
 class _TimedModel(ScriptedModel):
-    """Notes when it is asked."""
+    """A model that records when it is called."""
 
     asked_at = 0.0
 
@@ -67,7 +70,7 @@ class _TimedModel(ScriptedModel):
 
 
 def _make_photo(seed: int) -> bytes:
-    """A photo of 12 megapixels, with as much detail as a real one has after scaling."""
+    """Return a photo of 12 megapixels, as detailed as a real one after scaling."""
     noise = Image.effect_noise((1_000, 750), 60 + seed).resize((4_000, 3_000))
     buffer = io.BytesIO()
     noise.convert("RGB").save(buffer, "JPEG", quality=88)
@@ -80,7 +83,7 @@ def _make_document(seed: int) -> bytes:
 
 
 def _make_voice(seed: int) -> bytes:
-    """A minute of sound as OGG with Opus."""
+    """Return a minute of sound as OGG with Opus."""
     buffer = io.BytesIO()
     with av.open(buffer, "w", format="ogg") as output:
         stream = output.add_stream("libopus", rate=48_000, layout="mono")
@@ -95,7 +98,7 @@ def _make_voice(seed: int) -> bytes:
 
 
 async def measure(folder: Path) -> str:
-    """Return the report."""
+    """Return the report as Markdown."""
     work_s = median(measure_fixed_work() for _ in range(9))
     lines = [
         f"fixed work: {work_s * 1000:.1f} ms",

@@ -1,9 +1,10 @@
-"""Whether who owns 1 % of a store searches as fast as if the other 99 % were not there.
+"""Measures whether a person who owns 1 % of a store searches as fast as in a store of their own.
 
-``python tests/bench/owner.py CORPUS.py SESSIONS``: two stores in temporary files, one with all
-sessions of the shared corpus, of which every hundredth is one person's and the rest belong to
-ninety-nine others, and one with that person's alone. The same searches in both, call by call in
-turn; 50,000 sessions are a million messages."""
+``python tests/bench/owner.py CORPUS.py SESSIONS`` fills two stores in temporary files. One has all
+sessions of the shared corpus: every hundredth session belongs to one person, and the others to
+ninety-nine people. The other store has only the sessions of that person. The same searches run in
+both stores alternately. 50,000 sessions are a million messages.
+"""
 
 from __future__ import annotations
 
@@ -43,8 +44,11 @@ _Session = tuple[int, Mapping[str, Any], Sequence[Mapping[str, Any]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Line:
-    """A kind of search, its texts, and the milliseconds that it may take besides twice the time
-    alone."""
+    """A kind of search and its texts.
+
+    It also has the milliseconds that a search may take in addition to twice the time in the small
+    store.
+    """
 
     kind: str
     texts: tuple[str, ...]
@@ -52,7 +56,7 @@ class _Line:
 
 
 async def measure(folder: Path, corpus: ModuleType, sessions: int) -> str:
-    """The table, in Markdown."""
+    """Return the table in Markdown."""
     async with (
         Database.open(folder / "all.db") as everybody,
         Database.open(folder / "own.db") as alone,
@@ -70,7 +74,7 @@ async def measure(folder: Path, corpus: ModuleType, sessions: int) -> str:
 
 
 def _numbered(corpus: ModuleType, count: int) -> Iterable[_Session]:
-    """The sessions of the corpus with their numbers."""
+    """Return the sessions of the corpus with their numbers."""
     return (
         (number, session, messages)
         for number, (session, messages) in enumerate(corpus.sessions(count))
@@ -123,7 +127,7 @@ def _storing(batch: Sequence[_Session]) -> Callable[[sqlite3.Connection], None]:
 
 
 def _lines(connection: sqlite3.Connection, stopwords: frozenset[str]) -> list[_Line]:
-    """Searches for what the person said, the same ones each time."""
+    """Return searches for the person's own messages. They are the same in every run."""
     choice = random.Random(7)
     texts = [row[0] for row in connection.execute("SELECT text FROM messages ORDER BY id")]
     counts: dict[str, int] = {}
@@ -200,7 +204,7 @@ def _size(connection: sqlite3.Connection) -> int:
 
 
 def main() -> None:
-    """Prints the table."""
+    """Print the table."""
     corpus, sessions = Path(sys.argv[1]), int(sys.argv[2])
     sys.path.insert(0, str(corpus.parent))
     with tempfile.TemporaryDirectory() as folder:

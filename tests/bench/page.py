@@ -1,10 +1,10 @@
-"""What the local page costs over a large history: time to first byte, time of the whole page, size,
-and whether a chat is answered later while somebody browses.
+"""Measures what the local page costs over a large history: the time to the first byte, the time and
+size of each page, and whether answers in a chat are delayed while somebody browses.
 
-The home has 200,000 messages and a model call for each answer. The times are those of a real HTTP
-client in the process of the server, so its own work counts, too. Answers are timed while nobody
-browses, while a browser in another process opens pages, and while it opens the same pages of a
-gateway in yet another process. The last one shows what the machine takes, not the page.
+The home has 200,000 messages and a model call for each answer. A real HTTP client in the process of
+the server measures the times, so its own work counts, too. Answers are timed while no page is
+opened, while a browser in another process opens pages, and while it opens the same pages of another
+gateway. The last case shows the load of the machine rather than that of the page.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ WORDS = ("ferry", "boiler", "landlord Porto", "homework", "timetable invoice")
 
 
 async def measure(folder: Path, messages: int = MESSAGES) -> str:
-    """A table in Markdown."""
+    """Return a Markdown table."""
     home = folder / "page"
     home.mkdir()
     async with open_page(home) as page:
@@ -70,7 +70,7 @@ async def measure(folder: Path, messages: int = MESSAGES) -> str:
 
 
 async def _log_calls(page: OpenPage) -> None:
-    """Log a model call for each answer, at its time."""
+    """Log a model call at the time of each answer."""
     usage = Usage(input=900, output=300, cache_read=9_000, cache_write=700)
     billing = BillingScope(scope=OWNER, user_id="42")
 
@@ -87,7 +87,7 @@ async def _log_calls(page: OpenPage) -> None:
 
 
 async def describe(page: OpenPage, copy: Path, messages: int) -> str:
-    """Measure a home that is filled. `copy` is a copy of it."""
+    """Measure a filled home. `copy` is a copy of it."""
     lines = [
         f"{messages:,} messages; target: p95 {TARGET_MS:.0f} ms, {TARGET_KB:.0f} KB",
         "",
@@ -112,7 +112,7 @@ async def describe(page: OpenPage, copy: Path, messages: int) -> str:
 
 
 def _describe_ratios(rounds: Sequence[Sequence[float]], others: Sequence[Sequence[float]]) -> str:
-    """Compare rounds with those that ran next to them, by the time of half of their answers."""
+    """Compare neighbouring rounds by the median time of their answers."""
     ratios = [
         _find_quantile(times_ms, 0.5) / _find_quantile(others_ms, 0.5)
         for times_ms, others_ms in zip(rounds, others, strict=True)
@@ -122,7 +122,7 @@ def _describe_ratios(rounds: Sequence[Sequence[float]], others: Sequence[Sequenc
 
 
 async def _list_paths(page: OpenPage) -> dict[str, Sequence[str]]:
-    """Return the addresses to measure, by the name of their page."""
+    """Return the addresses to measure, by the names of their pages."""
     services = page.harness.services
     row = await services.database.fetch_one("SELECT MAX(id) AS id FROM messages", {})
     assert row is not None
@@ -153,7 +153,7 @@ async def _list_paths(page: OpenPage) -> dict[str, Sequence[str]]:
 
 
 async def _time_paths(page: OpenPage, paths: Sequence[str]) -> str:
-    """Open pages, and describe the times and the largest size."""
+    """Open pages, and describe their times and the largest size."""
     firsts_ms, wholes_ms, processor_ms = [], [], []
     largest = 0
     for path in [paths[0], *paths]:
@@ -178,7 +178,7 @@ async def _time_paths(page: OpenPage, paths: Sequence[str]) -> str:
 async def _time_answers(
     page: OpenPage, copy: Path, paths: Sequence[str]
 ) -> Mapping[str, Sequence[Sequence[float]]]:
-    """Return the times of answers by what runs meanwhile, in rounds."""
+    """Return the times of answers in rounds, by what runs at the same time."""
     other = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "tests.bench.page", "serve", str(copy), stdout=PIPE
     )
@@ -200,7 +200,7 @@ async def _time_answers(
 
 
 async def _start_browser(link: str, paths: Sequence[str]) -> Process:
-    """Start a browser, which pauses until its round."""
+    """Start a browser that waits for its round."""
     browser = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "tests.bench.page", "browse", link, *paths
     )
@@ -210,7 +210,7 @@ async def _start_browser(link: str, paths: Sequence[str]) -> Process:
 
 
 async def _read_link(server: Process) -> str:
-    """Return the link that a server prints. The log stands before it."""
+    """Return the link that a server prints after its log."""
     assert server.stdout is not None
     while line := (await server.stdout.readline()).decode():
         if line.startswith("http"):
@@ -229,7 +229,7 @@ async def _time_round(page: OpenPage, browser: Process | None) -> Sequence[float
 
 
 async def _time_some_answers(page: OpenPage) -> list[float]:
-    """Return how long messages take until they are answered, in milliseconds."""
+    """Return the milliseconds until messages are answered."""
     times_ms = []
     for number in range(ANSWERS):
         begun = time.perf_counter()
@@ -248,7 +248,7 @@ async def serve(home: Path) -> None:
 
 
 async def browse(link: str, paths: Sequence[str]) -> None:
-    """Open one page after the other, as a person in a hurry does."""
+    """Open page after page, like a person in a hurry."""
     address, _, key = link.partition("/login?key=")
     async with ClientSession(cookie_jar=CookieJar(unsafe=True)) as session:
         await session.post(f"{address}/login", data={"key": key}, headers={"Origin": address})

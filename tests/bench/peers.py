@@ -1,14 +1,15 @@
-"""Mneme beside other memories: the same conversations and questions, and the same changes.
+"""Compares Mneme with other memories: the same conversations and questions, and the same changes.
 
-Three questions to each: is the evidence found (LoCoMo's development half, asked as typed), does
-what holds now stand first (the file of changes, `tests/bench/changes.py`), and is what was forgotten
-gone, from the results and from the files? Hermes runs in its own interpreter (``--peer PYTHON`` or
-MNEME_PEER_PYTHON); without one it is left out, visibly. It finds only messages with all words of a
-query, as it was made for queries that a model writes, so it is also asked for any of the content
-words (``OR``), as the description of its tool advises.
+Each memory gets three tests. Does it find the evidence for LoCoMo's questions, asked as typed? Does
+its answer begin with the current state after changes (`tests/bench/changes.py`)? Are forgotten
+messages missing from the results and from the files? Hermes runs with its own interpreter (``--peer
+PYTHON`` or MNEME_PEER_PYTHON). Without one, it is skipped with a message. It finds only messages
+that contain all words of a query, because a model usually writes its queries. So it is also asked
+for any of the content words (``OR``), as the description of its tool advises.
 
-Memory services ask a model about each turn, so LoCoMo would take hours. They are told the history of
-`tests/bench/services.py` instead, as ``--only services`` does, with fewer sessions."""
+Memory services call a model for each turn, so LoCoMo would take hours. They get the history of
+`tests/bench/services.py` with fewer sessions instead.
+"""
 
 from __future__ import annotations
 
@@ -94,7 +95,7 @@ def any_word(text: str) -> str:
 
 
 def report(shared: Path, python: str | None) -> Iterator[str]:
-    """The table, a line at a time, and what can't be run."""
+    """Yield the lines of the table, and the names of the memories that can't run."""
     searchers: dict[str, Callable[[RecallSet], Any]] = dict(recall.SEARCHERS)
     if python:
         searchers["Hermes 0.19.0, as typed"] = lambda _: Hermes(python, is_any_word=False)
@@ -126,7 +127,9 @@ def report(shared: Path, python: str | None) -> Iterator[str]:
 
 
 def judge_mneme(rows: Sequence[dict[str, Any]]) -> tuple[int, int]:
-    """Return how many answers of the gateway without a model begin with what holds, or held."""
+    """Return how many answers of the gateway without a model begin with the current state, and how
+    many with the former one.
+    """
     verdicts = [asyncio.run(changes.judge(row, has_helper=False)) for row in rows]
     return sum(one.is_right for one in verdicts), sum(one.is_stale for one in verdicts)
 
@@ -134,7 +137,9 @@ def judge_mneme(rows: Sequence[dict[str, Any]]) -> tuple[int, int]:
 def judge_searcher(
     rows: Sequence[dict[str, Any]], make: Callable[[RecallSet], Any]
 ) -> tuple[int, int]:
-    """Return for how many rows the best message says what holds, or what held."""
+    """Return for how many rows the best message has the current state, and for how many the former
+    one.
+    """
     current = stale = 0
     for row in rows:
         sessions = [
@@ -162,7 +167,7 @@ def judge_searcher(
 
 
 async def forget_in_mneme() -> tuple[str, str]:
-    """Forget messages by the command, and look for them in the results and in the files."""
+    """Forget messages with /forget, and look for them in the results and in the files."""
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         async with open_gateway(home, ScriptedModel()) as harness:
@@ -192,7 +197,7 @@ def forget_in_hermes(python: str) -> tuple[str, str]:
 
 
 def _count_in_files(folder: Path) -> str:
-    """Return in how many files of a folder the forgotten word still stands."""
+    """Return how many files of a folder contain the forgotten word."""
     files = [path for path in folder.rglob("*") if path.is_file()]
     count = sum(SECRET.encode() in path.read_bytes() for path in files)
     return f"{count} of {len(files)} files"

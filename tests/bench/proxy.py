@@ -1,8 +1,9 @@
-"""A store for the speed benchmark that asks Mneme in a process of its own, behind a pipe.
+"""A store for the speed benchmark that calls Mneme in another process through a pipe.
 
-The peer pins other versions and owns a top-level `gateway`, so the two cannot share an interpreter.
-Needs nothing but the standard library; MNEME_PYTHON names the interpreter that Mneme is installed
-for. What the pipe itself costs is printed, and is part of every figure."""
+The peer pins other versions and has its own top-level package `gateway`, so the two can't share an
+interpreter. This module needs only the standard library. MNEME_PYTHON names the interpreter of
+Mneme's environment. The cost of the pipe is printed, and it is part of every figure.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +22,12 @@ ROUND_TRIPS = 1_000
 
 
 class Mneme:
-    """Each call is one line to `serve.py` and one line back."""
+    """A store that sends each call as one line to `serve.py` and reads one line back."""
 
     name = "mneme"
 
     def open(self, folder: Path) -> None:
-        """Starts the process and opens a store in an empty folder."""
+        """Start the process, and open a store in an empty folder."""
         command = [os.environ.get("MNEME_PYTHON", sys.executable), "-m", "tests.bench.serve"]
         inherited = {
             key: value for key, value in os.environ.items() if not key.startswith("PYTHON")
@@ -45,43 +46,43 @@ class Mneme:
         )
 
     def fill(self, session: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]) -> None:
-        """Imports a session."""
+        """Import a session."""
         self._ask("fill", session, messages)
 
     def filled(self) -> None:
-        """Lets the background work come to its end."""
+        """Wait until the background work is done."""
         self._ask("filled")
 
     def begin(self, session: Mapping[str, Any]) -> None:
-        """Opens a session for appends."""
+        """Open a session for appends."""
         self._ask("begin", session)
 
     def append(self, session: str, role: str, text: str, at: float) -> int:
-        """Appends one message; it is durable when this returns."""
+        """Append one message. It is durable when this returns."""
         return int(self._ask("append", session, role, text, at))
 
     def search(self, text: str, limit: int) -> list[int]:
-        """The best messages."""
+        """Return the best messages."""
         return list(self._ask("search", text, limit))
 
     def discover(self, text: str) -> int:
-        """How many sessions the whole tool call gave."""
+        """Call the search tool, and return the number of sessions in its result."""
         return int(self._ask("discover", text))
 
     def scroll(self, session: str, message: int) -> int:
-        """How many messages stand around one."""
+        """Return the number of messages around a message."""
         return int(self._ask("scroll", session, message))
 
     def browse(self) -> int:
-        """How many of the latest sessions were listed."""
+        """List the latest sessions, and return their number."""
         return int(self._ask("browse"))
 
     def size(self) -> int:
-        """Bytes on disk."""
+        """Return the bytes on the disk."""
         return int(self._ask("size"))
 
     def close(self) -> None:
-        """Ends the process."""
+        """Stop the process."""
         self._ask("close")
         self._process.communicate()
 

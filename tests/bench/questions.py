@@ -1,11 +1,12 @@
-"""How long a question takes: in English and in scripts of all kinds, short and of sixty words; and
-how fast a long history of short lines is taken in.
+"""Measures how long a question takes in English and in other scripts, with three and with sixty
+words, and how fast a long history of short lines is imported.
 
 ``python tests/bench/questions.py CORPUS.py STORES.py SESSIONS``: 10,000 sessions of the shared
-corpus are 200,000 messages. A question is asked once, as a person asks it, answered in process and
-written as JSON. For other scripts the corpus is spelt in their letters, with their own common
-words, each a share of one store; so a question in one of them is about as much history as one in
-English. Imports are compared with bare SQLite, which is given the same lines."""
+corpus are 200,000 messages. Each question is asked once in this process, and its answer is written
+as JSON. For other scripts, the corpus is spelled in their letters with their own common words. Each
+script has a part of one store, so its questions search as much history as those in English. Imports
+are compared with bare SQLite, which gets the same lines.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +60,7 @@ _HAN_A_WORD = 2
 
 
 class Script(NamedTuple):
-    """A way to write the words of the corpus; `common` stand for its function words."""
+    """A way to write the words of the corpus. The words in `common` replace its function words."""
 
     name: str
     common: Sequence[str]
@@ -86,7 +87,7 @@ class Script(NamedTuple):
 
 
 def scripts(corpus: ModuleType) -> list[Script]:
-    """All that are compared, English first."""
+    """Return all scripts, English first."""
     known, eastern = language_data("languages")["scripts"], language_data("cjk")
     spaced = [
         Script(name, known[name.casefold()]["words"].split())
@@ -102,7 +103,7 @@ def scripts(corpus: ModuleType) -> list[Script]:
 
 
 class Asked(NamedTuple):
-    """Questions of one kind, and their milliseconds."""
+    """Questions of one kind, and their times in milliseconds."""
 
     kind: str
     texts: Sequence[str]
@@ -114,21 +115,21 @@ class Asked(NamedTuple):
 
     @property
     def slowest(self) -> float:
-        """All but one in twenty take less."""
+        """Return the 95th percentile in milliseconds."""
         return statistics.quantiles(self.taken_ms, n=20)[-1]
 
 
 async def measure(folder: Path, corpus: ModuleType, stores: ModuleType, sessions: int) -> str:
-    """The tables, in Markdown."""
+    """Return the tables in Markdown."""
     parts = [
-        await _lengths(folder / "lengths.db", corpus, sessions),
-        await _scripts(folder / "scripts.db", corpus, sessions),
+        await _measure_lengths(folder / "lengths.db", corpus, sessions),
+        await _measure_scripts(folder / "scripts.db", corpus, sessions),
     ]
-    return "\n\n".join([*parts, await _imports(folder, stores)])
+    return "\n\n".join([*parts, await _measure_imports(folder, stores)])
 
 
-async def _lengths(path: Path, corpus: ModuleType, sessions: int) -> str:
-    """Questions of three words, and pasted ones."""
+async def _measure_lengths(path: Path, corpus: ModuleType, sessions: int) -> str:
+    """Measure questions of three words, and pasted ones."""
     choice = random.Random(5)
     said = [
         one["text"]
@@ -157,8 +158,8 @@ async def _lengths(path: Path, corpus: ModuleType, sessions: int) -> str:
     return _table(f"{held:,} messages of the corpus", rows)
 
 
-async def _scripts(path: Path, corpus: ModuleType, sessions: int) -> str:
-    """The same questions about the same history in other letters."""
+async def _measure_scripts(path: Path, corpus: ModuleType, sessions: int) -> str:
+    """Measure the same questions about the same history in other scripts."""
     written = scripts(corpus)
     choice = random.Random(6)
     said = [
@@ -200,7 +201,10 @@ async def _scripts(path: Path, corpus: ModuleType, sessions: int) -> str:
 
 
 async def _ask(path: Path, talks: Iterable[Talk], kinds: Sequence[Asked]) -> int:
-    """Times the kinds in turn over a store of the talks; returns how many messages it has."""
+    """Time the kinds of questions alternately over a store of the talks.
+
+    Return its number of messages.
+    """
     async with Database.open(path) as database:
         recall, archive = Recall(database, SteadyClock()), Archive(database)
         lines = (
@@ -220,18 +224,20 @@ async def _ask(path: Path, talks: Iterable[Talk], kinds: Sequence[Asked]) -> int
     return report.imported_count
 
 
-async def _imports(folder: Path, stores: ModuleType) -> str:
-    """Short lines of several speakers: as a file, and as records that were read before; the best of
-    some rounds."""
-    meetings = list(_meetings())
-    file = _written(folder, meetings)
+async def _measure_imports(folder: Path, stores: ModuleType) -> str:
+    """Measure imports of short lines of several speakers, from a file and from records in memory.
+
+    The best of several rounds counts.
+    """
+    meetings = list(_make_meetings())
+    file = _write_meetings(folder, meetings)
     bare_s, taken = float("inf"), dict.fromkeys(("a file", "records"), float("inf"))
     for number in range(ROUNDS):
-        bare_s = min(bare_s, _bare(folder / f"bare{number}", stores, meetings))
+        bare_s = min(bare_s, _time_bare_sqlite(folder / f"bare{number}", stores, meetings))
         for name in taken:
             taken[name] = min(
                 taken[name],
-                await _taken(folder / f"{name}{number}.db", file, is_read=name == "records"),
+                await _time_import(folder / f"{name}{number}.db", file, is_read=name == "records"),
             )
     head = f"{MEETING_LINES:,} lines of meetings; bare SQLite takes in {MEETING_LINES / bare_s:,.0f} a second.\n\n"
     head += "| import of | lines/s | ratio | limit | |\n|---|---|---|---|---|\n"
@@ -242,7 +248,7 @@ async def _imports(folder: Path, stores: ModuleType) -> str:
     )
 
 
-def _written(folder: Path, meetings: Sequence[Talk]) -> Path:
+def _write_meetings(folder: Path, meetings: Sequence[Talk]) -> Path:
     file = folder / "meetings.jsonl"
     lines = (
         line for number, (_, said) in enumerate(meetings) for line in json_lines(f"m{number}", said)
@@ -251,8 +257,8 @@ def _written(folder: Path, meetings: Sequence[Talk]) -> Path:
     return file
 
 
-def _bare(folder: Path, stores: ModuleType, meetings: Sequence[Talk]) -> float:
-    """How many seconds bare SQLite needs to take them in."""
+def _time_bare_sqlite(folder: Path, stores: ModuleType, meetings: Sequence[Talk]) -> float:
+    """Return how many seconds bare SQLite needs to insert the lines."""
     folder.mkdir()
     floor = stores.Floor()
     floor.open(folder)
@@ -264,8 +270,8 @@ def _bare(folder: Path, stores: ModuleType, meetings: Sequence[Talk]) -> float:
     return took_s
 
 
-async def _taken(path: Path, file: Path, *, is_read: bool) -> float:
-    """How many seconds we need, where `is_read` without reading the file."""
+async def _time_import(path: Path, file: Path, *, is_read: bool) -> float:
+    """Return how many seconds Mneme needs. With `is_read`, the file is already read."""
     async with Database.open(path) as database:
         with Source.open(file, ImportOptions()) as source:
             records = list(source.read_records()) if is_read else source.read_records()
@@ -276,8 +282,8 @@ async def _taken(path: Path, file: Path, *, is_read: bool) -> float:
     return took_s
 
 
-def _meetings() -> Iterator[Talk]:
-    """Of short lines, each of somebody else than the one before."""
+def _make_meetings() -> Iterator[Talk]:
+    """Return sessions of short lines in which the speaker changes with each line."""
     choice = random.Random(9)
     vocabulary = [
         f"{one}{other}" for one in ("pla", "mi", "ros", "ten", "ku", "bar") for other in _ENDINGS
@@ -336,7 +342,7 @@ def _spelt(script: Script, text: str, function: Sequence[str]) -> str:
 
 
 def make_question(choice: random.Random, script: Script, words: Sequence[str]) -> str:
-    """Three words of what was said among common ones."""
+    """Return three words of a message among common words."""
     common = choice.sample(list(script.common), 6)
     one, other, last = map(script.word, words[:3])
     return script.text([*common[:4], one, common[4], other, common[5], last]) + "?"
@@ -357,7 +363,7 @@ def _table(of_what: str, rows: Sequence[str]) -> str:
 
 
 def main() -> None:
-    """Prints the tables."""
+    """Print the tables."""
     corpus, stores, sessions = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
     sys.path.insert(0, str(corpus.parent))
     with tempfile.TemporaryDirectory() as folder:

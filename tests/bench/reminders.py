@@ -1,8 +1,8 @@
-"""How many requests for reminders are read rightly, by language and by kind of request.
+"""Measures how many requests for reminders are read correctly, by language and by kind of request.
 
-``python -m tests.bench --only reminders [--reminders FILE]``. Each row of the file is a JSON object:
-`lang`, `text`, `kind` (once, recurring, ask or none), the accepted moments and the accepted tasks.
-The person writes on Friday 20 November 2026 at 10:00 in Lisbon.
+``python -m tests.bench --only reminders [--reminders FILE]``. Each row of the file is a JSON
+object: `lang`, `text`, `kind` (once, recurring, ask or none), the accepted moments and the accepted
+tasks. The person writes on Friday 20 November 2026 at 10:00 in Lisbon.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Row = Mapping[str, Any]
 
 
 class Outcome(StrEnum):
-    """What becomes of a request."""
+    """The result for a request."""
 
     RIGHT = "right"
     # Not set, although it could be. The person is asked, or nothing happens.

@@ -1,10 +1,11 @@
-"""Does the answer without a model show the evidence of a question?
+"""Measures how often an answer without a model shows the evidence for a question.
 
 ``python -m tests.bench --only screen``. The questions of LoCoMo's development half are asked as
 typed, over the five conversations in one store. `OfflineModel` searches and answers as in a
 conversation. An answer has at most five messages in 24 lines, which is the first screen of a chat.
-It shows the evidence if the beginning of a message of the evidence is in it. The denominator is the
-questions for which recall has a message of the evidence among its first ten."""
+It shows the evidence if it contains the beginning of an evidence message. The share counts only
+questions for which an evidence message is among the first ten messages of recall.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ class Screen:
 
 
 class ScreenSearcher(Mneme):
-    """Our searcher with the model that answers by rules."""
+    """Mneme's searcher with the model that answers by rules."""
 
     def answer(self, question: str) -> str:
         """Return the answer to a question in a new conversation."""
@@ -83,7 +84,7 @@ class ScreenSearcher(Mneme):
 
 
 def _ignore(_: Any) -> None:
-    """The answer is ready at once, so there is nothing to stream."""
+    """Ignore a part of the answer, which is complete at once."""
 
 
 def _say(*texts: str) -> Json:
@@ -116,7 +117,7 @@ def _judge(searcher: ScreenSearcher, query: Mapping[str, Any], texts: Mapping[st
 
 
 def report(shared: Path, names: Sequence[str] = ("locomo",)) -> Iterator[str]:
-    """The table, a line per set."""
+    """Yield the lines of the table, one per set."""
     yield "| set | questions | among the first ten | shown of these | shown of all | lines |"
     yield "|---|---|---|---|---|---|"
     for name in names:

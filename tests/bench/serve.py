@@ -1,9 +1,10 @@
 """Serves the store of `speed.py` over standard input and output, for `proxy.py` in another
 interpreter.
 
-A line is a JSON list, the name of a method and its arguments; the answer is a JSON list of the one
-result. Ends with the input. The loop runs from the first line to the last, as that of a gateway
-does; between two lines nothing is on it."""
+Each line is a JSON list: the name of a method and its arguments. The answer is a JSON list with the
+result. The event loop runs from the first line to the last, as in a gateway, and is idle between
+two lines.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ METHODS = (
 
 
 async def serve() -> None:
-    """Answers line after line."""
+    """Answer line after line, until the input ends."""
     store = Store()
     for line in sys.stdin.buffer:
         method, *arguments = json.loads(line)

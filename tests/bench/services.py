@@ -1,11 +1,12 @@
-"""What memory services find of a planted history, beside the built-in memory: each told and asked
-by the same manager.
+"""Measures how much memory services find in a generated history, compared with the built-in memory.
 
-Five people have conversations in turn and tell of the same acquaintances, each of different facts;
-a tenth of the facts end an earlier one. Afterwards each person asks. Every value is said by one
-person only, so that a value in a line says whose it is. The engines ask a model server that answers
-by rule and embeds by words (`tests/services/model_server.py`). ``python -m tests.bench.services
-NAME SESSIONS`` measures one in a process of its own, and prints it as JSON."""
+The same manager calls each of them. Five people have conversations in turn about the same
+acquaintances, with different facts. A tenth of the facts end an earlier one. Then each person asks
+questions. Only one person states each value, so the value in a result shows whose fact it is. The
+engines call a model server that follows rules and makes embeddings from words
+(`tests/services/model_server.py`). ``python -m tests.bench.services NAME SESSIONS`` measures one
+service and prints the result as JSON.
+"""
 
 from __future__ import annotations
 
@@ -61,8 +62,10 @@ _CHATTER = ("", "Long day today. ", "It rains again. ", "I had no sleep. ", "Lun
 
 @dataclass(frozen=True, kw_only=True)
 class _Kind:
-    """How a fact is told first and when it changes, and asked in the words it was told in, and in
-    others."""
+    """The sentences for a fact and for its change, and the questions about it.
+
+    One question has the words of the sentence, and the other one has different words.
+    """
 
     told: str
     changed: str
@@ -105,8 +108,9 @@ _SINGLE = {"lives in": "home", "moved to": "home", "works at": "work"}
 
 
 class _FactModel:
-    """Fills the role Model: reads each message for the fact in it, as the rules of the engines'
-    model server do."""
+    """A model that reads the fact of each message, by the same rules as the model server of the
+    engines.
+    """
 
     async def complete(
         self, request: Request, on_text: Callable[[str], None], on_wait: Callable[[str], None]
@@ -145,7 +149,11 @@ class _FactModel:
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """`before`: what `value` has ended; `group`: as told, in other words or changed."""
+    """A question about a value.
+
+    `before` is the former value that `value` ended. `group` is "as told", "in other words" or
+    "changed".
+    """
 
     person: int
     text: str
@@ -156,15 +164,18 @@ class Question:
 
 @dataclass(kw_only=True)
 class History:
-    """`sessions`: who speaks, and the messages; `values`: whose each is."""
+    """The generated history.
+
+    `sessions` are the speakers and their messages. `values` has the owner of each value.
+    """
 
     sessions: list[tuple[int, list[str]]] = field(default_factory=list)
     questions: list[Question] = field(default_factory=list)
     values: dict[str, int] = field(default_factory=dict)
 
 
-def _made_up(rng: random.Random) -> Iterator[str]:
-    """Names that nobody has, each once."""
+def _make_names(rng: random.Random) -> Iterator[str]:
+    """Yield made-up names, each once."""
     known = set[str]()
     while True:
         syllables = (
@@ -177,10 +188,12 @@ def _made_up(rng: random.Random) -> Iterator[str]:
 
 
 def history(sessions: int = SESSIONS) -> History:
-    """The same for the same number of sessions: three facts in each, of which a tenth end an
-    earlier one."""
+    """Return the history with this number of sessions. It is the same in every run.
+
+    Each session has three facts, and a tenth of them end an earlier one.
+    """
     rng, made = random.Random(7), History()
-    values, each = _made_up(random.Random(11)), sessions // PEOPLE
+    values, each = _make_names(random.Random(11)), sessions // PEOPLE
     own: list[list[list[str]]] = []
     for person in range(PEOPLE):
         count = each * A_SESSION
@@ -224,7 +237,10 @@ def history(sessions: int = SESSIONS) -> History:
 
 @dataclass(kw_only=True)
 class Measured:
-    """Of one memory; `missing`: why it could not run. Shares are of the questions of a group."""
+    """The figures of one memory. Shares are those of the questions of a group.
+
+    `missing` says why it couldn't run, if it couldn't.
+    """
 
     name: str
     missing: str = ""
@@ -242,7 +258,7 @@ class Measured:
 
 
 async def measure(name: str, folder: Path, running: Running, sessions: int) -> Measured:
-    """Tells the whole history, then asks all questions."""
+    """Store the whole history, and then ask all questions."""
     planted, result, home = history(sessions), Measured(name=name), folder / "home"
     home.mkdir()
     services, own = list[MemoryProvider](), list[MemoryProvider]()
@@ -267,14 +283,15 @@ async def measure(name: str, folder: Path, running: Running, sessions: int) -> M
             await one.ended(await one.session(_scope(person)))
             for provider in own:
                 await provider.catch_up()
-            waiting = await _told(one, began + LIMIT_S - time.perf_counter())
+            waiting = await _wait_until_stored(one, began + LIMIT_S - time.perf_counter())
             if waiting:
                 result.untold = waiting + A_SESSION * (len(planted.sessions) - number)
                 break
             one.clock.advance(days=1)
         result.told_s = time.perf_counter() - began
         times = [
-            await _asked(one, question, planted.values, result) for question in planted.questions
+            await _ask_question(one, question, planted.values, result)
+            for question in planted.questions
         ]
         result.resident_mb = _resident_mb(str(folder))
     many = len(planted.questions)
@@ -295,8 +312,8 @@ def _scope(person: int) -> Scope:
     return Scope.account("telegram", str(person + 1))
 
 
-async def _told(one: ProviderHarness, patience_s: float) -> int:
-    """How many turns could not be told."""
+async def _wait_until_stored(one: ProviderHarness, patience_s: float) -> int:
+    """Wait until all turns are stored, and return the number of those that couldn't be stored."""
     try:
         async with asyncio.timeout(max(0.0, patience_s)):
             while (counts := await one.outbox.count_items()).due + counts.held:
@@ -309,10 +326,10 @@ async def _told(one: ProviderHarness, patience_s: float) -> int:
         return counts.due + counts.held + counts.dead
 
 
-async def _asked(
+async def _ask_question(
     one: ProviderHarness, question: Question, values: Mapping[str, int], result: Measured
 ) -> float:
-    """Seconds; what came back is counted."""
+    """Ask a question, and count what its result contains. Return the seconds that it took."""
     began = time.perf_counter()
     lines = await one.recalled(question.text, _scope(question.person))
     took = time.perf_counter() - began
@@ -332,13 +349,16 @@ async def _asked(
 
 
 def _size_mb(folder: Path) -> float:
-    """What its files take on the disk."""
+    """Return the size of the files on the disk in MB."""
     return sum(file.lstat().st_blocks * 512 for file in folder.rglob("*")) / 1e6
 
 
 def _resident_mb(folder: str) -> float:
-    """This process, those that it has started, and daemons that were told its folder; shared pages
-    are counted once."""
+    """Return the resident memory in MB of this process, its children, and daemons that use its
+    folder.
+
+    Shared pages count once.
+    """
     parents, roots = dict[int, int](), {os.getpid()}
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -369,8 +389,10 @@ def _resident_mb(folder: str) -> float:
 
 
 def report(sessions: int = SESSIONS) -> Iterator[str]:
-    """Lines of a Markdown table, a row a memory, as each is measured; those that do not run here
-    are named below."""
+    """Yield the lines of a Markdown table, one row per memory.
+
+    Memories that can't run are named below it.
+    """
     planted = history(sessions)
     changes = sum(bool(one.before) for one in planted.questions)
     yield from (
@@ -383,7 +405,7 @@ def report(sessions: int = SESSIONS) -> Iterator[str]:
     )
     missing = []
     for name in (BUILT_IN, WITH_MODEL, WITH_HRR, *ENGINES):
-        one = _measured(name, sessions)
+        one = _measure_in_process(name, sessions)
         if one.missing:
             missing.append(f"{name} did not run: {one.missing}")
             continue
@@ -404,18 +426,18 @@ def report(sessions: int = SESSIONS) -> Iterator[str]:
 
 
 def _percent(share: float | None) -> str:
-    """A dash stands for a group without questions."""
+    """Return a share as a percentage, or a dash for a group without questions."""
     return "–" if share is None else f"{100 * share:.0f} %"
 
 
 def services_without_engine() -> list[str]:
-    """Services that no engine in tests/services/engines runs."""
+    """Return the services that no engine in tests/services/engines runs."""
     known = {file.stem for file in PACKAGE.glob("[a-z]*.py")}
     return sorted(known - {engine.name for engine in ENGINES.values()})
 
 
-def _measured(name: str, sessions: int) -> Measured:
-    """In a process of its own; a library in that of its environment."""
+def _measure_in_process(name: str, sessions: int) -> Measured:
+    """Measure a memory in another process. A library runs in its own environment."""
     environment = ENGINES[name].environment if name in ENGINES else ""
     own = ROOT / environment / "bin" / "python"
     python = str(own) if environment and own.exists() else sys.executable

@@ -1,4 +1,4 @@
-"""The size of the product in numbers: lines, files, modules and complexity. Nothing is timed."""
+"""Measures the size of the product: lines, files, modules and complexity."""
 
 from __future__ import annotations
 
@@ -17,8 +17,12 @@ COMPLEX = 15
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """`modules`: lines of each Python file by its path; `loose`: those that stand in core/ itself;
-    `complex`: functions above `COMPLEX` with their complexity, worst first."""
+    """The size of the product.
+
+    `modules` has the lines of each Python file by its path, and `loose` the lines of the files
+    directly in core/. `complex` has the functions above `COMPLEX` with their complexity, worst
+    first.
+    """
 
     modules: Mapping[str, int]
     loose: Sequence[str]
@@ -30,7 +34,7 @@ class Shape:
 
 
 def measure(root: Path = ROOT) -> Shape:
-    """The shape of the four floors under `root`."""
+    """Return the shape of the four packages under `root`."""
     modules, worst = {}, []
     for path in sorted(path for floor in FLOORS for path in (root / floor).rglob("*.py")):
         name, text = path.relative_to(root).as_posix(), path.read_text(encoding="utf-8")
@@ -48,7 +52,7 @@ def measure(root: Path = ROOT) -> Shape:
 
 
 def report() -> str:
-    """What `make bench -- --only shape` prints, as Markdown."""
+    """Return the Markdown of `make bench -- --only shape`."""
     shape = measure()
     rooms: Counter[str] = Counter()
     files: Counter[str] = Counter()

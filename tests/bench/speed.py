@@ -1,9 +1,10 @@
-"""A store for the speed benchmark: our public functions, called on a running loop as the gateway
-calls them, and from synchronous code.
+"""A store for the speed benchmark. It calls Mneme's public functions on a running event loop, as
+the gateway does, and from synchronous code.
 
-Fills the interface of the benchmark's runner (`open`, `fill`, `begin`, `append`, `search`,
-`discover`, `scroll`, `browse`, `size`, `close`); run it as ``run.py --stores floor --plugin
-tests/bench/speed.py:Mneme``."""
+It has the methods that the runner of the benchmark calls: `open`, `fill`, `begin`, `append`,
+`search`, `discover`, `scroll`, `browse`, `size` and `close`. Run it as ``run.py --stores floor
+--plugin tests/bench/speed.py:Mneme``.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ FILE_SESSIONS = 100
 
 
 class Mneme:
-    """`Store` for synchronous code: each call is one start of a loop of its own."""
+    """A `Store` for synchronous code. Each call starts its event loop again."""
 
     name = "mneme"
 
@@ -49,10 +50,10 @@ class Mneme:
 
 
 class Store:
-    """One store in one folder."""
+    """A store in a folder."""
 
     async def open(self, folder: str | Path) -> None:
-        """Opens state.db in an empty folder."""
+        """Open state.db in an empty folder."""
         self._stack = contextlib.AsyncExitStack()
         self._folder = Path(folder)
         self._database = await self._stack.enter_async_context(
@@ -65,19 +66,19 @@ class Store:
         self._waiting: list[tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]] = []
 
     async def fill(self, session: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]) -> None:
-        """Imports a session as `mneme import` does: of a file with many, not of one file each."""
+        """Import a session as `mneme import` does, from a file with many sessions."""
         self._waiting.append((session, messages))
         if len(self._waiting) == FILE_SESSIONS:
             await self._import()
 
     async def filled(self) -> None:
-        """Lets the background work of the indexes come to its end."""
+        """Wait until the background work of the indexes is done."""
         await self._import()
         while await self._recall.tend():
             pass
 
     async def begin(self, session: Mapping[str, Any]) -> None:
-        """Opens a session for appends."""
+        """Open a session for appends."""
         address = Address(platform="terminal", chat_id=session["id"])
         started_at = datetime.fromtimestamp(session["started_at"], UTC)
         opened = await self._conversations.create(
@@ -86,7 +87,7 @@ class Store:
         self._sessions[session["id"]] = opened.id
 
     async def append(self, session: str, role: Role, text: str, at: float) -> int:
-        """Appends one message; it is durable when this returns."""
+        """Append one message. It is durable when this returns."""
         message = Message(
             role=role,
             text=text,
@@ -97,31 +98,34 @@ class Store:
         return stored.id
 
     async def search(self, text: str, limit: int) -> list[int]:
-        """The best messages."""
+        """Return the best messages."""
         query = search_query(scopes=SCOPES, text=text, sessions=1, messages=limit)
         return [hit.message_id for hit in (await self._recall.recall(query)).messages]
 
     async def discover(self, text: str) -> int:
-        """The whole tool call: three sessions with windows and bookends, as JSON."""
+        """Call the search tool, and return three sessions with context as JSON."""
         return await self._told(search_query(scopes=SCOPES, text=text, sessions=3))
 
     async def scroll(self, session: str, message: int) -> int:
-        """Ten messages on each side of one; the n-th message of the corpus has the number n."""
+        """Return ten messages on each side of a message.
+
+        Message n of the corpus has the number n.
+        """
         findings = await self._recall.recall(search_query(scopes=SCOPES, around=message, window=10))
         json.dumps(to_json(findings), ensure_ascii=False)
         return len(findings.sessions[0].window)
 
     async def browse(self) -> int:
-        """The latest ten sessions."""
+        """Return the latest ten sessions."""
         return await self._told(search_query(scopes=SCOPES, sessions=10))
 
     async def size(self) -> int:
-        """Bytes on disk, the log written back into the file."""
+        """Return the bytes on the disk after the log is written back into the file."""
         await self._database.checkpoint()
         return sum(path.stat().st_size for path in self._folder.rglob("*") if path.is_file())
 
     async def close(self) -> None:
-        """Closes everything."""
+        """Close the store."""
         await self._stack.aclose()
 
     async def _import(self) -> None:

@@ -1,10 +1,12 @@
-"""The rows of `tests.bench.changes`, told to Graphiti: does the first fact say what holds now?
+"""Tells Graphiti the rows of `tests.bench.changes`, and checks whether its first fact has the
+current state.
 
-The model of Graphiti is scripted: each message is a fact, and a message of a row that replaces or
-ends something contradicts every earlier fact, as in the changes with the scripted helper. Its embeddings
-represent words, so every fact counts as similar, and those with more of the question's words come
-first. With `--ignore-ends`, the order of the facts leaves out when they ended. It runs in the environment that
-has the library: ``python -m tests.bench.validity FILE [--ignore-ends]``."""
+The model of Graphiti is scripted: each message is a fact, and a message that replaces or ends
+something contradicts every earlier fact of its row, as with the scripted helper of the changes. Its
+embeddings represent words, so every fact counts as similar, and those with more words of the
+question come first. With `--ignore-ends`, the order of the facts ignores when they ended. It runs
+in the environment that has the library: ``python -m tests.bench.validity FILE [--ignore-ends]``.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ LIMIT = 8
 
 
 def script_model(body: dict[str, Any], *, is_change: bool) -> str:
-    """Answer Graphiti: a message is one fact, which contradicts all earlier ones of a change."""
+    """Answer Graphiti. Each message is one fact, and a change contradicts all earlier ones."""
     asked = str(body["messages"][-1]["content"])
     _, _, schema = asked.rpartition("in the following format:")
     if not schema or json.loads(schema).get("title") != "EdgeDuplicate":
@@ -47,7 +49,7 @@ def script_model(body: dict[str, Any], *, is_change: bool) -> str:
 
 
 async def judge(row: dict[str, Any], *, is_ignoring_ends: bool) -> tuple[bool, bool]:
-    """Return whether the first fact says what holds now, and whether it says what held."""
+    """Return whether the first fact has the current state, and whether it has the former one."""
     is_change = row["kind"] in REPLACING_KINDS | ENDING_KINDS
     with TemporaryDirectory() as folder:
         async with model_server(lambda body: script_model(body, is_change=is_change)) as url:
