@@ -100,11 +100,13 @@ def list_effects(tool: Tool, arguments: Json) -> frozenset[Effect]:
         if action not in tool.effects:
             raise ToolError(
                 f"{tool.name} has no {tool.action_argument} {action!r}, only "
-                f"{', '.join(tool.effects)}."
+                f"{', '.join(filter(None, tool.effects))}."
             )
         effects.add(tool.effects[action])
     if not effects:
-        raise ToolError(f"{tool.name} needs {tool.action_argument}: {', '.join(tool.effects)}.")
+        raise ToolError(
+            f"{tool.name} needs {tool.action_argument}: {', '.join(filter(None, tool.effects))}."
+        )
     return frozenset(effects)
 
 

