@@ -214,7 +214,7 @@ class Admission:
             await self._introduce(await self._access.set_language(inbound, judgement), judgement)
             return None
         await self._access.people.amend_waiting(inbound)
-        await self._turns.amend(inbound)
+        await self._turns.edits.amend(inbound)
         return None
 
     async def _apply_reaction(
@@ -281,11 +281,10 @@ class Admission:
 
         Returns the id of the inbox entry of the `/retry` command that answers it, or None.
         """
-        latest_text = await self._turns.load_latest_question(inbound)
-        await self._turns.amend(inbound)
-        is_new = latest_text is not None and latest_text != inbound.text
+        is_new_question = await self._turns.edits.apply(inbound, judgement.scope)
         is_question = inbound.is_addressed and inbound.origin == "typed"
-        if not (is_new and is_question and inbound.text) or inbound.attachments:
+        has_content = bool(inbound.text or inbound.attachments)
+        if not (is_new_question and is_question and has_content):
             return None
         inbound = _clean_sender_name(await self._access.set_language(inbound, judgement))
         key = f"{EDIT_KEY}{inbound.message_id}:{inbound.sent_at.timestamp():.3f}"

@@ -42,6 +42,13 @@ PART_CHARS = 3800
 MidTurnPolicy = Literal["join", "queue", "interrupt"]
 
 
+def find_edited_id(inbound: Inbound) -> str | None:
+    """Return the id of the edited question that an event answers again, or None."""
+    if not inbound.message_id.startswith(EDIT_KEY):
+        return None
+    return inbound.message_id.removeprefix(EDIT_KEY).rpartition(":")[0]
+
+
 class EventKind(Enum):
     """How an event is answered: in its queue, alone or merged, at once, or not at all."""
 
@@ -144,9 +151,10 @@ class PendingEvent:
             return False
         return self.is_addressed == other.is_addressed
 
-    def edit_text(self, text: str) -> None:
-        """Replace the text after an edit. An edited "yes" no longer confirms a command."""
-        self.entry = replace(self.entry, inbound=replace(self.inbound, text=text))
+    def apply_edit(self, edit: Inbound) -> None:
+        """Replace the text and the files. An edited "yes" no longer confirms a command."""
+        inbound = replace(self.inbound, text=edit.text, attachments=edit.attachments)
+        self.entry = replace(self.entry, inbound=inbound)
         self.command = self.inbound.command
         self.kind = EventKind.MESSAGE if self.command is None else EventKind.COMMAND
 

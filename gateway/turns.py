@@ -23,9 +23,9 @@ from core.agent.turn import Agent, AnsweredTurn
 from core.errors import StaleReadError, StoreError
 from core.ports import Adapter
 from core.store.actions import ButtonAction
-from core.store.mailbox import Inbox
 from core.types import Answer, Button, Command, Inbound
 from gateway.access_and_rates import CRON, MAX_TURNS_IN_A_ROW, Access, RateLimiter
+from gateway.answers.edits import Edits, load_repeatable_question
 from gateway.commands.registry import (
     CommandContext,
     CommandRegistry,
@@ -35,13 +35,13 @@ from gateway.commands.registry import (
 from gateway.delivery import Delivery
 from gateway.failures import Failures, append_unseen, describe_files, describe_speech
 from gateway.queues import (
-    EDIT_KEY,
     Batch,
     ConversationQueues,
     EventKind,
     EventState,
     PendingEvent,
     ReplyState,
+    find_edited_id,
 )
 from gateway.texts.catalog import Texts, load_texts
 
@@ -59,7 +59,7 @@ class TurnDispatcher:
         batches: BatchRunner,
         failures: Failures,
         sessions: SessionTracker,
-        inbox: Inbox,
+        edits: Edits,
         tasks: asyncio.TaskGroup,
     ) -> None:
         self._runner = runner
@@ -67,7 +67,7 @@ class TurnDispatcher:
         self._batches = batches
         self._failures = failures
         self._sessions = sessions
-        self._inbox = inbox
+        self.edits = edits
         # Owns the serving tasks, so that they survive when a platform stops listening.
         self._tasks = tasks
         # Events that were admitted but aren't served yet, by the id of their inbox entry.
@@ -160,39 +160,6 @@ class TurnDispatcher:
         """Cancel all serving tasks. The next process answers their events."""
         for task in self._serving:
             task.cancel()
-
-    async def amend(self, inbound: Inbound) -> None:
-        """Apply an edit or a deletion to a message that is waiting, running or stored."""
-        event = self._queues.find(inbound)
-        if event is not None and event.is_waiting:
-            if inbound.kind == "delete":
-                await self._batches.withdraw(event)
-            else:
-                event.edit_text(inbound.text)
-                await self._inbox.update(event.entry)
-        is_stored = await self._sessions.amend(inbound)
-        if not is_stored and event is not None and event.is_running:
-            # The runner applies the change as soon as the message is stored.
-            event.changes.append(inbound)
-
-    async def load_latest_question(self, inbound: Inbound) -> str | None:
-        """Return the text that a message had before its edit, if only its answer follows it.
-
-        Returns None for incognito messages, and if a tool may have changed something for the
-        answer, because a second answer might do that again. While the message is being answered,
-        nothing may wait behind it, and `TurnRunner` checks the tools afterwards.
-        """
-        if self._inbox.is_incognito(inbound.address):
-            return None
-        event = self._queues.find(inbound)
-        if event is not None:
-            is_last = event.is_running and not self._queues.has_waiting(inbound.address)
-            return event.inbound.text if is_last else None
-        load = self._sessions.conversations.load_latest_question
-        question = await load(inbound.address, inbound.message_id)
-        if question is None or not self._runner.are_read_only(question.tool_names):
-            return None
-        return question.text
 
     async def recheck_access(self) -> None:
         """Withdraw the events of senders who lost access, in this or in another process."""
@@ -298,6 +265,7 @@ class TurnRunner:
             return None
         answers: list[Answer] = []
         actions: list[ButtonAction] = []
+        tool_name = None
         for entry in turn.entries:
             context = CommandContext(
                 inbound=entry.inbound,
@@ -311,13 +279,15 @@ class TurnRunner:
             if talk_answer is not None:
                 answers.append(talk_answer.answer)
                 actions += talk_answer.actions
+                if talk_answer.is_change:
+                    tool_name = "reminder"
         if not answers:
             return None
         answer = Answer(
             text="\n\n".join(answer.text for answer in answers),
             buttons=tuple(button for answer in answers for button in answer.buttons),
         )
-        return await self._agent.store_exchange(turn, answer, actions)
+        return await self._agent.store_exchange(turn, answer, actions, tool_name)
 
     async def _answer_expired_button(self, event: PendingEvent) -> None:
         """Close the inbox entry of a press, and say that the button expired or isn't theirs."""
@@ -342,7 +312,8 @@ class TurnRunner:
         """
         event = batch.last
         inbound = event.inbound
-        if inbound.message_id.startswith(EDIT_KEY) and not await self._may_answer_again(event):
+        question_id = find_edited_id(inbound)
+        if question_id and not await self._may_answer_again(event, question_id):
             await self._delivery.inbox.close([event.entry.id])
             await event.reply.abandon()
             return None
@@ -407,25 +378,18 @@ class TurnRunner:
         await self._agent.store_command(turn, session, text, answer, actions, is_silent=is_silent)
         return answer
 
-    async def _may_answer_again(self, event: PendingEvent) -> bool:
+    async def _may_answer_again(self, event: PendingEvent, question_id: str) -> bool:
         """Return whether an edited question may get a new answer in place of its first answer.
 
         It may not if a tool of its answer may have changed something, or if messages followed it.
         """
         if event.outbox_item.id:
             return True  # An earlier process has begun the new answer.
-        question_id = event.inbound.message_id.removeprefix(EDIT_KEY).rpartition(":")[0]
-        conversations = self._agent.sessions.conversations
-        question = await conversations.load_latest_question(event.inbound.address, question_id)
-        if question is None or not self.are_read_only(question.tool_names):
+        question = await load_repeatable_question(self._agent, event.inbound.address, question_id)
+        if question is None:
             return False
         event.outbox_item = replace(event.outbox_item, posted=question.answer_ids)
         return True
-
-    def are_read_only(self, tool_names: Sequence[str]) -> bool:
-        """Return whether none of the tools with these names changes anything."""
-        tools = self._agent.tool_runner.tools
-        return all(name in tools and tools[name].is_read_only for name in tool_names)
 
     async def _ask_model(self, batch: Batch, *, is_last_turn: bool = False) -> AnsweredTurn | None:
         """Let the model answer a batch, and send the answer as a reply to the newest event.

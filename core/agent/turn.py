@@ -279,9 +279,9 @@ class Agent:
         *,
         is_silent: bool = False,
     ) -> None:
-        """Store a command and its answer with buttons, and close the command's inbox entries.
+        """Store a command as `text` and its answer with buttons, and close its inbox entries.
 
-        `text` is the command as stored. The answer of a silent command isn't delivered.
+        The answer of a silent command isn't delivered.
         """
         question = replace(_question_row(session, turn.entries[-1].inbound), text=text)
         reply = self._plain_row(session, answer.stored_text or answer.text)
@@ -308,14 +308,16 @@ class Agent:
         await self._store_and_close(turn, rows, answer, actions)
 
     async def store_exchange(
-        self, turn: Turn, answer: Answer, actions: Sequence[ButtonAction]
+        self, turn: Turn, answer: Answer, actions: Sequence[ButtonAction], tool_name: str | None
     ) -> AnsweredTurn:
         """Store messages with an answer that rules wrote, and close their inbox entries.
 
         The messages join the conversation: recall finds them, and facts are read from them.
+        `tool_name` is the tool whose work the rules did. It's None if they changed nothing.
         """
         session, rows = await self.sessions.open(turn)
         question = await self._question_rows(session, turn, rows)
+        question = [replace(row, tool_name=tool_name) for row in question]
         reply = replace(self._plain_row(session, answer.text), kind="quote")
         new_rows = [*(row for row in question if not row.id), reply]
         stored_rows = await self._store_and_close(turn, new_rows, answer, actions)
@@ -618,8 +620,7 @@ class Agent:
         actions: Sequence[ButtonAction] = (),
         calls: Sequence[ModelCall] = (),
     ) -> list[Message]:
-        """Store the last rows, close the inbox entries and fill the outbox item in one
-        transaction."""
+        """Store the last rows, close the inbox entries and fill the outbox item at once."""
         outbox_item = None
         if answer is not None:
             outbox_item = replace(turn.outbox_item, answer=answer, next_at=None)
@@ -653,8 +654,7 @@ def _question_row(session: Session, inbound: Inbound, quote: Quote | None = None
 
 
 def _may_have_receipts(answer: Answer, rows: Sequence[Message]) -> bool:
-    """Return whether tools ran in the last turn, the answer cites a source, or it's the
-    first turn."""
+    """Return whether tools ran, the answer cites a source, or it's the first turn."""
     turn_rows = find_last_turn(rows)
     # The result of an approved look-up is a pasted text.
     has_results = any(row.role == "tool" or row.origin == "pasted" for row in turn_rows)

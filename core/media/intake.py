@@ -88,6 +88,14 @@ class _TransientFile:
     parts: Sequence[FilePart]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Download:
+    """A running download, and the platform's reference of its file."""
+
+    reference: str | None
+    task: asyncio.Task[AttachedFile]
+
+
 @dataclass(eq=False)
 class MediaIntake:
     """Downloads, decodes and stores the files that people send."""
@@ -107,7 +115,7 @@ class MediaIntake:
 
     def __post_init__(self) -> None:
         # Running downloads, by address, message and position.
-        self._downloads: dict[tuple[str, str, int], asyncio.Task[AttachedFile]] = {}
+        self._downloads: dict[tuple[str, str, int], _Download] = {}
         # The files of incognito conversations, by the same key.
         self._transient: dict[tuple[str, str, int], _TransientFile] = {}
 
@@ -125,7 +133,7 @@ class MediaIntake:
         tasks: dict[int, asyncio.Task[AttachedFile]] = {}
         for position, attachment in enumerate(inbound.attachments):
             file = files_by_position.get(position)
-            if file is None:
+            if file is None or _is_replaced(file, attachment):
                 file = _describe(inbound, scope, position, attachment)
             elif file.content is not None or file.problem not in _RETRYABLE:
                 continue
@@ -145,6 +153,28 @@ class MediaIntake:
         return Reception(
             inbound=inbound, files=received_files, unfinished=unfinished, transcript=transcript
         )
+
+    async def follow_edit(self, inbound: Inbound, scope: Scope) -> Inbound:
+        """Replace the files of an edited message that was received before.
+
+        Removed files are deleted. New files are downloaded without waiting for them. Returns the
+        edit with the spoken words of the message, which are part of its stored text. Files of
+        incognito conversations aren't replaced.
+        """
+        if self.is_incognito(inbound.address):
+            return inbound
+        unchanged_files: list[AttachedFile] = []
+        for file in await self.load(inbound.address, inbound.message_id):
+            if file.position >= len(inbound.attachments):
+                await self.files.remove(file.id, frozenset({file.scope}))
+                continue
+            attachment = inbound.attachments[file.position]
+            if _is_replaced(file, attachment):
+                self._start_download(_describe(inbound, scope, file.position, attachment), None)
+            else:
+                unchanged_files.append(file)
+        transcript = await self._load_transcript(unchanged_files)
+        return _add_transcript(inbound, transcript) if transcript else inbound
 
     async def _load_transcript(self, files: Sequence[AttachedFile]) -> str:
         """Return the spoken words of the voice messages among some files."""
@@ -325,22 +355,38 @@ class MediaIntake:
     def _start_download(
         self, file: AttachedFile, epoch: ErasureEpoch | None
     ) -> asyncio.Task[AttachedFile]:
-        """Start the download of a file, or return the task that is already downloading it."""
+        """Start the download of a file, or return the task that is already downloading it.
+
+        If the person replaced the file during its download, the new file is stored afterwards.
+        """
         key = (file.address.key, file.external_id, file.position)
-        task = self._downloads.get(key)
-        if task is None:
-            task = asyncio.create_task(self._download_and_record(file, epoch))
-            self._downloads[key] = task
-            task.add_done_callback(lambda _: self._downloads.pop(key, None))
+        running = self._downloads.get(key)
+        if running is not None and running.reference == file.reference:
+            return running.task
+        earlier_task = None if running is None else running.task
+        task = asyncio.create_task(self._download_and_record(file, epoch, earlier_task))
+        download = _Download(file.reference, task)
+        self._downloads[key] = download
+        task.add_done_callback(lambda _: self._end_download(key, download))
         return task
 
+    def _end_download(self, key: tuple[str, str, int], download: _Download) -> None:
+        if self._downloads.get(key) is download:
+            del self._downloads[key]
+
     async def _download_and_record(
-        self, file: AttachedFile, epoch: ErasureEpoch | None
+        self,
+        file: AttachedFile,
+        epoch: ErasureEpoch | None,
+        earlier_task: asyncio.Task[AttachedFile] | None,
     ) -> AttachedFile:
         """Download, decode and record a file. If it can't be stored, the reason is recorded.
 
-        An error of the store is only logged. The file is then received again with the next message.
+        `earlier_task` ends first, so that this file replaces its file. An error of the store is
+        only logged. The file is then received again with the next message.
         """
+        if earlier_task is not None:
+            await asyncio.wait([earlier_task])
         is_incognito = self.is_incognito(file.address)
         problem, content = await self._fetch(file)
         try:
@@ -502,6 +548,15 @@ async def remove_erased_files(files: Files, folder: MediaFolder, now: datetime) 
 def name_view(content_hash: str, number: int) -> str:
     """Return the name of a view in stored blocks: the hash, and "/1" for the second view."""
     return f"{content_hash}/{number}" if number else content_hash
+
+
+def _is_replaced(file: AttachedFile, attachment: Attachment) -> bool:
+    """Return whether an edit put another file in place of a stored one.
+
+    On Discord, the reference is a URL. Its query is a signature that changes.
+    """
+    old_reference = (file.reference or "").partition("?")[0]
+    return old_reference != (attachment.reference or "").partition("?")[0]
 
 
 def _describe(

@@ -88,7 +88,8 @@ async def load_author(database: Database, address: Address, external_id: str) ->
 _SELECT_LATEST_QUESTION = """
 SELECT question.text, (
     SELECT json_group_array(tool_name) FROM messages
-    WHERE session_id = question.session_id AND id > question.id AND role = 'tool'
+    WHERE session_id = question.session_id AND id >= question.id
+        AND (role = 'tool' OR role = 'user' AND tool_name IS NOT NULL)
 ) AS tool_names, (
     SELECT posted FROM outbox
     WHERE done_at IS NOT NULL AND key NOT LIKE 'voice:%' AND message_id IN (
@@ -102,8 +103,15 @@ WHERE platform = :platform AND chat_id = :chat_id AND thread_id = :thread_id
     AND question.external_id = :external AND question.role = 'user' AND question.kind = 'chat'
     AND sessions.ended_at IS NULL
     AND NOT EXISTS (
-        SELECT 1 FROM messages WHERE session_id = question.session_id AND id > question.id
-            AND (role = 'user' OR kind IN ('command', 'notice'))
+        SELECT 1 FROM messages AS later
+        WHERE session_id = question.session_id AND id > question.id AND (
+            kind IN ('command', 'notice') OR role = 'user' AND (
+                sender_id IS NULL OR sender_id <> question.sender_id OR EXISTS (
+                    SELECT 1 FROM messages WHERE session_id = question.session_id
+                        AND id > question.id AND id < later.id AND role = 'assistant'
+                )
+            )
+        )
     )
     AND EXISTS (
         SELECT 1 FROM messages WHERE session_id = question.session_id AND id > question.id
@@ -111,7 +119,8 @@ WHERE platform = :platform AND chat_id = :chat_id AND thread_id = :thread_id
     )
 """
 """Selects a question if only its answer follows, with the tools and the platform messages of the
-answer."""
+answer. Further messages of the same person that were answered together with it, such as the other
+photos of an album, may stand between the question and its answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +128,7 @@ class LatestQuestion:
     """The latest question of a conversation, if it has been answered."""
 
     text: str
-    # The tools that ran for the answer.
+    # The tools that ran for the answer, or whose work rules did without a model.
     tool_names: Sequence[str]
     # The platform messages that show the answer. Empty if one of them isn't known.
     answer_ids: tuple[str, ...]

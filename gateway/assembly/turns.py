@@ -11,6 +11,7 @@ from core.ports import Adapter
 from core.store.sync import PLATFORM as MEMORY
 from gateway.access_and_rates import Access, RateLimiter
 from gateway.admission import Admission
+from gateway.answers.edits import Edits
 from gateway.briefs import BriefWriter
 from gateway.chats.admins import ChatAdmins
 from gateway.chats.undelivered import UndeliveredNotices
@@ -70,7 +71,8 @@ def build_turns(
     steps = BatchSteps(begin=batches.begin, retry_stale_reads=batches.retry_stale_reads)
     failures = Failures(agent, commands, delivery, adapters, tasks, steps, options.error_replies)
     runner = TurnRunner(agent, commands, delivery, queues, batches, failures, rates)
-    turns = TurnDispatcher(runner, queues, batches, failures, agent.sessions, services.inbox, tasks)
+    edits = Edits(agent, queues, batches, services.inbox)
+    turns = TurnDispatcher(runner, queues, batches, failures, agent.sessions, edits, tasks)
     admission = Admission(access, commands, delivery, turns, failures, rates, services.clock)
     return admission, turns
 

@@ -211,6 +211,8 @@ class TalkAnswer:
 
     answer: Answer
     actions: Sequence[ButtonAction]
+    # A reminder was set, changed or removed.
+    is_change: bool = False
 
 
 # The command of the "Yes" button. In the terminal, people can type it.

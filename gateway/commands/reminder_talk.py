@@ -44,6 +44,8 @@ from gateway.texts.catalog import Texts
 DIALOGUE_LIFETIME = timedelta(hours=12)
 # Lists show at most this many reminders.
 MAX_LISTED = 10
+# The steps that change a reminder. They aren't repeated if the person edits their message.
+_CHANGES = frozenset({Move.SET, Move.CHANGE, Move.REMOVE, Move.SKIP, Move.SNOOZE, Move.DONE})
 # The action of /cron that a "yes" after a receipt runs. It says that the reminder is set.
 _SHOW = "keep"
 # The kinds of phrases in `core.scheduling.phrases` that are triggers, too.
@@ -102,7 +104,8 @@ class ReminderTalk:
         if step.move is Move.NONE:
             return None
         try:
-            return await self._carry_out(step, context)
+            talk_answer = await self._carry_out(step, context)
+            return replace(talk_answer, is_change=step.move in _CHANGES)
         except Refused as refusal:
             return self._build(escape(context.texts.word(refusal)), (), (), context)
 

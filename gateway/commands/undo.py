@@ -17,6 +17,7 @@ from core.text.normalize import join_sentences, shorten, to_single_line
 from core.types import Answer, Command, Message
 from gateway.commands.registry import CommandContext, load_specs, make_button, parse_number
 from gateway.commands.sessions import MAX_TITLE_CHARS
+from gateway.queues import find_edited_id
 from gateway.services import Services
 
 if TYPE_CHECKING:
@@ -113,14 +114,19 @@ class UndoCommands:
         Raises Refused if there is no question.
         """
         texts = context.texts
+        edited_id = find_edited_id(context.inbound)
         messages = []
-        for turn in await self._load_last_turns(1, context):
+        for turn in await self._load_last_turns(1, context, is_own_question=bool(edited_id)):
             messages += [message for message in turn if message.kind != "command"]
         questions = [message for message in messages if message.role == "user"]
         if not questions:
             raise Refused(texts.NOTHING_TO_RETRY)
         question = questions[-1]
         first_hidden_id = question.id + 1
+        for message in questions:
+            # Further messages of a burst or an album may follow the edited one.
+            if edited_id and message.external_id == edited_id:
+                question = message
         if question.external_id is None:
             # This question has no platform id, so it's stored a second time when it's asked again.
             # The first copy is hidden together with the answer.
@@ -138,6 +144,8 @@ class UndoCommands:
             sender=question.sender or context.inbound.sender,
             origin=question.origin,
             command=None,
+            # Only an edit contains the files of the question.
+            attachments=context.inbound.attachments if edited_id else (),
         )
         return Answer(text="", asks_again=question_event)
 
@@ -172,13 +180,14 @@ class UndoCommands:
         return Answer(text=text, buttons=(back_button,))
 
     async def _load_last_turns(
-        self, number: int, context: CommandContext
+        self, number: int, context: CommandContext, *, is_own_question: bool = False
     ) -> Sequence[Sequence[Message]]:
         """Return up to `number` of the last turns that can be taken back, oldest first.
 
         Turns that this command hid before a crash are included. Turns without messages are skipped,
         and in a group also turns without an answer. Raises Refused if a group member would take
-        back a turn that includes other people's messages.
+        back a turn that includes other people's messages, unless `is_own_question` says that the
+        answer belongs to their own question.
         """
         texts = context.texts
         required_roles = {"assistant"} if context.scope.is_group else {"user", "assistant"}
@@ -189,7 +198,8 @@ class UndoCommands:
             if roles & required_roles:
                 turns.append(turn)
         turns = turns[-number:]
-        if context.is_member and _has_other_senders(turns, context.inbound.sender.id):
+        is_restricted = context.is_member and not is_own_question
+        if is_restricted and _has_other_senders(turns, context.inbound.sender.id):
             raise Refused(texts.UNDO_OF_OTHERS)
         return turns
 

@@ -9,11 +9,34 @@ from typing import Any
 
 import pytest
 
+from core.agent.offline import OfflineModel
+from core.store.media.files import AttachedFile
+from core.types import Address, Attachment, Json, Request
+from gateway.texts.catalog import load_texts
+from tests.end_to_end.test_media import pictures_of, texts_of
+from tests.end_to_end.test_voice import NOTE, SEGMENTS, options_for
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
+from tests.fixtures.media_samples import make_photo
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
+from tests.fixtures.transcription_service import TranscriptionService
 from tests.gateway.chats.test_setup import GROUP
 
 pytestmark = pytest.mark.slow
+
+LISTENING = 'rooms = ["telegram:-5"]\n[room]\nlisten = true\n'
+en = load_texts("en")
+CHAT = Address(platform="telegram", chat_id="42")
+
+
+def running_downloads(harness: GatewayHarness) -> list[asyncio.Task[AttachedFile]]:
+    media = harness.agent.media
+    assert media is not None
+    return [download.task for download in media._downloads.values()]
+
+
+def content_of(request: Request) -> list[Json]:
+    """Return the blocks of all messages of a request."""
+    return [block for message in request.messages for block in message["content"]]
 
 
 async def edit(
@@ -82,12 +105,127 @@ async def test_answer_that_changed_something_is_not_repeated(home: Path) -> None
         assert await edit(harness, "100", "Remember that Ana likes the boats") == ""
 
 
-async def test_member_of_a_group_edits_their_question_and_nobody_else_can(home: Path) -> None:
+async def test_question_of_a_member_in_a_group_where_others_spoke_before_is_answered_again(
+    home: Path,
+) -> None:
     model = ScriptedModel(says("At nine."), says("At ten."))
-    options = 'rooms = ["telegram:-5"]\n'
-    async with open_gateway(home, model, options) as harness:
+    async with open_gateway(home, model, LISTENING) as harness:
+        await harness.say("I like boats", "8", **{**GROUP, "is_addressed": False})
         await harness.say("to Capri?", "9", message_id="100", **GROUP)
         assert await edit(harness, "100", "to Ischia?", "9", **GROUP) == "At ten."
+        assert "I like boats" in str(model.requests[1].messages)
+
+
+async def test_question_in_a_group_that_others_followed_is_only_reworded(home: Path) -> None:
+    async with open_gateway(home, ScriptedModel(says("At nine.")), LISTENING) as harness:
+        await harness.say("to Capri?", "9", message_id="100", **GROUP)
+        await harness.say("I like boats", "8", **{**GROUP, "is_addressed": False})
+        assert await edit(harness, "100", "to Ischia?", "9", **GROUP) == ""
+
+
+async def test_photo_with_an_edited_caption_is_looked_at_again(home: Path) -> None:
+    model = ScriptedModel(says("Blue."), says("Square."))
+    async with open_gateway(home, model) as harness:
+        await harness.send(make_photo(), "p.jpg", "photo", "What colour?", message_id="100")
+        (photo,) = await harness.services.files.load_of_messages(CHAT, ["100"])
+        attachment = Attachment(
+            kind="photo", name="p.jpg", size_bytes=photo.size, reference=photo.reference
+        )
+        answer = await edit(harness, "100", "What shape?", attachments=(attachment,))
+        assert answer == "Square."
+        sent = str(model.requests[1].messages)
+        assert "What shape?" in sent
+        assert "What colour?" not in sent
+        assert len(pictures_of(model.requests[1])) == 1
+        assert harness.platforms["telegram"].fetched == [photo.reference]
+
+
+async def test_photo_that_replaces_another_in_a_question_is_looked_at(home: Path) -> None:
+    model = ScriptedModel(says("Blue."), says("Red."))
+    async with open_gateway(home, model) as harness:
+        await harness.send(make_photo(), "p.jpg", "photo", "Which colour?", message_id="100")
+        harness.platforms["telegram"].files["other"] = make_photo(colour="red")
+        attachment = Attachment(kind="photo", name="p.jpg", reference="other")
+        answer = await edit(harness, "100", "Which colour?", attachments=(attachment,))
+        assert answer == "Red."
+        (picture,) = pictures_of(model.requests[1])
+        red, _, blue = picture.convert("RGB").getpixel((5, 5))  # type: ignore[misc]
+        assert red > blue
+        assert (await harness.services.files.measure_usage()).files == 1
+
+
+async def test_replaced_photo_of_a_message_that_others_followed_is_kept_instead_of_the_first(
+    home: Path,
+) -> None:
+    model = ScriptedModel(says("Blue."), says("You are welcome."), says("Red."))
+    async with open_gateway(home, model) as harness:
+        await harness.send(make_photo(), "p.jpg", "photo", "Which colour?", message_id="100")
+        await harness.say("thank you")
+        harness.platforms["telegram"].files["other"] = make_photo(colour="red")
+        attachment = Attachment(kind="photo", name="new.jpg", reference="other")
+        assert await edit(harness, "100", "Which colour?", attachments=(attachment,)) == ""
+        await asyncio.gather(*running_downloads(harness))
+        (photo,) = await harness.services.files.load_of_messages(CHAT, ["100"])
+        assert (photo.name, photo.reference) == ("new.jpg", "other")
+
+
+async def test_edited_caption_of_an_album_is_answered_again(home: Path) -> None:
+    model = ScriptedModel(says("Blue and red."), says("Two squares."))
+    async with open_gateway(home, model) as harness:
+        platform = harness.platforms["telegram"]
+        events = []
+        for number, colour in enumerate(("blue", "red")):
+            platform.files[colour] = make_photo(colour=colour)
+            photo = Attachment(kind="photo", name="p.jpg", reference=colour)
+            caption = "" if number else "Which colours?"
+            events.append(
+                harness.inbound(
+                    caption, message_id=str(100 + number), attachments=(photo,), group_id="album"
+                )
+            )
+        numbers = [await harness.admission.admit(event, KeptReply()) for event in events]
+        await asyncio.gather(*(harness.admission.serve(number) for number in numbers if number))
+        assert len(model.requests) == 1
+        attachments = events[0].attachments
+        answer = await edit(harness, "100", "Which shapes?", attachments=attachments)
+        assert answer == "Two squares."
+        sent = model.requests[1]
+        assert "Which shapes?" in str(sent.messages)
+        assert sum(block["type"] == "image" for block in content_of(sent)) == 2
+        assert sorted(platform.fetched) == ["blue", "red"]
+
+
+async def test_voice_message_with_an_edited_caption_keeps_its_words(home: Path) -> None:
+    model = ScriptedModel(says("I see."), says("The plumber."))
+    async with (
+        TranscriptionService(SEGMENTS) as service,
+        open_gateway(home, model, options_for(service)) as harness,
+    ):
+        await harness.send(NOTE, "voice.oga", "voice", "Listen", message_id="100")
+        voice = Attachment(kind="voice", name="voice.oga", size_bytes=len(NOTE), reference="file-1")
+        assert await edit(harness, "100", "Listen", attachments=(voice,)) == ""
+        answer = await edit(harness, "100", "Who speaks?", attachments=(voice,))
+        assert answer.endswith("The plumber.")
+        assert "Who speaks?\nHello, it's me. The plumber" in texts_of(model.requests[1])
+
+
+async def test_reminder_that_was_set_without_a_model_is_not_set_again_by_an_edit(
+    home: Path,
+) -> None:
+    async with open_gateway(home, OfflineModel("Europe/Lisbon")) as harness:
+        await harness.say("Remind me tomorrow at 9 to call Ana", message_id="100")
+        assert await edit(harness, "100", "Remind me tomorrow at 10 to call Ana") == ""
+        (job,) = await harness.services.jobs.list_visible(frozenset({harness.inbound("").scope}))
+        assert job.text == "call Ana"
+
+
+async def test_list_of_reminders_that_was_written_without_a_model_is_answered_again(
+    home: Path,
+) -> None:
+    async with open_gateway(home, OfflineModel("Europe/Lisbon")) as harness:
+        listed = await harness.say("List my reminders", message_id="100")
+        assert listed.text == en.NO_REMINDERS_YET
+        assert await edit(harness, "100", "Which note mentions Capri?") != ""
 
 
 async def test_edited_message_of_a_stranger_gets_no_answer(home: Path) -> None:
@@ -135,6 +273,32 @@ async def test_question_edited_while_it_is_answered_is_answered_again_afterwards
         assert "Procida" in sent
         assert "Capri" not in sent
         assert "At nine." not in sent
+
+
+async def test_photo_that_is_replaced_while_the_answer_is_being_written_is_looked_at_afterwards(
+    home: Path,
+) -> None:
+    model = ScriptedModel(says("Blue."), says("Red."))
+    async with open_gateway(home, model) as harness:
+        harness.platforms["telegram"].files["other"] = make_photo(colour="red")
+        model.gate = asyncio.Event()
+        asking = asyncio.create_task(
+            harness.send(make_photo(), "p.jpg", "photo", "Which colour?", message_id="100")
+        )
+        await model.began.wait()
+        other = Attachment(kind="photo", name="new.jpg", reference="other")
+        event = harness.inbound("And now?", kind="edit", message_id="100", attachments=(other,))
+        reply = KeptReply()
+        number = await harness.admission.admit(event, reply)
+        model.gate.set()
+        assert (await asking).text == "Blue."
+        assert number is not None
+        await harness.admission.serve(number)
+        assert reply.text == "Red."
+        assert "And now?" in str(model.requests[1].messages)
+        (picture,) = pictures_of(model.requests[1])
+        red, _, blue = picture.convert("RGB").getpixel((5, 5))  # type: ignore[misc]
+        assert red > blue
 
 
 async def test_question_edited_while_its_answer_changes_something_is_not_repeated(

@@ -217,7 +217,8 @@ async def test_slow_download_is_not_waited_for_and_is_there_later(home: Path) ->
         assert "slow.jpg is still being downloaded" in reply.text
         arrived.set()
         assert harness.agent.media is not None
-        await asyncio.gather(*harness.agent.media._downloads.values())
+        downloads = harness.agent.media._downloads.values()
+        await asyncio.gather(*(download.task for download in downloads))
         await harness.say("/new")
         await harness.say("Now?", reply_to="60")
         assert len(pictures_of(model.requests[1])) == 1
@@ -252,7 +253,7 @@ async def test_message_deleted_on_its_platform_takes_its_file_along(home: Path) 
     model = ScriptedModel(says("One."))
     async with open_gateway(home, model) as harness:
         await harness.send(make_photo(), "p.jpg", "photo", message_id="81")
-        await harness.turns.amend(harness.inbound("", message_id="81", kind="delete"))
+        await harness.turns.edits.amend(harness.inbound("", message_id="81", kind="delete"))
         await harness.services.forgetting.maintain()
         assert kept_files(home) == []
 

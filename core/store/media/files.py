@@ -158,6 +158,11 @@ ON CONFLICT (address_id, external_id, position) DO UPDATE SET
     hash = excluded.hash, problem = excluded.problem, size = excluded.size
 """
 """Inserts nothing if the message was erased in the meantime."""
+_DELETE_REPLACED_FILE = """
+DELETE FROM message_files
+WHERE address_id = :address_id AND external_id = :external_id AND position = :position
+    AND reference <> :reference
+"""
 MADE_PREFIX = "tool:"
 """The beginning of the `external_id` of a file that a tool made. Such a file has no id on a
 platform."""
@@ -218,18 +223,22 @@ class Files:
     ) -> AttachedFile:
         """Store a file of a message with its content, and return the stored row.
 
-        `parts` replaces the stored text of the content. Raises StaleReadError if the message was
+        A file with another reference at the same position of the message is replaced. `parts`
+        replaces the stored text of the content. Raises StaleReadError if the message was
         erased.
         """
 
         def write(connection: Connection) -> AttachedFile:
             """Store the content and the file, unless the message was erased."""
             content = file.content
+            values = _file_values(connection, file)
+            # First, because the trigger of the deletion may delete the content.
+            connection.execute(_DELETE_REPLACED_FILE, values)
             if content is not None:
                 _store_content(connection, content, parts)
             is_made = file.external_id.startswith(MADE_PREFIX)
             statement = _INSERT_MADE_FILE if is_made else _INSERT_FILE
-            if not connection.execute(statement, _file_values(connection, file)).rowcount:
+            if not connection.execute(statement, values).rowcount:
                 raise StaleReadError("message_erased")
             if content is not None and content.width is not None:
                 _drop_shared_description(connection, content.hash)

@@ -1,0 +1,91 @@
+"""Applies edits and deletions of messages, and finds the edited questions to answer again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from core.agent.prompt import with_attachments
+from core.agent.turn import Agent
+from core.store.mailbox import Inbox
+from core.store.message_ids import LatestQuestion
+from core.types import Address, Inbound, Scope
+from gateway.queues import ConversationQueues
+
+if TYPE_CHECKING:
+    from gateway.turns import BatchRunner
+
+
+class Edits:
+    """Changes messages that are waiting, running or stored."""
+
+    def __init__(
+        self, agent: Agent, queues: ConversationQueues, batches: BatchRunner, inbox: Inbox
+    ) -> None:
+        self._agent = agent
+        self._queues = queues
+        self._batches = batches
+        self._inbox = inbox
+
+    async def amend(self, inbound: Inbound) -> None:
+        """Apply an edit or a deletion to a message that is waiting, running or stored."""
+        event = self._queues.find(inbound)
+        if event is not None and event.is_waiting:
+            if inbound.kind == "delete":
+                await self._batches.withdraw(event)
+            else:
+                event.apply_edit(inbound)
+                await self._inbox.update(event.entry)
+        is_stored = await self._agent.sessions.amend(inbound)
+        if not is_stored and event is not None and event.is_running:
+            # The runner applies the change as soon as the message is stored.
+            event.changes.append(inbound)
+
+    async def apply(self, inbound: Inbound, scope: Scope) -> bool:
+        """Apply an edit to a message and its files.
+
+        Returns whether the edit changes a question that only its answer follows, so that the
+        question may be answered again.
+        """
+        edit = inbound
+        if self._agent.media is not None:
+            edit = await self._agent.media.follow_edit(inbound, scope)
+        edited_text = _render_content(edit)
+        is_new_question = await self._changes_latest_question(inbound, edited_text)
+        await self.amend(edit)
+        return is_new_question
+
+    async def _changes_latest_question(self, inbound: Inbound, edited_text: str) -> bool:
+        """Return whether a message has other words or files, and only its answer follows it.
+
+        Returns False for incognito messages, and if a tool may have changed something for the
+        answer, because a second answer might do that again. While the message is being answered,
+        nothing may wait behind it, and `TurnRunner` checks the tools afterwards.
+        """
+        if self._inbox.is_incognito(inbound.address):
+            return False
+        event = self._queues.find(inbound)
+        if event is not None:
+            is_last = event.is_running and not self._queues.has_waiting(inbound.address)
+            return is_last and _render_content(event.inbound) != _render_content(inbound)
+        question = await load_repeatable_question(self._agent, inbound.address, inbound.message_id)
+        return question is not None and question.text != edited_text
+
+
+def _render_content(inbound: Inbound) -> str:
+    """Return the words and the list of files of a message as they are stored."""
+    return with_attachments(inbound.text, inbound.attachments)
+
+
+async def load_repeatable_question(
+    agent: Agent, address: Address, message_id: str
+) -> LatestQuestion | None:
+    """Return a question that may be answered again, or None.
+
+    Only its answer may follow it, and no tool may have changed anything for that answer.
+    """
+    question = await agent.sessions.conversations.load_latest_question(address, message_id)
+    if question is None:
+        return None
+    tools = agent.tool_runner.tools
+    is_read_only = all(name in tools and tools[name].is_read_only for name in question.tool_names)
+    return question if is_read_only else None
