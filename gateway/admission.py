@@ -25,7 +25,7 @@ from gateway.commands.registry import (
 )
 from gateway.delivery import Delivery
 from gateway.failures import Failures
-from gateway.queues import EDIT_KEY, Batch, EventKind, PendingEvent
+from gateway.queues import Batch, EventKind, PendingEvent, make_edit_key
 from gateway.supervisor import contain_adapter_errors
 from gateway.texts.catalog import load_texts
 from gateway.texts.command_names import find_alias
@@ -287,8 +287,8 @@ class Admission:
         if not (is_new_question and is_question and has_content):
             return None
         inbound = _clean_sender_name(await self._access.set_language(inbound, judgement))
-        key = f"{EDIT_KEY}{inbound.message_id}:{inbound.sent_at.timestamp():.3f}"
-        return await self._run_command(inbound, reply, judgement, Command(name="retry"), key)
+        command = Command(name="retry")
+        return await self._run_command(inbound, reply, judgement, command, make_edit_key(inbound))
 
     async def _run_command(
         self, inbound: Inbound, reply: Reply, judgement: Judgement, command: Command, key: str

@@ -18,15 +18,14 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import chain, islice, takewhile
 from typing import Literal
+from zlib import crc32
 
 from core.media.intake import Reception
 from core.ports import Reply
 from core.store.mailbox import InboxEntry, OutboxItem
 from core.types import Address, Command, Inbound, Scope
 
-# If an edited question is answered again, the message id of this event consists of this prefix, the
-# question's id and the time of the edit. So it can't be confused with the id of a message, and if
-# the edit is repeated, it's the same.
+# The beginning of `make_edit_key`. It can't be confused with the id of a message.
 EDIT_KEY = "edited:"
 # Messages that arrive within this time belong to one burst.
 BURST_WINDOW_S = 1.2
@@ -40,6 +39,18 @@ PART_CHARS = 3800
 
 
 MidTurnPolicy = Literal["join", "queue", "interrupt"]
+
+
+def make_edit_key(edit: Inbound) -> str:
+    """Return the message id of the event that answers an edited question again.
+
+    It's the same if the platform repeats the edit. Two edits may have the same time, because
+    Telegram counts whole seconds, so the key also depends on what the edit says.
+    """
+    references = [attachment.reference for attachment in edit.attachments]
+    content_hash = crc32(repr((edit.text, references)).encode(errors="replace"))
+    time = f"{edit.sent_at.timestamp():.3f}"
+    return f"{EDIT_KEY}{edit.message_id}:{time}-{content_hash:08x}"
 
 
 def find_edited_id(inbound: Inbound) -> str | None:

@@ -151,20 +151,26 @@ def from_edit(
 ) -> Inbound | None:
     """Convert an edit of a message.
 
-    Returns None if the text didn't change, or if the bot may not read it. Discord also sends
-    updates for other changes, such as link previews and pins. The outcome of a poll is an update
-    without a time.
+    Returns None if neither the text nor the files changed, or if the bot may not read them.
+    Discord also sends updates for other changes, such as link previews and pins. The outcome of a
+    poll is an update without a time.
     """
     has_outcome = message.poll is not None and message.poll.is_finalised()
     if not has_outcome:
         if message.edited_at is None:
             return None
-        if before is not None and before.content == message.content:
+        if before is not None and _has_same_content(before, message):
             return None
     inbound = _convert_message(message, channel, bot)
-    if not (message.content or has_outcome or inbound.is_addressed):
+    if not (message.content or message.attachments or has_outcome or inbound.is_addressed):
         return None
     return replace(inbound, kind="edit", sent_at=message.edited_at or inbound.sent_at)
+
+
+def _has_same_content(before: discord.Message, after: discord.Message) -> bool:
+    """Return whether a message has the same text and files as before its edit."""
+    file_ids = [file.id for file in before.attachments]
+    return before.content == after.content and file_ids == [file.id for file in after.attachments]
 
 
 def from_delete(

@@ -133,7 +133,7 @@ class MediaIntake:
         tasks: dict[int, asyncio.Task[AttachedFile]] = {}
         for position, attachment in enumerate(inbound.attachments):
             file = files_by_position.get(position)
-            if file is None or _is_replaced(file, attachment):
+            if file is None or is_replaced(file.reference, attachment):
                 file = _describe(inbound, scope, position, attachment)
             elif file.content is not None or file.problem not in _RETRYABLE:
                 continue
@@ -154,27 +154,30 @@ class MediaIntake:
             inbound=inbound, files=received_files, unfinished=unfinished, transcript=transcript
         )
 
-    async def follow_edit(self, inbound: Inbound, scope: Scope) -> Inbound:
+    async def follow_edit(self, inbound: Inbound, scope: Scope) -> tuple[Inbound, bool]:
         """Replace the files of an edited message that was received before.
 
         Removed files are deleted. New files are downloaded without waiting for them. Returns the
-        edit with the spoken words of the message, which are part of its stored text. Files of
-        incognito conversations aren't replaced.
+        edit with the spoken words of the message, which are part of its stored text, and whether
+        a file was replaced. Files of incognito conversations aren't replaced.
         """
         if self.is_incognito(inbound.address):
-            return inbound
+            return inbound, False
+        has_new_file = False
         unchanged_files: list[AttachedFile] = []
         for file in await self.load(inbound.address, inbound.message_id):
             if file.position >= len(inbound.attachments):
                 await self.files.remove(file.id, frozenset({file.scope}))
                 continue
             attachment = inbound.attachments[file.position]
-            if _is_replaced(file, attachment):
+            if is_replaced(file.reference, attachment):
+                has_new_file = True
                 self._start_download(_describe(inbound, scope, file.position, attachment), None)
             else:
                 unchanged_files.append(file)
         transcript = await self._load_transcript(unchanged_files)
-        return _add_transcript(inbound, transcript) if transcript else inbound
+        edit = _add_transcript(inbound, transcript) if transcript else inbound
+        return edit, has_new_file
 
     async def _load_transcript(self, files: Sequence[AttachedFile]) -> str:
         """Return the spoken words of the voice messages among some files."""
@@ -550,12 +553,12 @@ def name_view(content_hash: str, number: int) -> str:
     return f"{content_hash}/{number}" if number else content_hash
 
 
-def _is_replaced(file: AttachedFile, attachment: Attachment) -> bool:
-    """Return whether an edit put another file in place of a stored one.
+def is_replaced(reference: str | None, attachment: Attachment) -> bool:
+    """Return whether an edit put another file in place of the file with a reference.
 
     On Discord, the reference is a URL. Its query is a signature that changes.
     """
-    old_reference = (file.reference or "").partition("?")[0]
+    old_reference = (reference or "").partition("?")[0]
     return old_reference != (attachment.reference or "").partition("?")[0]
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from core.agent.prompt import with_attachments
 from core.agent.turn import Agent
+from core.media.intake import is_replaced
 from core.store.mailbox import Inbox
 from core.store.message_ids import LatestQuestion
 from core.types import Address, Inbound, Scope
@@ -46,34 +47,41 @@ class Edits:
         Returns whether the edit changes a question that only its answer follows, so that the
         question may be answered again.
         """
-        edit = inbound
+        edit, has_new_file = inbound, False
         if self._agent.media is not None:
-            edit = await self._agent.media.follow_edit(inbound, scope)
-        edited_text = _render_content(edit)
-        is_new_question = await self._changes_latest_question(inbound, edited_text)
+            edit, has_new_file = await self._agent.media.follow_edit(inbound, scope)
+        is_new_question = await self._changes_latest_question(inbound, edit, has_new_file)
         await self.amend(edit)
         return is_new_question
 
-    async def _changes_latest_question(self, inbound: Inbound, edited_text: str) -> bool:
+    async def _changes_latest_question(
+        self, inbound: Inbound, edit: Inbound, has_new_file: bool
+    ) -> bool:
         """Return whether a message has other words or files, and only its answer follows it.
 
-        Returns False for incognito messages, and if a tool may have changed something for the
-        answer, because a second answer might do that again. While the message is being answered,
-        nothing may wait behind it, and `TurnRunner` checks the tools afterwards.
+        `edit` is the edit `inbound` with the spoken words of the message. Returns False for
+        incognito messages, and if a tool may have changed something for the answer, because a
+        second answer might do that again. While the message is being answered, nothing may wait
+        behind it, and `TurnRunner` checks the tools afterwards.
         """
         if self._inbox.is_incognito(inbound.address):
             return False
         event = self._queues.find(inbound)
         if event is not None:
             is_last = event.is_running and not self._queues.has_waiting(inbound.address)
-            return is_last and _render_content(event.inbound) != _render_content(inbound)
+            return is_last and (has_new_file or _has_other_content(event.inbound, inbound))
         question = await load_repeatable_question(self._agent, inbound.address, inbound.message_id)
-        return question is not None and question.text != edited_text
+        if question is None:
+            return False
+        return has_new_file or question.text != with_attachments(edit.text, edit.attachments)
 
 
-def _render_content(inbound: Inbound) -> str:
-    """Return the words and the list of files of a message as they are stored."""
-    return with_attachments(inbound.text, inbound.attachments)
+def _has_other_content(message: Inbound, edit: Inbound) -> bool:
+    """Return whether an edit changes the text or the files of a message."""
+    if message.text != edit.text or len(message.attachments) != len(edit.attachments):
+        return True
+    pairs = zip(message.attachments, edit.attachments, strict=True)
+    return any(is_replaced(old.reference, new) for old, new in pairs)
 
 
 async def load_repeatable_question(

@@ -10,9 +10,10 @@ import pytest
 
 from core.types import Scope
 from gateway.texts.catalog import ENGLISH as texts
+from tests.end_to_end.test_media import pictures_of
 from tests.fixtures.discord_scene import open_scene
 from tests.fixtures.live_system import LiveSystem
-from tests.fixtures.media_samples import make_pdf
+from tests.fixtures.media_samples import make_pdf, make_photo
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
 pytestmark = pytest.mark.slow
@@ -530,6 +531,30 @@ async def test_answer_to_an_edited_question_replaces_the_first_answer_on_the_scr
         answers = [post["content"] for post in api.messages(channel) if "At" in post["content"]]
         assert answers == ["At eleven."]
         assert api.sent("DELETE", "/messages/") == []
+
+
+async def test_question_with_files_is_answered_again_after_each_edit(home: Path) -> None:
+    model = ScriptedModel(says("Answer 1."), says("Answer 2."), says("Answer 3."))
+    async with open_scene(home, model) as scene:
+        api, channel = scene.api, scene.channel
+        files = [
+            api.attach(make_photo(colour=colour), f"{colour}.jpg", "image/jpeg", channel)
+            for colour in ("blue", "red")
+        ]
+        question = f"{api.mention()} which colours?"
+        asked = await api.user_says(channel, question, scene.bo, attachments=files)
+        await scene.said(channel, "Answer 1.")
+        await api.edit(channel, asked, f"{api.mention()} which shapes?")
+        await scene.said(channel, "Answer 2.")
+        await api.edit(channel, asked, f"{api.mention()} which shapes?", attachments=files[1:])
+        await scene.said(channel, "Answer 3.")
+        sent = [str(request.messages) for request in model.requests]
+        assert ["which shapes?" in text for text in sent] == [False, True, True]
+        assert ["blue.jpg" in text for text in sent] == [True, True, False]
+        assert ["red.jpg" in text for text in sent] == [True, True, True]
+        assert [len(pictures_of(request)) for request in model.requests] == [2, 2, 1]
+        answers = [post["content"] for post in api.messages(channel) if "Answer" in post["content"]]
+        assert answers == ["Answer 3."]
 
 
 async def test_thread_that_cannot_be_created_leaves_the_answer_in_the_channel(home: Path) -> None:

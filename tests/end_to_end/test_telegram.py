@@ -4,6 +4,8 @@ deaf."""
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 
 from gateway.texts.catalog import ENGLISH as texts
 from tests.fixtures.live_system import KEY, PERSON, LiveSystem
+from tests.fixtures.media_samples import make_photo
 from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.model_reply import ModelReply
 
@@ -103,6 +106,44 @@ async def test_answer_to_an_edited_question_replaces_the_first_answer_on_the_scr
         await live.until(lambda: telegram.texts(PERSON) == ["At ten."])
         assert len(telegram.called("sendMessage")) == 1
         assert telegram.called("deleteMessage") == []
+
+
+async def test_question_about_a_photo_is_answered_again_after_each_edit(home: Path) -> None:
+    bodies: list[str] = []
+
+    def answer(body: dict[str, Any]) -> ModelReply:
+        if not body.get("tools"):
+            return ModelReply.say("A title")
+        bodies.append(json.dumps(body))
+        return ModelReply.say(f"Answer {len(bodies)}.")
+
+    async with LiveSystem.open(home, MessagesApi(answer, key=KEY)) as live:
+        telegram = live.telegram
+        await live.start()
+        blue, red = make_photo(), make_photo(colour="red")
+        for file_id, content in (("blue", blue), ("red", red)):
+            telegram.server.add(file_id, content)
+        update = telegram.user_says(PERSON, "Which colour?", photo=make_sizes("blue", blue))
+        message_id = update["message"]["message_id"]
+        await live.until(lambda: telegram.texts(PERSON) == ["Answer 1."])
+        telegram.user_edits(PERSON, message_id, "Which shape?")
+        await live.until(lambda: telegram.texts(PERSON) == ["Answer 2."])
+        telegram.user_edits(PERSON, message_id, "Which shape?", photo=make_sizes("red", red))
+        await live.until(lambda: telegram.texts(PERSON) == ["Answer 3."])
+        telegram.user_edits(PERSON, message_id, "")
+        await live.until(lambda: telegram.texts(PERSON) == ["Answer 4."])
+        assert ["Which colour?" in body for body in bodies] == [True, False, False, False]
+        assert ["Which shape?" in body for body in bodies] == [False, True, True, False]
+        pictures = [re.findall(r'"data": "([^"]+)"', body) for body in bodies]
+        assert pictures[0] == pictures[1] != pictures[2] == pictures[3]
+        assert [len(names) for names in pictures] == [1, 1, 1, 1]
+        assert len(telegram.called("sendMessage")) == 1
+
+
+def make_sizes(file_id: str, content: bytes) -> list[dict[str, Any]]:
+    """Return the sizes of a photo, of which the double has one."""
+    size = {"width": 640, "height": 480, "file_size": len(content)}
+    return [{"file_id": file_id, "file_unique_id": file_id, **size}]
 
 
 async def test_general_and_a_group_with_a_new_id_have_the_rules_that_were_set(home: Path) -> None:

@@ -20,6 +20,7 @@ from core.store import rows
 from core.store.engine import Connection, Database, Ranking, Row, in_list
 from core.store.query import FILE_KINDS, FileHit, SearchFilters, SearchQuery
 from core.store.rows import address_values, request_compaction, to_timestamp
+from core.store.usage_limits import record_prefix_break
 from core.store.visibility import encode_list, scope_parameter, visible
 from core.text.normalize import comparison_form, shorten
 from core.text.terms import query_terms, terms_of
@@ -163,6 +164,11 @@ DELETE FROM message_files
 WHERE address_id = :address_id AND external_id = :external_id AND position = :position
     AND reference <> :reference
 """
+_FORGET_SENT_FORM = """
+UPDATE messages SET sent = NULL
+WHERE address_id = :address_id AND external_id = :external_id AND sent IS NOT NULL
+RETURNING session_id
+"""
 MADE_PREFIX = "tool:"
 """The beginning of the `external_id` of a file that a tool made. Such a file has no id on a
 platform."""
@@ -233,7 +239,8 @@ class Files:
             content = file.content
             values = _file_values(connection, file)
             # First, because the trigger of the deletion may delete the content.
-            connection.execute(_DELETE_REPLACED_FILE, values)
+            if connection.execute(_DELETE_REPLACED_FILE, values).rowcount:
+                _forget_sent_form(connection, values)
             if content is not None:
                 _store_content(connection, content, parts)
             is_made = file.external_id.startswith(MADE_PREFIX)
@@ -503,6 +510,12 @@ def _store_content(connection: Connection, content: FileContent, parts: Sequence
             },
         )
         connection.index.index_file_part(connection, part_id, part.text)
+
+
+def _forget_sent_form(connection: Connection, values: dict[str, object]) -> None:
+    """Delete the blocks that show the model the replaced file of a message."""
+    for row in connection.execute(_FORGET_SENT_FORM, values).fetchall():
+        record_prefix_break(connection, row["session_id"], "edit")
 
 
 def _drop_shared_description(connection: Connection, content_hash: str) -> None:
