@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable
 
 from core.agent.prompt import with_attachments
 from core.agent.turn import Agent
@@ -10,29 +10,33 @@ from core.media.intake import is_replaced
 from core.store.mailbox import Inbox
 from core.store.message_ids import LatestQuestion
 from core.types import Address, Inbound, Scope
-from gateway.queues import ConversationQueues
-
-if TYPE_CHECKING:
-    from gateway.turns import BatchRunner
+from gateway.queues import ConversationQueues, PendingEvent
 
 
 class Edits:
-    """Changes messages that are waiting, running or stored."""
+    """Changes messages that are waiting, running or stored.
+
+    `withdraw` removes a waiting event without an answer.
+    """
 
     def __init__(
-        self, agent: Agent, queues: ConversationQueues, batches: BatchRunner, inbox: Inbox
+        self,
+        agent: Agent,
+        queues: ConversationQueues,
+        inbox: Inbox,
+        withdraw: Callable[[PendingEvent], Awaitable[None]],
     ) -> None:
         self._agent = agent
         self._queues = queues
-        self._batches = batches
         self._inbox = inbox
+        self._withdraw = withdraw
 
     async def amend(self, inbound: Inbound) -> None:
         """Apply an edit or a deletion to a message that is waiting, running or stored."""
         event = self._queues.find(inbound)
         if event is not None and event.is_waiting:
             if inbound.kind == "delete":
-                await self._batches.withdraw(event)
+                await self._withdraw(event)
             else:
                 event.apply_edit(inbound)
                 await self._inbox.update(event.entry)

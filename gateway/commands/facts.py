@@ -111,10 +111,10 @@ class FactCommands:
         texts = context.texts
         is_forgetting = action == "forget" and new_text.startswith(_CONFIRMED)
         fact = await self._facts.find(fact_id, context.scopes)
-        # A confirmed "forget" ends with the token of the list of messages to erase, if there are
-        # any. Without a token, the words may be typed by a person who saw no list.
-        token = new_text.removeprefix(_CONFIRMED).strip() if is_forgetting else ""
-        is_confirmed = is_forgetting and (bool(token) or not context.is_typed_command)
+        # Only "yes" and the button confirm. Their command ends with the token of the list of
+        # messages to erase, if there are any.
+        is_confirmed = is_forgetting and not context.is_typed_command
+        token = new_text.removeprefix(_CONFIRMED).strip() if is_confirmed else ""
         if fact is None and not token:
             raise Refused(texts.NO_FACT.format(name=f"f{fact_id}"))
         if fact is not None and action != "why" and not context.can_change(fact.account):

@@ -49,6 +49,9 @@ class ForgetCommands:
         if context.is_member and await self._admins.may_manage(context):
             request = replace(request, is_owner=True)
         if command.arguments.startswith(CONFIRMED_PREFIX):
+            if context.is_typed_command:
+                # Only "yes" and the button below the list confirm it.
+                raise Refused("forget_question_expired")
             token = command.arguments.removeprefix(CONFIRMED_PREFIX).strip()
             return await self._erase(token, request, context)
 

@@ -181,6 +181,9 @@ class AccountCommands:
             return Answer(text=text, stored_text=texts.LINK_CODE_KEPT)
 
         if arguments.startswith(_CONFIRMED_LINK_PREFIX):
+            if context.is_typed_command:
+                # Only "yes" and the button below the question confirm a link.
+                raise Refused("link_expired")
             digest = arguments.removeprefix(_CONFIRMED_LINK_PREFIX)
             return await self._confirm_link(context, digest)
 

@@ -121,12 +121,8 @@ class UndoCommands:
         questions = [message for message in messages if message.role == "user"]
         if not questions:
             raise Refused(texts.NOTHING_TO_RETRY)
-        question = questions[-1]
-        first_hidden_id = question.id + 1
-        for message in questions:
-            # Further messages of a burst or an album may follow the edited one.
-            if edited_id and message.external_id == edited_id:
-                question = message
+        first_hidden_id = questions[-1].id + 1
+        question = _find_question(questions, edited_id)
         if question.external_id is None:
             # This question has no platform id, so it's stored a second time when it's asked again.
             # The first copy is hidden together with the answer.
@@ -217,6 +213,17 @@ class UndoCommands:
         return UndoRequest(
             session=context.session, origin=context.idempotency_key, at=self._clock.now()
         )
+
+
+def _find_question(questions: Sequence[Message], edited_id: str | None) -> Message:
+    """Return the question with this platform id, or the last question.
+
+    Further messages of a burst or an album may follow an edited question.
+    """
+    for question in questions:
+        if edited_id is not None and question.external_id == edited_id:
+            return question
+    return questions[-1]
 
 
 def _has_other_senders(turns: Sequence[Sequence[Message]], sender_id: str) -> bool:

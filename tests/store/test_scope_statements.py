@@ -77,6 +77,7 @@ IN_THE_CHAT_OF_AN_EVENT = {
     "core.store.jobs._SELECT_DELIVERY_IDS",
     "core.store.mailbox._INSERT_ENTRY",
     "core.store.mailbox._REMEMBER_IDS",
+    "core.store.media.files._DELETE_REPLACED_FILE",
     "core.store.media.files._INSERT_FILE",
     "core.store.media.files._load_of_message",
     "core.store.message_ids._SELECT_AUTHOR",

@@ -117,16 +117,19 @@ async def test_confirmed_forgetting_of_a_fact_repeated_after_a_crash_reports_suc
         )
         assert "Zanzibar" not in kept["arguments"], "what waits for a yes has no words"
         assert "Forgotten" in (await harness.say("yes")).text
-        assert "Forgotten" in (await harness.say(f"/memory {kept['arguments']}")).text
+        assert "There's no fact f1" in (await harness.say(f"/memory {kept['arguments']}")).text
         assert "There's no fact f1" in (await harness.say("/memory forget f1 --confirmed")).text
 
 
-async def test_fact_is_not_forgotten_by_a_typed_confirmation_without_a_list(home: Path) -> None:
+async def test_fact_is_not_forgotten_by_a_typed_confirmation(home: Path) -> None:
     async with open_gateway(home) as harness:
-        await harness.say("/remember The key hangs behind the clock")
-        asked = await harness.say("/memory forget f1 --confirmed")
-        assert texts.CONFIRM_ERASURE in asked.text
-        assert "behind the clock" in (await harness.say("/facts")).text
+        await harness.say("I live in Zanzibar")
+        await harness.say("/memory forget f1")
+        (list_row,) = await harness.services.database.fetch_all("SELECT id FROM erasures")
+        for token in ("", list_row["id"]):
+            asked = await harness.say(f"/memory forget f1 --confirmed {token}")
+            assert texts.CONFIRM_ERASURE in asked.text
+        assert "Zanzibar" in (await harness.say("/facts")).text
 
 
 async def test_learned_fact_is_taken_back_by_undo(home: Path) -> None:

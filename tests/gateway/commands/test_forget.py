@@ -121,17 +121,14 @@ async def test_question_to_forget_is_not_answered_by_another_member(home: Path) 
         assert left(harness, "Zanzibar") == []
 
 
-async def test_token_of_a_question_typed_by_another_confirms_nothing(home: Path) -> None:
+async def test_typed_token_of_a_question_confirms_nothing(home: Path) -> None:
     async with open_gateway(home) as harness:
         await harness.say("I moved to Zanzibar in May.")
-        asked = await harness.say("/forget Zanzibar")
-        assert asked.answer is not None
-        lists = await harness.services.database.read(
-            lambda connection: [row[0] for row in connection.execute("SELECT id FROM erasures")]
-        )
-        assert (
-            "nothing was erased" in (await harness.say(f"/forget --confirmed {lists[0]}", "7")).text
-        )
+        await harness.say("/forget Zanzibar")
+        (list_row,) = await harness.services.database.fetch_all("SELECT id FROM erasures")
+        for who in ("42", "7"):
+            typed = await harness.say(f"/forget --confirmed {list_row['id']}", who)
+            assert "nothing was erased" in typed.text
         assert left(harness, "Zanzibar")
         assert "Say what to forget" in (await harness.say("/forget")).text
 

@@ -254,6 +254,17 @@ async def test_link_code_can_be_used_once_and_by_one_account(home: Path) -> None
         )
 
 
+async def test_typed_confirmation_links_nothing(home: Path) -> None:
+    async with open_gateway(home, options="") as harness:
+        await harness.say(f"/link {await code_of(harness)}", **on_discord())
+        (link_row,) = await harness.services.database.fetch_all("SELECT digest FROM links")
+        typed = await harness.say(f"/link yes {link_row['digest']}", **on_discord())
+        assert "There is no link to confirm" in typed.text
+        assert await notices(harness) == []
+        (link_row,) = await harness.services.database.fetch_all("SELECT confirmed_at FROM links")
+        assert link_row["confirmed_at"] is None
+
+
 async def test_link_confirmation_counts_only_from_the_two_accounts_and_in_their_order(
     home: Path,
 ) -> None:
