@@ -199,12 +199,16 @@ class DeliveryError(MnemeError):
 
         If the message is a key of `errors.toml`, `values` are the values for its placeholders.
         """
-        sentence = compose_sentence(message, values)
         if words:
-            super().__init__(f"{sentence}: {words}")
+            masked_values = {
+                name: mask_secrets(value) if isinstance(value, str) else value
+                for name, value in values.items()
+            }
+            sentence = Sentence(message, masked_values)
+            super().__init__("with_explanation", sentence=sentence, words=words)
         else:
             super().__init__(message, **values)
-        self.log_message = mask_secrets(sentence)
+        self.log_message = mask_secrets(compose_sentence(message, values))
         # The message may have arrived nevertheless, for example because the connection broke.
         self.is_uncertain = is_uncertain
         # No retry can succeed: the chat is gone, the bot is blocked or the token has expired.

@@ -74,16 +74,17 @@ class BriefWriter:
             return []
         texts = self._services.languages.of_scope(job.scope, job.account)
         # Imported here because most homes have no calendar.
-        from core.tools.agenda import list_today, render_event
+        from core.tools.agenda import list_today
 
         try:
             async with asyncio.timeout(CALENDAR_TIMEOUT_S):
                 agenda = await list_today(calendars, self._services.clock.now(), zone)
         except TimeoutError:
             return [texts.BRIEF_NO_CALENDAR]
-        lines = [f"- {escape(render_event(event))}" for event in agenda.events[:MAX_LISTED]]
+        lines = [f"- {escape(texts.describe_event(event))}" for event in agenda.events[:MAX_LISTED]]
         heading = [texts.BRIEF_EVENTS] if lines else []
-        return [*heading, *lines, *agenda.problems]
+        problems = [escape(texts.word(problem)) for problem in agenda.problems]
+        return [*heading, *lines, *problems]
 
 
 @cache

@@ -22,6 +22,7 @@ from core.errors import (
     DeliveryError,
     MnemeError,
     ModelError,
+    Sentence,
     StoreDamagedError,
     StoreError,
 )
@@ -227,16 +228,16 @@ def _apply_gateway_state(
 
 
 async def run_probe(
-    subject: str, probe: Awaitable[str | None], texts: Texts = SHELL
+    subject: str, probe: Awaitable[Sentence | str | None], texts: Texts = SHELL
 ) -> CheckResult:
     """Await the probe of a server or service, and return its result.
 
-    The probe returns a sentence for the result, or None if the subject isn't set up. If the probe
+    The probe returns the text of the result, or None if the subject isn't set up. If the probe
     raises MnemeError or takes longer than `PROBE_TIMEOUT_S`, the result is "wrong".
     """
     try:
         async with asyncio.timeout(PROBE_TIMEOUT_S):
-            text = await probe
+            finding = await probe
     except TimeoutError:
         return CheckResult(
             subject=subject,
@@ -254,7 +255,7 @@ async def run_probe(
             advice=advice,
             command=command,
         )
-    if text is None:
+    if finding is None:
         return CheckResult(
             subject=subject,
             state="off",
@@ -262,7 +263,8 @@ async def run_probe(
             advice=texts.table("SET_UP").get(subject, ""),
             command=_find_command(subject),
         )
-    return CheckResult(subject=subject, state="right", text=texts.word_stored(text))
+    text = texts.word(finding) if isinstance(finding, Sentence) else finding
+    return CheckResult(subject=subject, state="right", text=text)
 
 
 def _advise(texts: Texts, subject: str, error: MnemeError) -> tuple[str, str]:
@@ -348,7 +350,7 @@ async def _check_database(texts: Texts, services: Services) -> CheckResult:
         damage = await find_damage(database)
         problems = []
         if damage:
-            reason = "; ".join(damage)
+            reason = "; ".join(map(texts.word_stored, damage))
             problems.append(texts.compose("damaged", path=database.name, reason=reason))
         advice = describe_restore(services.settings, texts)
         right = texts.compose("undamaged", path=database.name)
@@ -375,7 +377,7 @@ async def _check_store(texts: Texts, services: Services) -> AsyncIterator[CheckR
         yield CheckResult(subject="backup", state="right", text=services.restore_report)
     yield build_result(
         "search index",
-        await services.recall.verify(),
+        [texts.word_stored(problem) for problem in await services.recall.verify()],
         texts.compose("index_advice"),
         texts.compose("index_right"),
         command="mneme check --repair",
@@ -418,7 +420,11 @@ async def _check_context_files(texts: Texts, services: Services) -> list[CheckRe
         if folder == settings.home and not files:
             continue
         # A folder that can't be read is reported as a file with its own path.
-        problems = [texts.pair(folder, f"{file.reason}.") for file in files if file.path == folder]
+        problems = [
+            texts.pair(folder, f"{texts.word(file.reason)}.")
+            for file in files
+            if file.path == folder and file.reason is not None
+        ]
         summary = _summarize_files(texts, files, folder, settings.context.file_chars)
         right = texts.pair(folder, f"{summary or texts.NO_FILES}.")
         results.append(
@@ -441,7 +447,7 @@ def _summarize_files(
     names_by_state: dict[FileState, list[str]] = {"read": [], "offered": [], "not read": []}
     for file in files:
         path = file.path.relative_to(folder) if file.path.is_relative_to(folder) else file.path
-        note = file.reason
+        note = "" if file.reason is None else texts.word(file.reason).rstrip(".。")
         if file.state == "read" and len(file.text) > max_chars:
             note = texts.compose("cut_in_the_middle")
         names_by_state[file.state].append(texts.annotate(path, note) if note else str(path))
@@ -469,7 +475,7 @@ async def probe_model(texts: Texts, settings: Settings) -> str | None:
         helpers = (options.helper, *options.helper_fallbacks)
         for name in dict.fromkeys((*options.offered_models, *helpers)):
             try:
-                answers.append(await client.probe(name))
+                answers.append(texts.word(await client.probe(name)))
             except ModelError as error:
                 failures.setdefault(texts.word(error), []).append(name)
                 faults.add(error.key)
@@ -535,8 +541,10 @@ async def probe_provider(provider: MemoryProvider, texts: Texts = SHELL) -> str:
             if not implements(provider, "probe"):
                 return ""
             try:
-                return to_single_line(await thread.run(provider.probe))
+                finding = await thread.run(provider.probe)
             finally:
                 await thread.run(provider.shutdown)
+            text = texts.word(finding) if isinstance(finding, Sentence) else finding
+            return to_single_line(text)
     finally:
         await thread.close()

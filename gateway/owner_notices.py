@@ -122,7 +122,7 @@ class OwnerNotices:
         """Tell the owner that an event couldn't be handled, at most once a day per platform."""
         texts = await self.load_texts()
         key = f"dead:{platform}:{self._clock.now():%Y-%m-%d}"
-        await self.notify(key, texts.SET_ASIDE.format(platform=platform.title()))
+        await self.notify(key, texts.SET_ASIDE.format(platform=texts.name_platform(platform)))
 
     async def notify_retired_model(self, options: ModelOptions, model: str, successor: str) -> None:
         """Tell the owner once that a model is missing from its server or was removed there."""
@@ -143,7 +143,8 @@ class OwnerNotices:
         """Tell the owner that messages weren't read after an outage, once a day per address."""
         texts = await self.load_texts()
         key = f"missed:{address.key}:{self._clock.now():%Y-%m-%d}"
-        text = texts.MISSED.format(platform=address.platform.title(), address=address.key)
+        platform = texts.name_platform(address.platform)
+        text = texts.MISSED.format(platform=platform, address=address.key)
         await self.notify(key, text)
 
     async def notify_memory_problem(self, kind: MemoryNotice, name: str, reason: str) -> None:
@@ -185,7 +186,7 @@ class OwnerNotices:
             text = texts.DEAD
         await self.notify(
             f"outage:{platform}:{self._clock.now().isoformat()}",
-            text.format(platform=platform.title(), state=state.removeprefix(OFF)),
+            text.format(platform=texts.name_platform(platform), state=state.removeprefix(OFF)),
             excluded_platform=platform,
         )
 

@@ -409,7 +409,7 @@ class GatewayProcess:
         owner_accounts = await self._services.links.list_accounts(TERMINAL)
         owner_platforms = {account.account.platform for account in owner_accounts}
         if adapter.contact and adapter.platform not in owner_platforms:
-            platform = adapter.platform.title()
+            platform = texts.name_platform(adapter.platform)
             print_notice(texts.FIRST_CONTACT.format(platform=platform, contact=adapter.contact))
 
     def _list_memory_outages(self) -> Mapping[str, str]:

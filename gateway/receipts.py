@@ -598,7 +598,8 @@ def _list_event_receipts(texts: Texts, rows: Sequence[Message]) -> list[Receipt]
 
     receipts = []
     for event in filter(None, map(read_added_event, results)):
-        text, uid, calendar = event
+        line, uid, calendar = event
+        text = texts.word_event_line(line)
         label = texts.RECEIPT_UNDO.format(what=shorten(text, LABEL_CHARS))
         button = make_button(label, "agenda", f"undo {uid} {calendar}")
         receipts.append(Receipt(texts.RECEIPT_EVENT.format(event=_quote(texts, text)), button))

@@ -45,6 +45,19 @@ def list_keyed_errors() -> Iterator[tuple[str, str, set[str]]]:
                 yield f"{path.relative_to(ROOT)}:{node.lineno}", key, names - SETTINGS
 
 
+def list_sentences_with_values() -> Iterator[tuple[str, str, set[str]]]:
+    """Yield the place, the key and the names of the values of each `Sentence` written with both."""
+    for path in sorted((ROOT / "core").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            match node:
+                case ast.Call(
+                    func=ast.Name(id="Sentence"),
+                    args=[ast.Constant(value=str(key)), ast.Dict(keys=keys)],
+                ):
+                    names = {ast.literal_eval(name) for name in keys if name}
+                    yield f"{path.relative_to(ROOT)}:{node.lineno}", key, names
+
+
 def placeholders(sentence: str) -> set[str]:
     return {name for _, name, _, _ in Formatter().parse(sentence) if name is not None}
 
@@ -53,6 +66,14 @@ def test_each_key_that_core_raises_has_a_sentence_with_its_values() -> None:
     errors = [error for error in list_keyed_errors() if "_" in error[1]]
     assert len(errors) > 60
     for place, key, names in errors:
+        assert key in load_sentences(), place
+        assert placeholders(load_sentences()[key]) == names, place
+
+
+def test_each_sentence_that_core_builds_exists_with_its_values() -> None:
+    sentences = list(list_sentences_with_values())
+    assert len(sentences) > 20
+    for place, key, names in sentences:
         assert key in load_sentences(), place
         assert placeholders(load_sentences()[key]) == names, place
 
@@ -114,7 +135,8 @@ def test_limit_error_names_whose_limit_was_reached() -> None:
 
 def test_answers_without_a_model_are_worded_by_keys_that_exist() -> None:
     code = (ROOT / "core/agent/offline.py").read_text("utf-8")
-    code += (ROOT / "core/agent/answers.py").read_text("utf-8")
+    for name in ("agent/answers.py", "tools/agenda.py", "tools/agenda_questions.py"):
+        code += (ROOT / "core" / name).read_text("utf-8")
     data = (ROOT / "core/agent/offline.toml").read_text("utf-8")
     named = set(re.findall(r"""texts\[["'](\w+)["']\]""", code)) | set(
         re.findall(r'answer = "(\w+)"', data)

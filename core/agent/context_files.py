@@ -26,7 +26,7 @@ from typing import Any, Literal
 
 from config.files import read_file
 from config.settings import ChatOptions, ContextOptions
-from core.errors import Refused
+from core.errors import Refused, Sentence, to_sentence
 from core.guard.guard import clean_text, find_suspicion
 from core.guard.origin_and_fence import RULES_LEAD, neutralise
 from core.notes.edits import normalize_newlines
@@ -49,7 +49,7 @@ RULES_FOLDER = ".cursor/rules"
 # Files above this size aren't read.
 MAX_OWNER_FILE_BYTES = 1_000_000
 MAX_IMPORT_DEPTH = 5
-TOO_DEEP = f"it is imported more than {MAX_IMPORT_DEPTH} levels deep"
+TOO_DEEP = Sentence("context_too_deep", {"levels": MAX_IMPORT_DEPTH})
 # The maximum number of files that a file imports, of rules in a folder, and of globs in a rule.
 MAX_FILES = 100
 # The limit for all files together is this many times the limit for one file.
@@ -76,7 +76,7 @@ WarnCallback = Callable[[str, str, str], Awaitable[None]]
 class ContextFile:
     """A context file in one of three states.
 
-    - "not read": `reason` says why, as a clause such as "it is empty".
+    - "not read": `reason` says why. It is a clause such as "it is empty".
     - "offered": a rule with a `description`. The prompt only lists the rule. The text of the rule
       is sent when a message names a file that the rule applies to, or when the model asks for it.
     - "read": the text is part of the prompt.
@@ -88,7 +88,7 @@ class ContextFile:
     description: str = ""
     # The rule applies to every file whose path matches any glob.
     globs: Sequence[str] = ()
-    reason: str = ""
+    reason: Sentence | None = None
 
     @property
     def state(self) -> FileState:
@@ -294,7 +294,7 @@ def _list_folder(folder: Path, *, is_home: bool) -> Sequence[ContextFile]:
     repository, and the first match is used. For the home, neither parents nor rules are looked up.
     """
     if not os.path.isdir(folder):
-        return [ContextFile(path=folder, reason="this folder is not there")]
+        return [ContextFile(path=folder, reason=Sentence("context_no_folder"))]
     if is_home:
         return _list_home(folder)
     places = _folders_up_to_repository(folder)
@@ -358,7 +358,7 @@ def _read_with_imports(
             text, reason = "", TOO_DEEP
         twin = _find_text((*other_files, *files), text)
         if twin is not None:
-            text, reason = "", f"it says the same as {twin.path.name}"
+            text, reason = "", Sentence("context_twin", {"name": twin.path.name})
         files.append(ContextFile(path=queued_path, text=text, reason=reason))
         if depth == 0 and queued_path.name != "CLAUDE.md":
             continue
@@ -367,7 +367,7 @@ def _read_with_imports(
                 depths[target] = depth + 1
                 queue.append(target)
     for path_too_many in queue[MAX_FILES:]:
-        files.append(ContextFile(path=path_too_many, reason="too many files are imported"))
+        files.append(ContextFile(path=path_too_many, reason=Sentence("context_too_many")))
     return files
 
 
@@ -389,33 +389,35 @@ def _read_rules(base: Path) -> list[ContextFile]:
     paths = sorted((base / RULES_FOLDER).glob("*.mdc"))
     rules = [_parse_rule(path, *_read_file(path, base)) for path in paths[:MAX_FILES]]
     if len(paths) > MAX_FILES:
-        reason = f"there are {len(paths) - MAX_FILES:,} more rules"
+        reason = Sentence("context_more_rules", {"count": len(paths) - MAX_FILES})
         rules.append(ContextFile(path=base / RULES_FOLDER, reason=reason))
     return rules
 
 
-def _read_file(path: Path, base: Path | None = None) -> tuple[str, str]:
-    """Return the text of a file, and the reason if it isn't read. One of the two is empty.
+def _read_file(path: Path, base: Path | None = None) -> tuple[str, Sentence | None]:
+    """Return the text of a file and None, or "" and the reason why it isn't read.
 
     A file outside of `base` isn't read.
     """
     try:
         real_path = Path(os.path.realpath(path, strict=True))
         if base is not None and not real_path.is_relative_to(os.path.realpath(base)):
-            return "", "it is outside of its folder"
+            return "", Sentence("context_outside")
         content = read_file(real_path, MAX_OWNER_FILE_BYTES)
     except FileNotFoundError:
-        return "", "it is not there"
-    except ValueError as error:
-        return "", str(error)
+        return "", Sentence("context_missing")
+    except ValueError:
+        if not real_path.is_file():
+            return "", Sentence("context_no_file")
+        return "", Sentence("context_too_large", {"limit": MAX_OWNER_FILE_BYTES})
     except OSError as error:
-        return "", f"it cannot be read ({error.strerror or error})"
+        return "", Sentence("context_unreadable", {"reason": error.strerror or str(error)})
     text = normalize_newlines(content.decode("utf-8-sig", "replace")).strip()
     if "\0" in text:
-        return "", "it isn't text"
+        return "", Sentence("context_no_text")
     if not text:
-        return "", "it is empty"
-    return text, ""
+        return "", Sentence("context_empty")
+    return text, None
 
 
 def _list_imports(text: str, path: Path) -> Iterator[Path]:
@@ -430,7 +432,7 @@ def _list_imports(text: str, path: Path) -> Iterator[Path]:
             yield target
 
 
-def _parse_rule(path: Path, text: str, reason: str) -> ContextFile:
+def _parse_rule(path: Path, text: str, reason: Sentence | None) -> ContextFile:
     """Parse a rule in Cursor's format: front matter with ``description`` and ``globs``, then text.
 
     A rule with ``alwaysApply: true`` gets the state "read", so it's part of the prompt.
@@ -439,10 +441,10 @@ def _parse_rule(path: Path, text: str, reason: str) -> ContextFile:
     try:
         keys, text = front_matter(text, path.name)
     except Refused as refusal:
-        reason = str(refusal).rstrip(".")
+        reason = to_sentence(refusal)
     text = text.strip()
     if not reason and not text:
-        reason = "it is empty"
+        reason = Sentence("context_empty")
     file = ContextFile(path=path, text=text, reason=reason)
     if file.reason or str(keys.get("alwaysApply")).lower() == "true":
         return file
@@ -450,7 +452,7 @@ def _parse_rule(path: Path, text: str, reason: str) -> ContextFile:
     description = keys.get("description") or ""
     globs = _parse_globs(keys.get("globs") or "")
     if not description and not globs:
-        return replace(file, reason="it has neither a description nor globs")
+        return replace(file, reason=Sentence("context_no_description"))
     line = f", for {', '.join(globs)}" if globs else ""
     if description:
         line += f": {description}"

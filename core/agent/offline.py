@@ -218,14 +218,14 @@ class _Answerer:
         question = read_question(text, asked_at, _zone_of(asked_at))
         if question is None or result.is_error:
             return None
-        lines = select_events(result.text, question)
+        lines = select_events(result.text, question, self.texts)
         if lines:
             lines.insert(0, self.texts["in_calendar"])
         elif question.what:
             return None
         else:
             lines = [self.texts["no_events"]]
-        return _get_text("\n".join([*lines, *list_problems(result.text)]))
+        return _get_text("\n".join([*lines, *list_problems(result.text, self.texts)]))
 
     def _answer_about_files(self, text: str, files: Sequence[_File]) -> Completion | None:
         """Say which files of a message are stored, and how to find them again.

@@ -153,7 +153,7 @@ class GuardedProvider:
         self.is_external = folder is not None
         self.breaker = CircuitBreaker(clock, partial(on_open, self.name))
         # The provider's description of itself (`MemoryProvider.probe`).
-        self.description = ""
+        self.description: Sentence | None = None
         self._folder = folder or Path()
         self._thread = ProviderThread(self.name) if self.is_external else None
         self._initialization: asyncio.Task[None] | None = None
@@ -176,12 +176,30 @@ class GuardedProvider:
             return answer
         if is_search:
             return clean_service_lines(self.name, answer)
+        if isinstance(answer, Sentence):
+            return self._clean_sentence(answer)
         return clean_service_text(self.name, answer)
 
+    def _clean_sentence(self, sentence: Sentence) -> Sentence | None:
+        """Return a sentence with cleaned values, or None if one of them is suspicious."""
+        values: dict[str, object] = {}
+        for name, value in sentence.values.items():
+            if isinstance(value, Sentence):
+                value = self._clean_sentence(value)
+            elif isinstance(value, str) and value:
+                value = to_single_line(clean_service_text(self.name, value))[:REASON_CHARS] or None
+            if value is None:
+                return None
+            values[name] = value
+        return Sentence(sentence.key, values)
+
     async def load_description(self) -> None:
-        """Set `description` to the answer of the hook `probe`, on one line."""
-        if text := await self.ask(DELIVERY_TIMEOUT_S, "probe"):
-            self.description = to_single_line(text)[:REASON_CHARS]
+        """Set `description` to the answer of the hook `probe`, with its values on one line each."""
+        answer = await self.ask(DELIVERY_TIMEOUT_S, "probe")
+        if isinstance(answer, Sentence):
+            self.description = answer
+        elif answer:
+            self.description = Sentence(to_single_line(answer)[:REASON_CHARS])
 
     async def close(self, timeout_s: float) -> None:
         """Shut the provider down and end its thread."""

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 from config.files import Secret as Secret
 from config.masking import mask_secrets
-from core.errors import ToolError
+from core.errors import Sentence, ToolError
 from core.guard.tool_definitions import parse_arguments as parse_arguments
 from core.store.notes import NoteChange
 from core.store.sync import HOOKS, Hook
@@ -78,10 +78,10 @@ class MemoryProvider(ABC):
         fails, it's called again before the next hook.
         """
 
-    async def probe(self) -> str:
+    async def probe(self) -> str | Sentence:
         """Contact the service and return its version, kind and abilities as one clause.
 
-        The owner sees this clause in reports.
+        The owner sees this clause in reports. A `Sentence` is shown in the owner's language.
         """
         return ""
 

@@ -31,7 +31,7 @@ from pydantic import Field
 
 from config.files import Secret
 from config.masking import mask_secrets
-from core.errors import ConfigError, DeliveryError, Refused, ToolError
+from core.errors import ConfigError, DeliveryError, Refused, Sentence, ToolError
 from core.guard.guard import SERVICE_LINES, clean_service_lines, clean_service_text
 from core.guard.origin_and_fence import typed_text
 from core.guard.tool_definitions import ToolArguments, build_tool
@@ -517,10 +517,17 @@ class ServerService(RemoteService):
         if key:
             key_headers = {"Authorization": f"Bearer {key}", **dict.fromkeys(headers, key)}
         self._http = JsonService(self.name, options.url, key_headers)
-        self.location = "its cloud" if self._is_cloud else f"a server at {self._http.url.host}"
+        self.location = Sentence("place_cloud")
+        if not self._is_cloud:
+            self.location = describe_server(self._http)
 
     async def shutdown(self) -> None:
         await self._http.close()
+
+
+def describe_server(http: JsonService) -> Sentence:
+    """Return the place of a server in the clause of `probe`."""
+    return Sentence("place_server", {"host": http.url.host})
 
 
 def collect_turn_lines(session: Session, messages: Sequence[Message]) -> Sequence[Line]:

@@ -78,7 +78,7 @@ class LearnedLimits(Protocol):
 class ModelClient(Model, Protocol):
     """A connection to a model's server."""
 
-    async def probe(self, model: str) -> str:
+    async def probe(self, model: str) -> Sentence:
         """Ask a model for a short answer, and return a sentence with the model and its address."""
 
     async def list_models(self) -> list[str]:

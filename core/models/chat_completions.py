@@ -18,6 +18,7 @@ from typing import Any
 import structlog
 from pydantic_core import from_json, to_json
 
+from core.errors import Sentence
 from core.models.abilities import CALL_ID
 from core.models.connections import Retries, ServerConnection
 from core.models.failures import (
@@ -147,7 +148,7 @@ class ChatCompletions:
         """
         return await self._retries.complete(self._attempt, request, on_text, on_wait)
 
-    async def probe(self, model: str) -> str:
+    async def probe(self, model: str) -> Sentence:
         """Ask the model for a few tokens, and return a sentence such as "X answers at https://…".
 
         An answer proves that the key and the model's name are valid and that there is credit.
@@ -156,7 +157,7 @@ class ChatCompletions:
         message = {"role": "user", "content": [{"type": "text", "text": "Hello"}]}
         request = Request(system=(), messages=(message,), model=model, max_tokens=PROBE_TOKENS)
         await self._attempt(request, lambda _: None, self._retries.first_silence_s)
-        return f"{model} answers at {self.url}."
+        return Sentence("probe_model", {"model": model, "url": self.url})
 
     async def fetch_window_tokens(self, model: str) -> int | None:
         """Ask the server for the size of a model's window. Returns None if it isn't reported."""

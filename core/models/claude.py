@@ -17,6 +17,7 @@ from urllib.parse import quote, urlsplit
 import structlog
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
+from core.errors import Sentence
 from core.models.connections import Retries, ServerConnection
 from core.models.failures import (
     ModelFailure,
@@ -116,7 +117,7 @@ class Claude:
         """
         return await self._retries.complete(self._attempt, request, on_text, on_wait)
 
-    async def probe(self, model: str) -> str:
+    async def probe(self, model: str) -> Sentence:
         """Ask the model for one token, and return a sentence such as "X answers at https://…".
 
         An answer proves that the key and the model's name are valid and that there is credit.
@@ -125,7 +126,7 @@ class Claude:
         message = {"role": "user", "content": [{"type": "text", "text": "Hello"}]}
         request = Request(system=(), messages=(message,), model=model, max_tokens=1)
         await self._attempt(request, lambda _: None, self._retries.first_silence_s)
-        return f"{model} answers at {self.url}."
+        return Sentence("probe_model", {"model": model, "url": self.url})
 
     async def fetch_window_tokens(self, model: str) -> int | None:
         """Ask the server for the size of a model's window. Returns None if it isn't reported."""

@@ -609,7 +609,7 @@ class ModelRouter:
                 await self._limits.save_uncounted(completion.model)
         return replace(completion, usage=estimate_usage(request, completion))
 
-    async def probe(self, model: str) -> str:
+    async def probe(self, model: str) -> Sentence:
         route = await self._find_route(model)
         return await route.client.probe(route.model)
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import structlog
 
 from config.masking import mask_secrets
-from core.errors import DeliveryError, MnemeError, Refused
+from core.errors import DeliveryError, MnemeError, Refused, Sentence, to_sentence
 from core.memory.http import CallTimeout, JsonService, objects
 from core.store.engine import Connection, Database
 from core.store.query import MessageMatch, SearchQuery
@@ -65,8 +65,8 @@ class EmbeddingRetriever:
     # The name of the environment variable for the API key, if the variable isn't set. Without the
     # key, nothing is sent.
     missing_variable: str = ""
-    # The last failure of the service. Empty while the service works.
-    error: str = ""
+    # The last failure of the service. None while the service works.
+    error: Sentence | None = None
 
     def __post_init__(self) -> None:
         self._paused_until_s = 0.0
@@ -141,7 +141,7 @@ class EmbeddingRetriever:
         fitting_count = round(BATCH_S * texts_per_s)
         self._batch_size = max(1, min(fitting_count, 2 * self._batch_size, MAX_BATCH))
 
-    async def probe(self) -> str:
+    async def probe(self) -> Sentence:
         """Send one word to the service, and return a sentence about its answer.
 
         Raises DeliveryError with a sentence about the failure.
@@ -149,18 +149,21 @@ class EmbeddingRetriever:
         try:
             (vector,) = await self._embed([PROBE], PASSAGES_TIMEOUT)
         except MnemeError as error:
-            raise DeliveryError(f"It is out of order: {str(error).rstrip('.')}.") from error
-        return f"Its vectors have {len(vector):,} dimensions; {await self.describe_state()}."
+            raise DeliveryError("probe_embeddings_failed", reason=to_sentence(error)) from error
+        state = await self.describe_state()
+        return Sentence("probe_embeddings", {"count": len(vector), "state": state})
 
-    async def describe_state(self) -> str:
+    async def describe_state(self) -> Sentence:
         """Return a clause for the owner about the service and the messages without a vector."""
         count = await self.database.read(
             lambda connection: vectors.count_unembedded(connection, self.model, self._vector_bytes)
         )
-        state = f"{self.model}, all messages are embedded"
+        state = Sentence("embeddings_complete", {"model": self.model})
         if count:
-            state = f"about {count:,} messages still need a vector of {self.model}"
-        return f"out of order ({self.error}); {state}" if self.error else state
+            state = Sentence("embeddings_incomplete", {"model": self.model, "count": count})
+        if self.error is None:
+            return state
+        return Sentence("embeddings_out_of_order", {"reason": self.error, "state": state})
 
     async def close(self) -> None:
         await self.service.close()
@@ -206,7 +209,7 @@ class EmbeddingRetriever:
         Raises Refused if the service refuses the texts, and DeliveryError if the request fails.
         """
         if self.missing_variable:
-            raise DeliveryError(f"the environment variable {self.missing_variable} is not set")
+            raise DeliveryError("embeddings_no_key", variable=self.missing_variable)
         body = {"model": self.model, "input": list(texts)}
         answer = await self.service.call(
             "POST", "/embeddings", body, call_timeout=call_timeout, is_repeatable=True
@@ -217,11 +220,11 @@ class EmbeddingRetriever:
                 matrix = np.array([entry["embedding"] for entry in entries], np.float32)
                 lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise DeliveryError("the embedding service didn't return vectors") from error
+            raise DeliveryError("embeddings_no_vectors") from error
         is_complete = matrix.ndim == 2 and len(matrix) == len(texts)
         if not is_complete or not np.isfinite(lengths).all() or not lengths.all():
-            raise DeliveryError("the embedding service returned too few or invalid vectors")
-        self.error = ""
+            raise DeliveryError("embeddings_bad_vectors")
+        self.error = None
         self._vector_bytes = FLOAT16_BYTES * matrix.shape[1]
         return list(matrix / lengths)
 
@@ -235,7 +238,7 @@ class EmbeddingRetriever:
                 "the embedding service is out of order, recall searches by words only",
                 error=str(error),
             )
-        self.error = str(error)
+        self.error = to_sentence(error)
 
 
 def _find_nearest(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING, Literal
 from zoneinfo import ZoneInfo
@@ -30,6 +30,13 @@ _HEAD = (
 )
 # The result of a call that added an event. Its end can't be a part of the event's text.
 _ADDED = re.compile(r"Added: (.*) \[event ([0-9a-f]{32}) in ([^\]\n]+)\]", re.DOTALL)
+# A line of `render_event` with a date. strptime reads English months in the locale C.
+_EVENT_LINE = re.compile(
+    r"[A-Z][a-z]{2} (?P<day>\d{1,2} [A-Z][a-z]{2} \d{4}) "
+    r"(?:all day: |until (?P<until>\d{1,2} [A-Z][a-z]{2}): "
+    r"|(?P<start>\d\d:\d\d) (?:to (?P<end>\d\d:\d\d) )?)(?P<text>.*)",
+    re.DOTALL,
+)
 _WEEK = timedelta(days=7)
 _DAY = timedelta(days=1)
 
@@ -65,7 +72,7 @@ def calendar_tool(
             raise ToolError("end: must be later than start.")
         agenda = await calendars.list_events(start, end, zone)
         lines = [f"- {render_event(event, has_date=True)}" for event in agenda.events]
-        return "\n".join([_HEAD, *(lines or ["There are no events."]), *agenda.problems])
+        return "\n".join([_HEAD, *(lines or ["There are no events."]), *map(str, agenda.problems)])
 
     return build_tool(
         CALENDAR,
@@ -124,6 +131,63 @@ def render_event(event: CalendarEvent, *, has_date: bool = False) -> str:
     text = neutralise(make_well_formed(event.text))[:MAX_TEXT_CHARS]
     place = neutralise(make_well_formed(event.place))[:MAX_TEXT_CHARS]
     return f"{day}{clock}{text}{f' ({place})' if place else ''}"
+
+
+def read_event_line(line: str) -> CalendarEvent | None:
+    """Return the event of a line that `render_event` wrote with a date, or None.
+
+    Its times have no zone of their own: they are those of the line, in UTC. Its text contains the
+    place.
+    """
+    from core.tools.calendars import CalendarEvent
+
+    match = _EVENT_LINE.fullmatch(line)
+    if match is None:
+        return None
+    day = datetime.strptime(match["day"], "%d %b %Y").replace(tzinfo=UTC)
+    start, end = day, day + _DAY
+    if match["until"]:
+        last = datetime.strptime(f"{match['until']} {day.year}", "%d %b %Y").replace(tzinfo=UTC)
+        end = (last if last >= day else _add_year(last)) + _DAY
+    elif match["start"]:
+        start = datetime.combine(day, time.fromisoformat(match["start"]), UTC)
+        end = datetime.combine(day, time.fromisoformat(match["end"] or match["start"]), UTC)
+        if end < start:
+            end += _DAY
+    is_all_day = not match["start"]
+    return CalendarEvent(
+        calendar="", text=match["text"], start=start, end=end, is_all_day=is_all_day
+    )
+
+
+def word_event(event: CalendarEvent, words: Mapping[str, str], *, has_date: bool = False) -> str:
+    """Return an event in a language: ``10:00–11:00 Zahnarzt (Rua 1)``, or with its date in front.
+
+    `words` are the texts for answers without a model in that language.
+    """
+    text = neutralise(make_well_formed(event.text))[:MAX_TEXT_CHARS]
+    if event.place:
+        place = neutralise(make_well_formed(event.place))[:MAX_TEXT_CHARS]
+        text = words["event_place"].format(event=text, place=place)
+    last = event.end - timedelta(minutes=1)
+    if not event.is_all_day:
+        key = "event_span" if event.end > event.start else "event_start"
+        clock = {"start": f"{event.start:%H:%M}", "end": f"{event.end:%H:%M}"}
+        line = words[key].format(event=text, **clock)
+    elif last.date() > event.start.date():
+        line = words["event_until"].format(event=text, day=_word_day(last, words, "day"))
+    else:
+        line = words["event_all_day"].format(event=text)
+    if not has_date:
+        return line
+    day = _word_day(event.start, words, "day_with_year")
+    weekday = words["weekdays"].split(", ")[event.start.weekday()]
+    return words["event_on"].format(weekday=weekday, day=day, event=line)
+
+
+def _word_day(day: datetime, words: Mapping[str, str], key: str) -> str:
+    month = words["months"].split(", ")[day.month - 1]
+    return words[key].format(day=day.day, month=month, year=day.year)
 
 
 def read_coming_period(

@@ -7,7 +7,7 @@ The patterns of ten languages are in `data/agenda.toml`.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
@@ -16,13 +16,15 @@ from zoneinfo import ZoneInfo
 from core.markup.markdown import escape
 from core.text.normalize import language_data
 from core.text.terms import word_terms
-from core.tools.agenda import read_coming_period
+from core.tools.agenda import read_coming_period, read_event_line, word_event
 
 # A longer message isn't a plain question.
 MAX_QUESTION_CHARS = 100
 # Events are searched for in this period.
 SEARCHED_TIME = timedelta(days=60)
 MAX_EVENTS = 10
+# A line of a result about a calendar that couldn't be read.
+_UNREAD_CALENDAR = re.compile(r"^The calendar (\S+) can't be read: ", re.MULTILINE)
 _ENDS = " \t\n¿?\uff1f!\uff01.\u3002"
 
 
@@ -51,21 +53,27 @@ def read_question(text: str, now: datetime, zone: ZoneInfo) -> AgendaQuestion | 
     return None
 
 
-def select_events(result: str, question: AgendaQuestion) -> list[str]:
-    """Return the lines in a result of the tool `calendar` that answer a question, as Markdown.
+def select_events(result: str, question: AgendaQuestion, words: Mapping[str, str]) -> list[str]:
+    """Return the events in a result of the tool `calendar` that answer a question, as Markdown.
 
-    If the question names an event, only lines with all words of that name are returned.
+    If the question names an event, only events with all words of that name are returned. `words`
+    are the texts for answers without a model.
     """
     name_terms = set(word_terms(question.what))
     lines = [line.removeprefix("- ") for line in result.splitlines() if line.startswith("- ")]
     events = [line for line in lines if name_terms <= set(word_terms(line))]
-    return [f"- {escape(event)}" for event in events[:MAX_EVENTS]]
+    return [f"- {escape(_word_line(event, words))}" for event in events[:MAX_EVENTS]]
 
 
-def list_problems(result: str) -> list[str]:
-    """Return the sentences of a result that say which calendars couldn't be read."""
-    lines = result.splitlines()[1:]
-    return [line for line in lines if line and not line.startswith(("- ", "There are no events"))]
+def _word_line(line: str, words: Mapping[str, str]) -> str:
+    event = read_event_line(line)
+    return line if event is None else word_event(event, words, has_date=True)
+
+
+def list_problems(result: str, words: Mapping[str, str]) -> list[str]:
+    """Return a sentence for each calendar that couldn't be read, according to a result."""
+    names = _UNREAD_CALENDAR.findall(result)
+    return [words["calendar_unread"].format(name=escape(name)) for name in names]
 
 
 def _match_all(kind: str, text: str) -> Sequence[re.Match[str]]:

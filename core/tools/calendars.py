@@ -23,8 +23,16 @@ import structlog
 
 from config.field_types import fill_placeholders
 from config.tool_options import CalendarSource
+from config.variables import PLACEHOLDER
 from core.dates.schedule import resolve_wall_time
-from core.errors import MnemeError, Refused, ToolError, UncertainCallError
+from core.errors import (
+    MnemeError,
+    Refused,
+    Sentence,
+    ToolError,
+    UncertainCallError,
+    to_sentence,
+)
 from core.tools.addresses import IPAddress
 from core.tools.web_client import WebClient
 
@@ -59,7 +67,7 @@ class Agenda:
 
     events: Sequence[CalendarEvent]
     # A sentence for each calendar that couldn't be read.
-    problems: Sequence[str] = ()
+    problems: Sequence[Sentence] = ()
 
 
 @dataclass(eq=False)
@@ -87,10 +95,11 @@ class Calendars:
             *(self._list_source(name, start, end, zone) for name in names), return_exceptions=True
         )
         events: list[CalendarEvent] = []
-        problems: list[str] = []
+        problems: list[Sentence] = []
         for name, result in zip(names, results, strict=True):
             if isinstance(result, MnemeError):
-                problems.append(f"The calendar {name} can't be read: {result}")
+                reason = to_sentence(result)
+                problems.append(Sentence("calendar_unreadable", {"name": name, "reason": reason}))
             elif isinstance(result, BaseException):
                 raise result
             else:
@@ -107,9 +116,9 @@ class Calendars:
         """
         writable = [each for each, source in self.sources.items() if source.kind == "caldav"]
         if name and name not in writable:
-            raise ToolError(f"{name} isn't a calendar that can be written to.")
+            raise ToolError("calendar_read_only", name=name)
         if not writable:
-            raise ToolError("No calendar can be written to. ICS feeds can only be read.")
+            raise ToolError("calendars_read_only")
         name = name or writable[0]
         uid = uuid4().hex
         await self._run(name, lambda: self._add_caldav(name, uid, text, start, end))
@@ -124,18 +133,18 @@ class Calendars:
     async def remove_event(self, name: str, uid: str) -> None:
         """Remove an event that Mneme added. Raises ToolError if the event no longer exists."""
         if name not in self.sources or self.sources[name].kind != "caldav":
-            raise ToolError(f"{name} isn't a calendar that can be written to.")
+            raise ToolError("calendar_read_only", name=name)
         if not await self._run(name, lambda: self._remove_caldav(name, uid)):
-            raise ToolError("The event isn't there any more.")
+            raise ToolError("calendar_event_gone")
 
-    async def probe(self, name: str) -> str:
+    async def probe(self, name: str) -> Sentence:
         """Read today's events of one calendar, and return a sentence about the answer.
 
         Raises ToolError with a sentence about the failure.
         """
         now = datetime.now(UTC)
         events = await self._list_source(name, now, now + timedelta(days=7), ZoneInfo("UTC"))
-        return f"It has {len(events)} events in the next 7 days."
+        return Sentence("probe_calendar", {"count": len(events)})
 
     async def _list_source(
         self, name: str, start: datetime, end: datetime, zone: ZoneInfo
@@ -169,7 +178,7 @@ class Calendars:
             async with asyncio.timeout(timeout_s):
                 return await asyncio.get_running_loop().run_in_executor(self._threads, work)
         except TimeoutError as error:
-            raise UncertainCallError(f"it doesn't answer within {timeout_s:g} s.") from error
+            raise UncertainCallError("calendar_no_answer", seconds=f"{timeout_s:g}") from error
         except (
             *(DAVError, RequestException, OSError, ArithmeticError),
             *(ValueError, LookupError, TypeError, AttributeError),
@@ -177,7 +186,7 @@ class Calendars:
             _log.warning("a calendar can't be read", calendar=name, error=type(error).__name__)
             # A request that broke off may have reached the server.
             kind = UncertainCallError if isinstance(error, RequestException) else ToolError
-            raise kind(f"{type(error).__name__}. Check its address and password.") from error
+            raise kind("calendar_failed", kind=type(error).__name__) from error
 
     async def _load_feed(self, name: str) -> bytes:
         """Return the content of a feed, which may be up to `FEED_CACHE_S` seconds old."""
@@ -197,16 +206,16 @@ class Calendars:
             download = await client.download(url)
         except Refused as error:
             # The error may quote the address, which is a secret.
-            raise ToolError("its address isn't one of a feed. Check it in secrets.env.") from error
+            raise ToolError("calendar_no_feed") from error
         self._feeds[name] = (download.body, monotonic() + FEED_CACHE_S)
         return download.body
 
     def _fill_variables(self, value: str) -> str:
         """Replace each ``${NAME}`` with its variable. Raises ToolError if a variable isn't set."""
-        try:
-            return fill_placeholders(value, self.variables)
-        except ValueError as error:
-            raise ToolError(str(error)) from error
+        for match in PLACEHOLDER.finditer(value):
+            if match[1] not in self.variables:
+                raise ToolError("calendar_no_variable", name=match[1])
+        return fill_placeholders(value, self.variables)
 
     @contextlib.contextmanager
     def _open_caldav(self, name: str) -> Iterator[list[Any]]:
@@ -235,7 +244,7 @@ class Calendars:
     def _add_caldav(self, name: str, uid: str, text: str, start: datetime, end: datetime) -> None:
         with self._open_caldav(name) as calendars:
             if not calendars:
-                raise ToolError(f"The account {name} has no calendar.")
+                raise ToolError("calendar_account_empty", name=name)
             calendars[0].add_event(
                 uid=uid, summary=text, dtstart=start.astimezone(UTC), dtend=end.astimezone(UTC)
             )

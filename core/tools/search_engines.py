@@ -25,12 +25,10 @@ from core.types import UNBILLED, BillingScope, Completion, Json, Request
 BRAVE_URL = "https://api.search.brave.com"
 MAX_RESULTS = 8
 MAX_EXTRACT_CHARS = 400
-_SEARXNG = "The SearXNG server"
+_SEARXNG = "SearXNG"
 _BRAVE = "Brave Search"
-_ADVICE = {
-    _SEARXNG: "Its settings.yml must list json under search: formats.",
-    _BRAVE: "Check the key of Brave Search in secrets.env.",
-}
+# The keys of the error that an engine refuses searches.
+_REFUSALS = {_SEARXNG: "search_refused_by_searxng", _BRAVE: "search_refused_by_brave"}
 # This version of the tool works with every Claude model that has web search.
 _CLAUDE_TOOL = {"type": "web_search_20250305", "name": "web_search", "max_uses": 1}
 _CLAUDE_TASK = (
@@ -184,14 +182,10 @@ async def _call(service: JsonService, path: str, params: Mapping[str, str | int]
         return await service.call("GET", path, params=params)
     except DeliveryError as error:
         if not error.is_permanent:
-            raise ToolError(f"{name} can't be reached right now. Try again later.") from error
-        raise _refuse(name) from error
+            raise ToolError("search_unreached", engine=name) from error
+        raise ToolError(_REFUSALS[name]) from error
     except Refused as error:
-        raise _refuse(name) from error
-
-
-def _refuse(name: str) -> ToolError:
-    return ToolError(f"{name} refuses searches. {_ADVICE[name]}")
+        raise ToolError(_REFUSALS[name]) from error
 
 
 def _read_results(entries: object, extract_key: str, date_key: str) -> list[SearchResult]:

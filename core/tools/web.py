@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 from pydantic import Field
 
 from config.tool_options import WebToolOptions
-from core.errors import Refused, ToolError
+from core.errors import Refused, Sentence, ToolError
 from core.guard.origin_and_fence import neutralise
 from core.guard.tool_definitions import ToolArguments, build_tool
 from core.text.normalize import make_well_formed, to_single_line
@@ -137,18 +137,18 @@ class WebAccess:
         if "engine" in self.__dict__:
             await self.engine.close()
 
-    async def probe(self) -> str:
+    async def probe(self) -> Sentence:
         """Search for one word, and return a sentence about the answer.
 
         Raises ToolError with a sentence about the failure.
         """
         if self.options.search == "brave" and not self.key:
-            raise ToolError(f"The key {self.options.key} isn't set. Put it into secrets.env.")
+            raise ToolError("search_no_key", key=self.options.key)
         if self.options.search == "anthropic":
             # A search costs money, and the check of the models already asks the same server.
-            return f"{self._find_search_model()} searches."
+            return Sentence("probe_claude_search", {"model": self._find_search_model()})
         results = await self.engine.search(_PROBE)
-        return f"{self.options.search} answers with {len(results)} results."
+        return Sentence("probe_search", {"engine": self.options.search, "count": len(results)})
 
     @cached_property
     def engine(self) -> SearchEngine:
@@ -174,10 +174,7 @@ class WebAccess:
     def _find_search_model(self) -> str:
         """Return the model that searches. Raises ToolError if none is configured."""
         if not self.claude:
-            raise ToolError(
-                'search = "anthropic" needs a model of Anthropic with its key, as chat model or as '
-                "helper. Choose one in [model], or another search engine in [web_tools]."
-            )
+            raise ToolError("search_needs_claude")
         return self.claude
 
     async def _search(self, arguments: _SearchArguments, context: ToolContext) -> str:

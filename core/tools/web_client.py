@@ -107,9 +107,7 @@ class WebClient:
             async with asyncio.timeout(self._timeout_s), self._slots:
                 return await self._download(url)
         except TimeoutError as error:
-            raise ToolError(
-                f"The page didn't answer within {self._timeout_s:g} s. Try again later."
-            ) from error
+            raise ToolError("page_no_answer", seconds=f"{self._timeout_s:g}") from error
 
     async def _download(self, url: str) -> Download:
         """Follow redirects, check each address, and return the last page."""
@@ -127,12 +125,12 @@ class WebClient:
                 url = urljoin(target.url, response.headers["location"])
                 continue
             if response.status >= 400:
-                raise ToolError(f"{target.host} answered with the error {response.status}.")
+                raise ToolError("page_status", host=target.host, code=str(response.status))
             content_type = _read_content_type(response.headers)
             if content_type.startswith(_UNREADABLE_TYPES):
                 raise Refused(f"The address is a file of the type {content_type}, not a page.")
             return Download(target.url, content_type, response.body, response.is_cut)
-        raise ToolError(f"The address leads to more than {MAX_REDIRECTS} others in a row.")
+        raise ToolError("page_redirects", limit=MAX_REDIRECTS)
 
     async def _request(self, target: Target, max_bytes: int) -> _Response:
         """Send a GET request, and read up to `max_bytes` of the response.
@@ -166,9 +164,8 @@ class WebClient:
             ):
                 body, is_cut = await _read_body(response, max_bytes)
         except (httpx.HTTPError, httpx.InvalidURL, ssl.SSLError, OSError) as error:
-            raise ToolError(
-                f"{target.host} can't be reached ({type(error).__name__}). Try again later."
-            ) from error
+            kind = type(error).__name__
+            raise ToolError("page_unreached", host=target.host, kind=kind) from error
         return _Response(response.status_code, response.headers, body, is_cut)
 
     @cached_property
@@ -219,7 +216,7 @@ async def _read_body(response: httpx.Response, max_bytes: int) -> tuple[bytes, b
     Raises ToolError if the body is compressed.
     """
     if response.headers.get("content-encoding", "identity").lower() != "identity":
-        raise ToolError("The page is compressed although it was asked for without compression.")
+        raise ToolError("page_compressed")
     body = bytearray()
     async for chunk in response.aiter_raw():
         body += chunk

@@ -40,8 +40,9 @@ class ChatAdmins:
         try:
             return await source.is_admin(context.inbound)
         except DeliveryError as error:
-            platform = context.inbound.address.platform.title()
-            raise Refused(context.texts.ADMIN_UNKNOWN.format(platform=platform)) from error
+            texts = context.texts
+            platform = texts.name_platform(context.inbound.address.platform)
+            raise Refused(texts.ADMIN_UNKNOWN.format(platform=platform)) from error
 
     async def is_admin(self, inbound: Inbound) -> bool:
         """Return whether the sender manages the group, or False if the platform can't be asked."""

@@ -90,7 +90,7 @@ class UndeliveredNotices:
         name = await self._admins.load_place_name(item.address)
         return {
             "place": texts.quote(name) if name else f"`{item.address.key}`",
-            "platform": item.address.platform.title(),
+            "platform": texts.name_platform(item.address.platform),
             "advice": texts.table("UNDELIVERED_CAUSES")[cause],
         }
 

@@ -419,7 +419,11 @@ def _name_subject(subject: str) -> str:
 
     Names of services aren't translated.
     """
-    return texts.table("CHECK_SUBJECTS").get(subject, subject)
+    subjects = texts.table("CHECK_SUBJECTS")
+    kind, separator, name = subject.partition(" ")
+    if separator and kind in ("calendar", "memory"):
+        return subjects[kind].format(name=name)
+    return subjects.get(subject, subject)
 
 
 def _print_rows(rows: Sequence[tuple[str, str, str, str]]) -> None:

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from core.dates.schedule import load_zone
 from core.errors import Refused, ToolError
 from core.markup.markdown import escape
-from core.tools.agenda import read_coming_period, render_event
+from core.tools.agenda import read_coming_period
 from core.types import Answer, Command
 from gateway.commands.privacy import is_owner_alone
 from gateway.commands.registry import CommandContext, load_specs
@@ -53,14 +53,14 @@ class AgendaCommands:
         lines: list[str] = []
         previous_heading = ""
         for event in agenda.events[:MAX_LISTED]:
-            heading = f"**{event.start:%A} {event.start.day} {event.start:%B}**"
+            heading = f"**{texts.format_weekday(event.start)}**"
             if heading != previous_heading:
                 lines.append(heading)
             previous_heading = heading
-            lines.append(f"- {escape(render_event(event))}")
+            lines.append(f"- {escape(texts.describe_event(event))}")
         if len(agenda.events) > MAX_LISTED:
             lines.append(texts.MORE_EVENTS.format(count=len(agenda.events) - MAX_LISTED))
-        lines += agenda.problems
+        lines += [escape(texts.word(problem)) for problem in agenda.problems]
         return Answer(text="\n".join(lines) or texts.NO_EVENTS)
 
     async def _undo(self, texts: Texts, calendars: Calendars, words: str) -> Answer:
@@ -75,5 +75,5 @@ class AgendaCommands:
         try:
             await calendars.remove_event(name, uid)
         except ToolError as error:
-            raise Refused(str(error)) from error
+            raise Refused(texts.word(error)) from error
         return Answer(text=texts.EVENT_REMOVED.format(calendar=escape(name)))

@@ -265,7 +265,7 @@ class ReminderCommands:
         )
         receipt = texts.describe_set_job(self._appointments, job)
         if context.is_shell:
-            place = texts.PLACE_CHAT.format(platform=target.platform.capitalize())
+            place = texts.PLACE_CHAT.format(platform=texts.name_platform(target.platform))
             if scope == LOCAL_SCOPE:
                 place = texts.PLACE_TERMINAL
             receipt = texts.annotate(receipt.removesuffix("."), place)

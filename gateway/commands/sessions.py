@@ -312,7 +312,7 @@ def _describe_session(session: Session, context: CommandContext, zone: tzinfo) -
         texts.format_count(session.messages, "message"),
     ]
     if session.address.platform != context.inbound.address.platform:
-        platform = session.address.platform.title()
+        platform = texts.name_platform(session.address.platform)
         details.append(texts.SESSION_ON.format(platform=platform))
     if session.id == context.session.id:
         details.append(texts.SESSION_IS_THIS)

@@ -66,7 +66,7 @@ class StatusCommands:
         if self._memory is not None:
             lines += await self._list_memories(texts, self._memory)
         if services.embeddings is not None:
-            state = await services.embeddings.describe_state()
+            state = texts.word(await services.embeddings.describe_state())
             lines.append(words["embeddings"].format(state=escape(state)))
         jobs = await services.jobs.list_active()
         lines.append(words["jobs"].format(count=len(jobs)))
@@ -89,8 +89,9 @@ class StatusCommands:
             states: Mapping[str, str] = self._live["platforms"]
         else:
             states = await self._services.load_platform_states()
+        names = texts.table("PLATFORMS")
         return [
-            texts.pair(f"**{name}**", texts.word_state(state))
+            texts.pair(f"**{names.get(name, name)}**", texts.word_state(state))
             for name, state in states.items()
             if name not in hidden_names
         ]
@@ -120,7 +121,9 @@ class StatusCommands:
         lines = [texts.COMMA.join(built_in)]
         for name, service in memory.externals.items():
             counts = await self._services.outbox.count_items(f"{MEMORY}:{name}:")
-            clauses = [states[name], service.description, texts.describe_sync_state(counts)]
+            about = service.description
+            description = "" if about is None else texts.word(about)
+            clauses = [states[name], description, texts.describe_sync_state(counts)]
             clauses = [escape(clause) for clause in clauses if clause]
             lines.append(texts.pair(escape(name), texts.SEMICOLON.join(clauses)))
         lines += [escape(texts.word(warning)) for warning in memory.warnings]
@@ -177,7 +180,7 @@ async def load_state(services: Services, live: Mapping[str, Any] | None) -> dict
         "platforms": dict(platforms),
         "models": list(settings.model.chat_models) if settings.has_model else [],
         "helper_model": settings.model.helper if settings.has_model else None,
-        "embeddings": await services.embeddings.describe_state() if services.embeddings else None,
+        "embeddings": await _describe_embeddings(services),
         "active_jobs": len(await services.jobs.list_active()),
         "outbox": {"due": counts.due, "undelivered": counts.dead},
         "state_db_bytes": _measure_store(settings.home),
@@ -187,6 +190,13 @@ async def load_state(services: Services, live: Mapping[str, Any] | None) -> dict
         "bytes_per_month": None if growth is None else {k: round(v) for k, v in growth.items()},
         "waiting_for_approval": len(await services.people.list_pending(services.clock.now())),
     }
+
+
+async def _describe_embeddings(services: Services) -> str | None:
+    """Return the state of the embedding service in English, or None if there is none."""
+    if services.embeddings is None:
+        return None
+    return str(await services.embeddings.describe_state())
 
 
 def _measure_store(home: Path) -> int:

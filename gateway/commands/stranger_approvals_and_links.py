@@ -326,7 +326,7 @@ def _describe_sender(texts: Texts, context: CommandContext) -> Answer:
     identity = texts.WHOAMI.format(
         name=escape(context.inbound.sender.name),
         role=words["owner" if context.is_owner else "person"],
-        platform=account.platform.title(),
+        platform=texts.name_platform(account.platform),
         id=account.key,
         chat=context.inbound.address.key,
     )

@@ -141,16 +141,15 @@ async def hint_at_events(
     calendars = services.calendars
     if calendars is None or moment is None:
         return ""
-    # Imported here because most homes have no calendar.
-    from core.tools.agenda import render_event
-
     zone = load_zone(await services.appointments.zone_of(account))
     try:
         async with asyncio.timeout(CALENDAR_TIMEOUT_S):
             agenda = await calendars.list_events(moment, moment + timedelta(minutes=1), zone)
     except (TimeoutError, MnemeError):
         return ""
-    events = [escape(render_event(event)) for event in agenda.events if not event.is_all_day]
+    events = [
+        escape(texts.describe_event(event)) for event in agenda.events if not event.is_all_day
+    ]
     if not events:
         return ""
     return " " + texts.EVENTS_THEN.format(events=texts.SEMICOLON.join(events[:MAX_EVENTS]))

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from core.search.rendering import ResultWords
     from core.store.facts.rows import Fact
     from core.store.jobs import Job
+    from core.tools.calendars import CalendarEvent
 
 # The locale for the dates and numbers of a language if it's named differently from the language.
 _LOCALES: Mapping[str, str] = {"en": "en_GB", "zh": "zh_Hans"}
@@ -218,7 +219,12 @@ class Texts:
 
         return Locale.parse(self.locale).plural_form(number)
 
-    # --- States ---
+    # --- Platforms and their states ---
+
+    def name_platform(self, platform: str) -> str:
+        """Return the name of a platform at the beginning of a text: ``Telegram``, ``Терминал``."""
+        name = self.table("PLATFORMS").get(platform, platform)
+        return name[:1].upper() + name[1:]
 
     def word_state(self, state: str) -> str:
         """Translate a state of a platform or memory that a process stored."""
@@ -413,6 +419,23 @@ class Texts:
         text = self.schedule_words.format_moment(at.astimezone(ZoneInfo(zone)))
         return self.annotate(text, zone) if has_zone else text
 
+    def describe_event(self, event: CalendarEvent) -> str:
+        """Describe an event of a calendar without its date: ``10:00 to 11:00 Dentist (Rua 1)``."""
+        # Imported here because most homes have no calendar.
+        from core.tools.agenda import word_event
+
+        return word_event(event, load_offline_texts(self.language))
+
+    def word_event_line(self, line: str) -> str:
+        """Translate the line of an event with its date, in which a tool reported it."""
+        # Imported here because most turns have no event.
+        from core.tools.agenda import read_event_line, word_event
+
+        event = read_event_line(line)
+        if event is None:
+            return line
+        return word_event(event, load_offline_texts(self.language), has_date=True)
+
     # --- Facts ---
 
     def describe_fact(self, fact: Fact, zone: tzinfo) -> str:
@@ -458,7 +481,7 @@ class Texts:
         return self.PERSON.format(
             name=escape(clean_name or account.user_id),
             warning=f"⚠ {warning}; " if findings else "",
-            platform=account.platform.title(),
+            platform=self.name_platform(account.platform),
             id=account.user_id,
         )
 

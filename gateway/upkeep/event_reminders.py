@@ -18,7 +18,6 @@ from core.dates.schedule import load_zone
 from core.markup.markdown import escape
 from core.ports import Clock
 from core.store import rows
-from core.tools.agenda import render_event
 from core.tools.calendars import CalendarEvent
 from core.types import LOCAL_SCOPE
 
@@ -73,12 +72,12 @@ class EventReminders:
         end = now + timedelta(minutes=max(leads)) + 2 * READ_INTERVAL
         agenda = await services.calendars.list_events(now, end, zone)
         for problem in agenda.problems:
-            self._log.warning("events can't be announced", problem=problem)
+            self._log.warning("events can't be announced", problem=str(problem))
         return [event for event in agenda.events if not event.is_all_day and self._find_lead(event)]
 
     async def _notify(self, event: CalendarEvent) -> None:
         notices = self._services.owner_notices
         identity = f"{event.calendar}\n{event.text}\n{event.start.timestamp()}"
         texts = await notices.load_texts()
-        text = texts.EVENT_SOON.format(event=escape(render_event(event)))
+        text = texts.EVENT_SOON.format(event=escape(texts.describe_event(event)))
         await notices.notify(f"event:{sha256(identity.encode()).hexdigest()[:32]}", text)

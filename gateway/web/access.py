@@ -97,7 +97,7 @@ def _name_link(request: PageRequest, login: Login) -> str:
     account = login.visitor.account
     if account == TERMINAL:
         return request.words["LINK_SHELL"]
-    return request.words["LINK_CHAT"].format(platform=account.platform.title())
+    return request.words["LINK_CHAT"].format(platform=request.texts.name_platform(account.platform))
 
 
 def name_browser(words: Mapping[str, str], user_agent: str) -> str:

@@ -136,7 +136,10 @@ def _list_choices(
             *((f'from:"{name}"', name) for name in names),
         ],
         "GROUP_PLATFORM": [
-            *((f"platform:{platform}", platform.title()) for platform in platforms),
+            *(
+                (f"platform:{platform}", request.texts.name_platform(platform))
+                for platform in platforms
+            ),
             *(
                 (
                     f"in:{result.session.id}",

@@ -12,6 +12,7 @@ import pytest
 
 from config.settings import ChatOptions, ContextOptions, Settings
 from core.agent.context_files import MAX_OWNER_FILE_BYTES, ContextFile, ContextFiles, OwnerFiles
+from core.errors import Sentence
 from core.guard.origin_and_fence import RULES_LEAD
 from core.notes.notebook import Notebook
 from core.store.notes import Notes
@@ -69,7 +70,7 @@ def in_order(text: str, *parts: str) -> bool:
 
 
 async def reasons(files: ContextFiles, folder: Path) -> dict[str, str]:
-    return {file.path.name: file.reason for file in await files.read_folder(folder)}
+    return {file.path.name: str(file.reason or "") for file in await files.read_folder(folder)}
 
 
 async def test_context_files_of_home_and_project_stand_in_the_prompt_in_order(
@@ -161,7 +162,7 @@ async def test_circular_imports_of_context_files_terminate_and_the_nearest_impor
     write(project / "CLAUDE.md", "@1.md @CLAUDE.md @./6.md")
     for number in range(1, 7):
         write(project / f"{number}.md", f"Level {number}. @{number + 1}.md @CLAUDE.md @{number}.md")
-    found = [(file.path.name, file.reason) for file in await files.read_folder(project)]
+    found = [(file.path.name, str(file.reason or "")) for file in await files.read_folder(project)]
     assert found == [
         *((name, "") for name in ("CLAUDE.md", "1.md", "6.md", "2.md")),
         ("7.md", "it is not there"),
@@ -229,7 +230,7 @@ async def test_only_plain_files_of_the_folder_are_read(project: Path, files: Con
     (project / "CODEX.md").unlink()
     (project / "CODEX.md").symlink_to("CODEX.md")
     assert (await reasons(files, project))["CODEX.md"].startswith("it cannot be read")
-    gone = [ContextFile(path=project / "no", reason="this folder is not there")]
+    gone = [ContextFile(path=project / "no", reason=Sentence("context_no_folder"))]
     assert await files.read_folder(project / "no") == gone
 
 
@@ -431,7 +432,7 @@ async def test_the_front_matter_of_a_rule_is_read_as_that_of_a_skill(
     write(project / ".cursor/rules/open.mdc", f"---\n{front}\nSail.")
     rule, unclosed = await files.read_folder(project)
     assert rule.state == state
-    assert (rule.reason or rule.description).startswith(about)
+    assert str(rule.reason or rule.description).startswith(about)
     assert (rule.description == about, rule.text == "Sail.") == (True, True) or rule.reason
     assert unclosed.state == "not read"
 
@@ -452,7 +453,7 @@ async def test_first_hundred_rules_and_imports_are_read_and_the_others_are_repor
         *(f"{number:03}.md" for number in range(99)),
         *(f"{number:03}.mdc" for number in range(100)),
     ]
-    assert [(file.path.name, file.reason) for file in found if file.reason] == [
+    assert [(file.path.name, str(file.reason)) for file in found if file.reason] == [
         ("099.md", "too many files are imported"),
         ("rules", "there are 3 more rules"),
     ]

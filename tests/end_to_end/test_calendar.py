@@ -11,16 +11,20 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from config.tool_options import CalendarSource
 from core.agent.offline import OfflineModel
 from core.dates.schedule import Schedule
 from core.ports import Model
 from core.store.jobs import Job
 from core.tools.agenda import read_added_event
+from core.tools.calendars import Calendars
 from core.types import Account, Address, Request, Scope
 from gateway.briefs import BriefWriter
 from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import load_offline_texts, load_texts
 from tests.end_to_end.test_job_messages import ANAS, planned
 from tests.end_to_end.test_job_messages import run as run_jobs
+from tests.fixtures.english_words import find_english
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 from tests.fixtures.web_pages import serve_pages
@@ -111,6 +115,25 @@ async def test_plain_questions_are_answered_from_the_calendar_without_a_model(ho
         assert "Dentist" not in other
 
 
+async def test_events_of_the_calendar_are_shown_to_a_german_without_an_english_word(
+    home: Path,
+) -> None:
+    async with open_calendar(home, OfflineModel(LISBON.key, load_texts=load_offline_texts)) as (
+        harness,
+        _,
+    ):
+        await harness.say("/language de")
+        for line in ("/agenda morgen", "Was habe ich morgen?", "/remind in 30 Minuten Katze"):
+            answer = (await harness.say(line)).text
+            assert any(name in answer for name in ("Dentist", "Meeting")), answer
+            assert find_english(answer, "de", ["Dentist Meeting Call Bob", line]) == [], answer
+        unread = Calendars({"fort": CalendarSource(url="http://127.0.0.1:9/x.ics")}, {})
+        now = datetime.now(UTC)
+        agenda = await unread.list_events(now, now + HOUR, BERLIN)
+        text = load_texts("de").word(agenda.problems[0])
+        assert find_english(text, "de", ["ConnectError fort"]) == [], text
+
+
 async def test_reminder_at_the_time_of_an_event_names_the_event_to_the_owner(home: Path) -> None:
     model = ScriptedModel()
     async with open_calendar(home, model) as (harness, _):
@@ -193,7 +216,10 @@ async def test_event_of_the_model_has_a_receipt_with_a_button_that_removes_it(
         model.script = [calls(("calendar", add)), says("Done.")]
         answer = (await harness.say("Put Swim in my calendar on 24 December at 9")).answer
         assert answer is not None
-        assert "✓ Added to the calendar: “Thu 24 Dec 2026 09:00 to 10:00 Swim”" in answer.text
+        assert (
+            "✓ Added to the calendar: “Thursday, 24 December 2026, 09:00 to 10:00 Swim”"
+            in answer.text
+        )
         (button,) = answer.buttons
         assert "Swim" in (await harness.say("/agenda 24 December")).text
         undone = await harness.say(button.id, kind="action")

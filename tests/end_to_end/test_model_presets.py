@@ -59,7 +59,7 @@ async def test_documented_settings_line_of_each_model_server_answers_with_tools(
         assert client is not None
         try:
             for model in (settings.model.chat, settings.model.helper):
-                assert "answers at http://127.0.0.1" in await client.probe(model)
+                assert "answers at http://127.0.0.1" in str(await client.probe(model))
             async with open_gateway(home, client, options, client, variables) as chat:
                 for number in range(2):
                     reply = await chat.say(f"When does ferry {number} leave?")

@@ -20,6 +20,7 @@ from config.settings import Settings
 from core.errors import AccessRefused, ConfigError, DeliveryError, ModelError, StoreError
 from core.store.facts.facts import Facts
 from core.store.facts.rows import Fact
+from core.store.search.chunks import flag_for_rebuild
 from core.store.sqlite.database import Database
 from core.store.sqlite.integrity import find_damage
 from core.store.sqlite.opening import MIN_SQLITE_VERSION, SQLITE_VERSION
@@ -31,8 +32,13 @@ from gateway.texts.catalog import load_texts
 from gateway.upkeep.home_checks import CheckResult
 from tests.fixtures.bot_api import BotApi
 from tests.fixtures.clock import SteadyClock
+from tests.fixtures.embedding_service import EmbeddingDouble
+from tests.fixtures.english_words import find_english
+from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.provider_harness import plugged
 from tests.fixtures.samples import ANA, NOON
+from tests.fixtures.web_pages import serve_pages
+from tests.services.doubles.double import KEY, running
 
 pytestmark = pytest.mark.slow
 
@@ -352,3 +358,73 @@ async def test_check_reports_facts_that_are_missing_from_the_search_index(
         finding for finding in await run_checks(settings) if finding.subject == "search index"
     ]
     assert (wrong.state, wrong.text.rpartition(" ")[2]) == ("wrong", "1.")
+
+
+# Words that are the same in English and French, or names of settings and products.
+FRENCH_WORDS = ("SearXNG settings.yml json search formats",)
+
+
+@pytest.mark.parametrize("state", ["right", "wrong"])
+async def test_check_of_all_servers_in_french_has_no_english_word(
+    home: Path, tmp_path: Path, state: str
+) -> None:
+    works = state == "right"
+    project = tmp_path / "projet"
+    project.mkdir()
+    (project / "CLAUDE.md").write_text("@absent.md")
+    double = EmbeddingDouble()
+    async with (
+        MessagesApi(key="sk-ant-1" if works else "sk-ant-2") as api,
+        running(double),
+        serve_pages() as pages,
+        served(web.post("/bot1:A/getMe", answer_with_bot)) as bot_api,
+    ):
+        if works:
+            pages.add("/search", '{"results": []}', "application/json")
+            pages.add("/agenda.ics", "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nEND:VCALENDAR\r\n")
+        (home / "mneme.toml").write_text(
+            f'[context]\nfolders = ["{project}", "{tmp_path / "absent"}"]\n'
+            f'[web_tools]\nsearch = "searxng"\nsearxng_url = "http://127.0.0.1:{pages.port}"\n'
+            f'[calendar.perso]\nurl = "http://127.0.0.1:{pages.port}/agenda.ics"\n'
+            f'[recall.embeddings]\nurl = "{double.url}/v1"\nmodel = "petit"\n'
+            'key = "SERVICE_KEY"\n'
+        )
+        settings = Settings.load(
+            {
+                "MNEME_HOME": str(home),
+                "ANTHROPIC_API_KEY": "sk-ant-1",
+                "ANTHROPIC_BASE_URL": api.url,
+                "TELEGRAM_BOT_TOKEN": "1:A" if works else "1:B",
+                "SERVICE_KEY": KEY if works else "autre",
+                "MNEME_TELEGRAM_API_URL": bot_api,
+            }
+        )
+        results = await run_checks(settings, texts=load_texts("fr"))
+    states = {result.subject: result.state for result in results}
+    for subject in ("model", "telegram", "embeddings", "web search", "calendar perso"):
+        assert states[subject] == state, [result.text for result in results]
+    typed = [str(home), str(project), "absent.md", "perso petit", *FRENCH_WORDS]
+    for result in results:
+        shown = f"{result.text}\n{result.advice}"
+        assert find_english(shown, "fr", typed) == [], shown
+
+
+async def answer_with_bot(_: web.Request) -> web.Response:
+    me = {"id": 1, "is_bot": True, "first_name": "Mneme", "username": "mneme_bot"}
+    return web.json_response({"ok": True, "result": me})
+
+
+async def test_damaged_search_index_is_reported_in_french(home: Path) -> None:
+    settings = Settings.load({"MNEME_HOME": str(home)})
+    async with Services.open(settings) as services:
+        await services.database.write(flag_for_rebuild)
+    results = await run_checks(settings, texts=load_texts("fr"))
+    (damage,) = [result for result in results if result.subject == "search index"]
+    assert damage.state == "wrong"
+    assert find_english(f"{damage.text} {damage.advice}", "fr", []) == []
+
+
+async def test_explanation_of_a_service_follows_the_sentence_in_french() -> None:
+    error = DeliveryError("service_refused", name="zep", code="400", words="trop long")
+    assert str(error) == "zep refuses it (HTTP status 400): trop long"
+    assert load_texts("fr").word(error) == "zep le refuse (état HTTP 400)\u00a0: trop long"

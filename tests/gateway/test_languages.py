@@ -85,9 +85,9 @@ SENTENCES_IN_CODE: Mapping[str, tuple[int, str]] = {
 ERRORS_IN_CORE: Mapping[str, tuple[int, str]] = {
     "core/agent": (4, "internal errors, and calls that the model is told of"),
     "core/media": (13, "errors of files, for the log; people read the notes of the file"),
-    "core/search": (5, "errors of models, for the log"),
+    "core/search": (1, "errors of models, for the log"),
     "core/store": (2, "internal errors"),
-    "core/tools": (16, "errors of calls, which the model reads"),
+    "core/tools": (14, "errors of calls, which the model reads"),
 }
 # Errors that only the model or the log gets.
 MODEL_ERRORS = {"ToolError", "ValueError", "TypeError"}

@@ -484,7 +484,7 @@ async def test_error_for_an_unreachable_model_server_names_the_setting_of_its_ad
 
 async def test_probe_and_window_size_are_read_from_the_server() -> None:
     async with calling(["Hi.", "Hi."]) as (api, caller):
-        assert await caller.client.probe(MODEL) == f"{MODEL} answers at {api.url}."
+        assert str(await caller.client.probe(MODEL)) == f"{MODEL} answers at {api.url}."
         assert await caller.client.fetch_window_tokens(MODEL) == 400_000
         assert await caller.client.fetch_window_tokens("gpt-6") is None
     gone = Caller("http://127.0.0.1:9/v1")

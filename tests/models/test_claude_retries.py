@@ -237,7 +237,10 @@ async def test_claude_probe_reports_the_reachable_model_and_an_unknown_model_or_
 ):
     async with MessagesApi(["Hi"], key=KEY) as api:
         claude = Claude(api_key=KEY, base_url=api.url, clock=SteadyClock())
-        assert await claude.probe("claude-sonnet-5-5") == f"claude-sonnet-5-5 answers at {api.url}."
+        assert (
+            str(await claude.probe("claude-sonnet-5-5"))
+            == f"claude-sonnet-5-5 answers at {api.url}."
+        )
         with pytest.raises(ModelError, match="no model named claude-sonnet-9"):
             await claude.probe("claude-sonnet-9")
         await claude.close()
@@ -250,7 +253,7 @@ async def test_claude_probe_reports_the_reachable_model_and_an_unknown_model_or_
 async def test_probe_of_a_local_model_server_requests_a_short_answer() -> None:
     async with MessagesApi(["Hi"], is_local=True) as api:
         claude = Claude(api_key=None, base_url=api.url, clock=SteadyClock())
-        assert await claude.probe("llama") == f"llama answers at {api.url}."
+        assert str(await claude.probe("llama")) == f"llama answers at {api.url}."
         assert api.requests[0]["max_tokens"] == 1
         await claude.close()
     gone = Claude(api_key=None, base_url=api.url, clock=SteadyClock())

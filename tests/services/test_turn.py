@@ -155,7 +155,7 @@ async def test_status_and_check_report_the_state_of_the_service_without_its_key(
     async with running(service.double()) as double, house(home, service, double) as made:
         await made.memory.start()
         await asyncio.gather(*made.memory._tasks)
-        about = made.memory.externals[service.name].description
+        about = str(made.memory.externals[service.name].description)
         assert about.startswith(service.name)
         status = (await made.say("/status")).text.replace("\\", "")
         assert f"**memory**: {service.name}: works; {about}\n" in status

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
+from core.agent.offline import ENGLISH_TEXTS
+from core.tools.agenda import read_event_line, render_event, word_event
 from core.tools.agenda_questions import AgendaQuestion, read_question, select_events
+from core.tools.calendars import CalendarEvent
+from gateway.texts.catalog import load_offline_texts
 from tests.fixtures.tables import each_row
 
 ZONE = ZoneInfo("Europe/Lisbon")
@@ -52,7 +56,37 @@ def test_question_about_something_else_is_not_a_question_about_the_calendar(text
 
 def test_lines_of_the_event_that_is_asked_for_are_chosen_and_escaped() -> None:
     one = AgendaQuestion(NOW, NOW, "dentist")
-    dentist = r"- Wed 25 Nov 2026 10:00 to 11:00 Dentist \*Silva\* (Rua 1)"
-    assert select_events(RESULT, one) == [dentist]
-    assert len(select_events(RESULT, AgendaQuestion(NOW, NOW))) == 2
-    assert select_events(RESULT, AgendaQuestion(NOW, NOW, "plumber")) == []
+    dentist = r"- Wednesday, 25 November 2026, 10:00 to 11:00 Dentist \*Silva\* (Rua 1)"
+    assert select_events(RESULT, one, ENGLISH_TEXTS) == [dentist]
+    assert len(select_events(RESULT, AgendaQuestion(NOW, NOW), ENGLISH_TEXTS)) == 2
+    plumber = AgendaQuestion(NOW, NOW, "plumber")
+    assert select_events(RESULT, plumber, ENGLISH_TEXTS) == []
+
+
+EVENTS = [
+    ("10:00", "11:00", "", "Wed 25 Nov 2026 10:00 to 11:00 Padel", "Mittwoch, 25. November 2026, 10:00–11:00 Padel"),
+    ("23:30", "00:30", "", "Wed 25 Nov 2026 23:30 to 00:30 Padel", "Mittwoch, 25. November 2026, 23:30–00:30 Padel"),
+    ("10:00", "10:00", "Rua 1", "Wed 25 Nov 2026 10:00 Padel (Rua 1)", "Mittwoch, 25. November 2026, 10:00 Padel (Rua 1)"),
+    ("", "25", "", "Wed 25 Nov 2026 all day: Padel", "Mittwoch, 25. November 2026, ganztägig: Padel"),
+    ("", "27", "", "Wed 25 Nov 2026 until 27 Nov: Padel", "Mittwoch, 25. November 2026, bis 27. November: Padel"),
+]  # fmt: skip
+
+
+@each_row(("start", "end", "place", "english", "german"), EVENTS)
+def test_event_in_a_result_of_the_tool_is_read_and_worded_in_german(
+    start: str, end: str, place: str, english: str, german: str
+) -> None:
+    day = datetime(2026, 11, 25, tzinfo=UTC)
+    if start:
+        begin = datetime.combine(day, time.fromisoformat(start), UTC)
+        finish = datetime.combine(day, time.fromisoformat(end), UTC)
+        finish += timedelta(days=int(finish < begin))
+    else:
+        begin, finish = day, day.replace(day=int(end) + 1)
+    event = CalendarEvent(
+        calendar="x", text="Padel", start=begin, end=finish, is_all_day=not start, place=place
+    )
+    assert render_event(event, has_date=True) == english
+    parsed = read_event_line(english)
+    assert parsed is not None
+    assert word_event(parsed, load_offline_texts("de"), has_date=True) == german

@@ -139,7 +139,7 @@ async def test_failing_feed_is_reported_together_with_the_events_of_the_other_fe
     }
     agenda = await Calendars(sources, {}).list_events(at(30, month=11), at(1), LISBON)
     assert [event.text for event in agenda.events] == ["Swimming"]
-    problems = "\n".join(agenda.problems)
+    problems = "\n".join(map(str, agenda.problems))
     assert "The calendar page can't be read" in problems
     assert "answered with the error 404" in problems
     assert "NOT_SET isn't set. Put it into secrets.env." in problems
@@ -230,4 +230,4 @@ async def test_wrong_calendar_password_is_reported_with_one_sentence(radicale: s
     source = CalendarSource(url=radicale, kind="caldav", user="ana", key="CALENDAR_PASSWORD")
     calendars = Calendars({"home": source}, {"CALENDAR_PASSWORD": "wrong"})
     agenda = await calendars.list_events(at(3), at(4), LISBON)
-    assert "Check its address and password" in agenda.problems[0]
+    assert "Check its address and password" in str(agenda.problems[0])

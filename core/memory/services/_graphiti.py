@@ -18,7 +18,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from core.errors import NotReadyError
+from core.errors import NotReadyError, Sentence
 from core.memory.http import WRITE
 from core.memory.model_server import Embedder, JsonModel, library_version
 from core.memory.service import RemoteMemory, SyncItem
@@ -115,14 +115,14 @@ class GraphitiEngine:
             await asyncio.to_thread(close_kuzu, driver)
         self._graphiti = None
 
-    async def describe(self) -> str:
+    async def describe(self) -> Sentence:
         """Return a description for the owner, after checking embeddings, model and graph."""
         await self._embedder.embed(["hello"])
         await self._model.complete([{"role": "user", "content": PROBE}], WRITE)
         if not self._graph.is_embedded:
             await self._graph.check_server()
         version = library_version("graphiti-core")
-        return f"Graphiti {version} in this process, with a graph in {self._graph.place}"
+        return Sentence("probe_graphiti", {"version": version, "place": self._graph.place})
 
     async def search(self, space: str, query: str, limit: int) -> Sequence[RemoteMemory]:
         """Return the facts of a space that match the query, best first."""

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from core.errors import ConfigError, DeliveryError, NotReadyError
+from core.errors import ConfigError, DeliveryError, NotReadyError, Sentence
 from core.memory.http import SEARCH, JsonService, number_of, objects, segment, text_of
 from core.memory.service import RemoteMemory, SpaceIds, SyncItem
 from core.types import Json
@@ -47,12 +47,13 @@ class CloudEngine:
     async def close(self) -> None:
         await self._http.close()
 
-    async def describe(self) -> str:
+    async def describe(self) -> Sentence:
         """Check the key with a request, and return a description for the owner."""
         project = await self._http.call("GET", "/project", call_timeout=SEARCH)
         if not text_of(project, "uuid"):
             raise DeliveryError("service_is_other", name="zep")
-        return f"its cloud, project {text_of(project, 'name') or text_of(project, 'uuid')}"
+        name = text_of(project, "name") or text_of(project, "uuid")
+        return Sentence("probe_zep_cloud", {"project": name})
 
     async def search(self, space: str, query: str, limit: int) -> Sequence[RemoteMemory]:
         """Return the facts of a space that match the query, best first."""

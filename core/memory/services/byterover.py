@@ -27,7 +27,7 @@ from urllib.parse import urlsplit
 from config.files import Secret
 from config.operating_system import read_command_line
 from config.variables import select_variables
-from core.errors import ConfigError, DeliveryError, Refused
+from core.errors import ConfigError, DeliveryError, Refused, Sentence
 from core.guard.guard import clean_service_text
 from core.guard.tool_definitions import ToolArguments, build_tool
 from core.memory import http
@@ -137,7 +137,7 @@ class ByteRover(RemoteService):
         if self._home is not None:
             await self._end_server()
 
-    async def probe(self) -> str:
+    async def probe(self) -> Sentence:
         """Return the version of brv and the name of its model.
 
         Raises DeliveryError if brv can't be connected to the model. A connection made earlier isn't
@@ -154,7 +154,7 @@ class ByteRover(RemoteService):
                 self._home = None
                 self._is_connected = False
 
-    async def _describe(self, folder: Path) -> str:
+    async def _describe(self, folder: Path) -> Sentence:
         """Run brv in this folder, and return the clause for `probe`.
 
         Raises DeliveryError if brv doesn't work or doesn't report its version.
@@ -163,10 +163,7 @@ class ByteRover(RemoteService):
         await self._connect(folder)
         if not (version := text_of(status, "cliVersion")):
             raise DeliveryError("service_bad_answer", name="brv")
-        return (
-            f"byterover {version}, brv on this machine; search without a model, files by "
-            f"{self._options.model}"
-        )
+        return Sentence("probe_byterover", {"version": version, "model": self._options.model})
 
     async def find(self, space: str, query: str, limit: int) -> Sequence[RemoteMemory]:
         """Search the tree of the space with brv, and rank the matching files by their words."""
@@ -255,7 +252,7 @@ class ByteRover(RemoteService):
         count = 0
         for scope in context.scopes:
             count += len(self._tree(self.space(scope)).hash_files())
-        about = clean_service_text(self.name, await self.probe())
+        about = clean_service_text(self.name, str(await self.probe()))
         return f"{about}. It has {count} files of this conversation's people."
 
     async def _has_arrived(self, ledger: Ledger, item: SyncItem) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from core.errors import ConfigError, DeliveryError
+from core.errors import ConfigError, DeliveryError, Sentence
 from core.memory.http import SEARCH, objects, segment, text_of
 from core.memory.service import (
     Entry,
@@ -75,7 +75,7 @@ class Hindsight(ServerService):
             )
         self._check_choice("recall_budget", options.recall_budget, BUDGETS)
 
-    async def probe(self) -> str:
+    async def probe(self) -> Sentence:
         """Return the version and the features of the server, after checking the key.
 
         Raises DeliveryError if the server isn't Hindsight or rejects the key.
@@ -92,11 +92,10 @@ class Hindsight(ServerService):
             call_timeout=SEARCH,
             missing=None,
         )
-        about = f"hindsight {version}, {self.location}; recall, reflect"
         features = answer.get("features")
-        if isinstance(features, dict) and features.get("observations") is True:
-            about += ", observations"
-        return about
+        has_observations = isinstance(features, dict) and features.get("observations") is True
+        key = "probe_hindsight_observes" if has_observations else "probe_hindsight"
+        return Sentence(key, {"version": version, "place": self.location})
 
     async def find(self, space: str, query: str, limit: int) -> Sequence[RemoteMemory]:
         """Return facts and observations from the bank of the space, best first."""

@@ -21,7 +21,7 @@ from typing import Any
 
 from pydantic import Field
 
-from core.errors import DeliveryError, ToolError
+from core.errors import DeliveryError, Sentence, ToolError
 from core.guard.tool_definitions import ToolArguments, build_tool
 from core.memory.http import SEARCH, objects, segment, text_of
 from core.memory.service import (
@@ -97,7 +97,7 @@ class Honcho(ServerService):
         # copy.
         self._session_lock = asyncio.Lock()
 
-    async def probe(self) -> str:
+    async def probe(self) -> Sentence:
         """Create our workspace if necessary, and return the version of the server.
 
         Raises DeliveryError if the server isn't Honcho.
@@ -109,7 +109,7 @@ class Honcho(ServerService):
             raise DeliveryError("service_is_other", name=self.name)
         schema = await self._http.call("GET", "/openapi.json", call_timeout=SEARCH, missing=None)
         version = text_of(schema.get("info"), "version") if isinstance(schema, dict) else ""
-        return f"honcho {version or '3'}, {self.location}; search, conclusions, reasoning"
+        return Sentence("probe_honcho", {"version": version or "3", "place": self.location})
 
     async def find(self, space: str, query: str, limit: int) -> Sequence[RemoteMemory]:
         """Search conclusions and messages, and return both kinds alternately.

@@ -19,7 +19,7 @@ from typing import Any, TypeVar, get_args
 
 from config.files import Secret
 from config.masking import has_url_password
-from core.errors import ConfigError, DeliveryError
+from core.errors import ConfigError, DeliveryError, Sentence
 from core.memory.model_server import Embedder, EmbedderOptions, library_version
 from core.memory.service import (
     Entry,
@@ -181,18 +181,19 @@ class LangChain(RemoteService):
             await self._embedder.close()
         await asyncio.sleep(0)
 
-    async def probe(self) -> str:
+    async def probe(self) -> Sentence:
         """Return a description of the store, after checking that its servers answer."""
-        search = "by words"
+        search = Sentence("search_by_words")
         if self._embedder is not None:
             await self._embedder.embed(["hello"])
-            search = f"by meaning, with {self._options.embedder_model}"
-        place = "a file of this home"
+            search = Sentence("search_by_meaning", {"model": self._options.embedder_model})
+        place = Sentence("place_home_file")
         if self._is_postgres:
-            place = "PostgreSQL"
+            place = Sentence("PostgreSQL")
             with self._translate_errors():
                 await self._check_connection()
-        return f"{self.name}, a store of LangGraph in {place}; search {search}"
+        values = {"name": self.name, "place": place, "search": search}
+        return Sentence("probe_langchain", values)
 
     async def _check_connection(self) -> None:
         from psycopg import AsyncConnection

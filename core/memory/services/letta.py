@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from core.errors import DeliveryError, Refused
+from core.errors import DeliveryError, Refused, Sentence
 from core.memory.http import SEARCH, number_of, objects, segment, text_of
 from core.memory.service import (
     Entry,
@@ -55,12 +55,13 @@ class Letta(ServerService):
         self._embedding = options.embedding.strip()
         self._archives = SpaceIds(self._find_archive, self._create_archive)
 
-    async def probe(self) -> str:
+    async def probe(self) -> Sentence:
         """Return a description of the server, after checking that it accepts the key."""
         health = await self._http.call("GET", "/v1/health/", call_timeout=SEARCH)
         await self._list("/v1/archives/", name=f"{self._namespace}-nobody")
         version = text_of(health, "version")
-        return f"letta {version}".strip() + f", {self.location}, which answers; archives and blocks"
+        product = f"letta {version}".strip()
+        return Sentence("probe_letta", {"product": product, "place": self.location})
 
     async def find(self, space: str, query: str, limit: int) -> Sequence[RemoteMemory]:
         """Return the passages of a space that match the query, best first."""

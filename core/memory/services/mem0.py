@@ -18,7 +18,7 @@ from pydantic import Field
 
 from config.files import Secret
 from config.variables import export_variables
-from core.errors import ConfigError, DeliveryError, NotReadyError
+from core.errors import ConfigError, DeliveryError, NotReadyError, Sentence
 from core.guard.tool_definitions import ToolArguments, build_tool
 from core.memory.http import SEARCH, JsonService, number_of, objects, segment, text_of
 from core.memory.model_server import Embedder, EmbedderOptions, library_version
@@ -29,6 +29,7 @@ from core.memory.service import (
     RemoteService,
     SyncItem,
     clean,
+    describe_server,
     setup_option,
 )
 from core.types import Effect, Json, Tool, ToolContext
@@ -92,7 +93,7 @@ class Mem0(RemoteService):
     async def shutdown(self) -> None:
         await self._engine.close()
 
-    async def probe(self) -> str:
+    async def probe(self) -> Sentence:
         return await self._engine.describe()
 
     async def find(self, space: str, query: str, limit: int) -> Sequence[RemoteMemory]:
@@ -227,20 +228,18 @@ class _ServerEngine:
     async def close(self) -> None:
         await self.http.close()
 
-    async def describe(self) -> str:
+    async def describe(self) -> Sentence:
         """Return a description of the server for the owner, after checking the server and the key.
 
         Raises DeliveryError if the server doesn't answer as expected.
         """
         if not self._is_platform:
             await self.list_memories("mneme-nobody")
-            host = self.http.url.host
-            return f"mem0, a server at {host}, which answers; it makes memories by its own model"
+            return Sentence("probe_mem0_server", {"place": describe_server(self.http)})
         answer = await self.http.call("GET", "/v1/ping/", call_timeout=SEARCH)
         if not text_of(answer, "org_id"):
             raise DeliveryError("service_is_other", name="mem0")
-        project = text_of(answer, "project_id")
-        return f"mem0, the platform, project {project}; it makes memories some time after a turn"
+        return Sentence("probe_mem0_platform", {"project": text_of(answer, "project_id")})
 
     async def search(self, space: str, query: str, limit: int) -> Any:
         request = {"query": query, "filters": {"user_id": space}, "top_k": limit}
@@ -383,17 +382,15 @@ class _LibraryEngine:
         for part in (self._memory.vector_store, self._memory.llm, self._memory.embedding_model):
             await asyncio.to_thread(part.client.close)
 
-    async def describe(self) -> str:
+    async def describe(self) -> Sentence:
         """Return a description of the library for the owner.
 
         A request for one embedding checks that the server answers, accepts the key and has the
         model. Raises ConfigError if the embedding has another size than configured.
         """
         await self._embedder.embed(["hello"])
-        return (
-            f"mem0 {library_version(PACKAGE)}, its library in this process, with a folder of its "
-            f"own; {self._options.embedder_model}"
-        )
+        values = {"version": library_version(PACKAGE), "model": self._options.embedder_model}
+        return Sentence("probe_mem0_library", values)
 
     async def search(self, space: str, query: str, limit: int) -> Any:
         return await self._run(self._memory.search, query, filters={"user_id": space}, top_k=limit)

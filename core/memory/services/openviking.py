@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from config.files import Secret
-from core.errors import ConfigError, DeliveryError, Refused, ToolError
+from core.errors import ConfigError, DeliveryError, Refused, Sentence, ToolError
 from core.guard.guard import clean_service_text
 from core.guard.tool_definitions import ToolArguments, build_tool
 from core.memory.http import SEARCH, CallTimeout, JsonService, number_of, objects, segment, text_of
@@ -24,6 +24,7 @@ from core.memory.service import (
     RemoteService,
     ServiceOptions,
     SyncItem,
+    describe_server,
     setup_option,
 )
 from core.types import Effect, Tool, ToolContext
@@ -78,7 +79,7 @@ class OpenViking(RemoteService):
     async def shutdown(self) -> None:
         await self._http.close()
 
-    async def probe(self) -> str:
+    async def probe(self) -> Sentence:
         """Return the version and the mode of the server, after checking the key.
 
         Raises DeliveryError if the server isn't OpenViking or rejects the key.
@@ -91,13 +92,9 @@ class OpenViking(RemoteService):
         self._separates_users = mode not in ("", "dev")
         # /health needs no key, so a second call checks the key.
         await self._call("GET", "/api/v1/fs/stat", f"{self._namespace}-nobody", uri=MEMORIES)
-        host = self._http.url.host
-        about = f"openviking {version}, a server at {host}, auth_mode {mode or 'unknown'}"
-        if not self._separates_users:
-            about += (
-                "; it doesn't separate users, so it serves one person only: use auth_mode trusted"
-            )
-        return about
+        key = "probe_openviking" if self._separates_users else "probe_openviking_for_one"
+        place = describe_server(self._http)
+        return Sentence(key, {"version": version, "place": place, "mode": mode or "?"})
 
     async def find(self, space: str, query: str, limit: int) -> Sequence[RemoteMemory]:
         """Return the files of the space that match the query, best first.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from core.errors import ConfigError, DeliveryError
+from core.errors import ConfigError, DeliveryError, Sentence
 from core.guard.guard import clean_service_lines
 from core.guard.tool_definitions import ToolArguments, build_tool
 from core.memory.http import SEARCH, number_of, objects, segment, text_of
@@ -56,12 +56,13 @@ class RetainDb(ServerService):
         if not self._project:
             raise ConfigError("memory_option_name", name=self.name, option="project")
 
-    async def probe(self) -> str:
+    async def probe(self) -> Sentence:
         """Return a description of the server, after checking with a search that it's RetainDB."""
         # Loading the profile of an unknown user wouldn't prove anything: RetainDB answers with 404,
         # and so would any other server.
         await self.find(f"{self._namespace}-nobody", "hello", 1)
-        return f"retaindb, {self.location}, which answers; search, profile, project {self._project}"
+        values = {"place": self.location, "project": self._project}
+        return Sentence("probe_retaindb", values)
 
     async def find(self, space: str, query: str, limit: int) -> Sequence[RemoteMemory]:
         """Return the memories of the space that match the query, in RetainDB's order."""

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from core.errors import DeliveryError
+from core.errors import DeliveryError, Sentence
 from core.guard.guard import clean_service_text
 from core.guard.tool_definitions import ToolArguments, build_tool
 from core.memory.http import SEARCH, JsonService, number_of, objects, segment, text_of
@@ -76,17 +76,15 @@ class Supermemory(ServerService):
         self._check_choice("dreaming", options.dreaming, DREAMING_MODES)
         self._api = DIALECTS[options.api](self._http, options)
 
-    async def probe(self) -> str:
+    async def probe(self) -> Sentence:
         """Return a description of the server.
 
         Raises DeliveryError if the server doesn't support the dialect.
         """
         if not await self._api.is_spoken(f"{self._namespace}-nobody"):
             raise DeliveryError("service_other_dialect", name=self.name)
-        dialect = self._api.name
-        return (
-            f"supermemory, {self.location}; memories, search and a profile by its dialect {dialect}"
-        )
+        values = {"place": self.location, "dialect": self._api.name}
+        return Sentence("probe_supermemory", values)
 
     async def find(self, space: str, query: str, limit: int) -> Sequence[RemoteMemory]:
         """Return the memories and parts of documents that match, without duplicate texts."""

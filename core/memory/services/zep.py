@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from config.files import Secret
-from core.errors import ConfigError
+from core.errors import ConfigError, Sentence
 from core.memory.model_server import Embedder, EmbedderOptions, JsonModel
 from core.memory.service import (
     Entry,
@@ -79,8 +79,8 @@ class Zep(RemoteService):
     async def shutdown(self) -> None:
         await self._engine.close()
 
-    async def probe(self) -> str:
-        return f"zep, {await self._engine.describe()}; its model makes facts of a turn"
+    async def probe(self) -> Sentence:
+        return await self._engine.describe()
 
     async def find(self, space: str, query: str, limit: int) -> Sequence[RemoteMemory]:
         return await self._engine.search(space, query, limit)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
+from core.errors import word_clause
 from core.store.engine import IS_SHOWN, Connection, in_list
 from core.store.postgres.words import Vector, message_vector, term_vector
 from core.store.query import DAY_TERM_COUNT
@@ -204,8 +205,7 @@ def find_damage(connection: Connection) -> list[str]:
     """Compare the indexes with the rows, and return one sentence per difference."""
     row = connection.execute(_COUNT_DIFFERENCES, {}).fetchone()
     return [
-        f"The search index of the {name} does not agree with them. Missing or left over: "
-        f"{abs(row[name])}."
+        word_clause("damage_index_rows", table=name, count=abs(row[name]))
         for name in ("messages", "chunks", "facts")
         if row[name]
     ]

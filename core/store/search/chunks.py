@@ -21,6 +21,7 @@ from itertools import groupby, starmap
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
+from core.errors import word_clause
 from core.store.engine import IS_SHOWN, Connection, Row
 from core.store.rows import get_meta, set_meta
 from core.store.search.text_search import (
@@ -274,7 +275,7 @@ def merge_step(connection: Connection, pages: int = MERGE_PAGES) -> bool:
 def find_index_damage(connection: Connection) -> list[str]:
     """Check all text indexes, and return one sentence per problem."""
     if is_stale(connection):
-        return ["The search indexes are flagged for a rebuild, which has not been finished yet."]
+        return [word_clause("damage_unfinished")]
     return connection.index.find_damage(connection)
 
 

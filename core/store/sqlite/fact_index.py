@@ -8,6 +8,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable
 
+from core.errors import word_clause
 from core.store.engine import Connection
 from core.store.rows import scoped_term
 from core.store.sqlite.schema import CREATE_FACTS_CONTENT, SET_FACTS_RANK, reset_index
@@ -58,13 +59,10 @@ def find_fact_index_damage(connection: Connection) -> list[str]:
         connection.execute("INSERT INTO facts_fts (facts_fts, rank) VALUES ('integrity-check', 1)")
         differences = connection.execute(_COUNT_DIFFERENCES).fetchone()[0]
     except sqlite3.DatabaseError as error:
-        return [f"The search index of the facts is damaged ({error})."]
+        return [word_clause("damage_fact_index", reason=str(error))]
     if not differences:
         return []
-    return [
-        "The search index of the facts does not agree with them. Facts that are missing or left "
-        f"over: {differences}."
-    ]
+    return [word_clause("damage_index_rows", table="facts", count=differences)]
 
 
 def rebuild_fact_index(connection: Connection) -> None:

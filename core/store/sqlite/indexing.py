@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from core.errors import StoreError
+from core.errors import StoreError, word_clause
 from core.store.engine import Connection, in_list
 from core.store.rows import get_meta, set_meta
 from core.store.search.chunks import flag_for_rebuild
@@ -107,9 +107,7 @@ def find_damage(connection: Connection) -> list[str]:
         try:
             connection.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('integrity-check', 1)")
         except sqlite3.DatabaseError as error:
-            sentences.append(
-                f"The search index {table} does not agree with the messages ({error})."
-            )
+            sentences.append(word_clause("damage_index", table=table, reason=str(error)))
     return sentences
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from core.errors import StoreDamagedError
+from core.errors import StoreDamagedError, word_clause
 from core.ports import Clock
 from core.store.engine import Connection
 from core.store.rows import get_meta, set_meta
@@ -27,7 +27,7 @@ async def find_damage(database: Database) -> list[str]:
         problems = _run_check(connection, f"PRAGMA integrity_check({MAX_REPORTED_PROBLEMS})")
         broken_rows = connection.execute("PRAGMA foreign_key_check").fetchall()
         for row in broken_rows[:MAX_REPORTED_PROBLEMS]:
-            problems.append(f"a row of {row[0]} refers to nothing")
+            problems.append(word_clause("damage_row", table=row[0]))
         return problems
 
     return await database.read(check)

@@ -111,7 +111,8 @@ def _ask_to_add_owner(setup: Setup, platform: str) -> bool:
     ids = setup.draft.own_options.get("owner", {}).get(platform, [])
     if not ids:
         return True
-    question = words["existing"].format(platform=platform.title(), ids=", ".join(map(str, ids)))
+    name = setup.texts.name_platform(platform)
+    question = words["existing"].format(platform=name, ids=", ".join(map(str, ids)))
     return setup.dialog.confirm(question, default=False)
 
 

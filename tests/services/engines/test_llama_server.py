@@ -99,7 +99,7 @@ def text(words: str) -> list[dict[str, Any]]:
 
 async def test_probe_and_list_of_models_work(home: Path, options: str) -> None:
     async with connecting(home, options) as client:
-        assert (await client.probe("own/tiny")).startswith("tiny answers at http://127.0.0.1:")
+        assert str(await client.probe("own/tiny")).startswith("tiny answers at http://127.0.0.1:")
         # The server has one model, which any name selects.
         assert await client.fetch_window_tokens("own/tiny") == WINDOW_TOKENS
 

@@ -67,7 +67,7 @@ async def test_probe_of_the_mem0_library_requests_an_embedding(home: Path) -> No
             "mem0", options, {"MODEL_KEY": KEY, "WRONG_KEY": "another"}
         )
         try:
-            return await provider.probe()
+            return str(await provider.probe())
         finally:
             await provider.shutdown()
 
