@@ -176,17 +176,19 @@ class OwnerNotices:
     async def notify_outage(self, platform: str, state: str) -> None:
         """Tell the owner, on another platform, that a platform is down or connected again."""
         texts = await self.load_texts(excluded_platform=platform)
+        reason = texts.word_state(state)
         if state == CONNECTED:
             text = texts.BACK
         elif state.startswith("given up"):
             text = texts.GIVEN_UP
         elif state.startswith(OFF):
             text = texts.TURNED_OFF
+            reason = texts.word_reason(state.removeprefix(OFF))
         else:
             text = texts.DEAD
         await self.notify(
             f"outage:{platform}:{self._clock.now().isoformat()}",
-            text.format(platform=texts.name_platform(platform), state=state.removeprefix(OFF)),
+            text.format(platform=texts.name_platform(platform), state=reason),
             excluded_platform=platform,
         )
 

@@ -85,7 +85,7 @@ async def test_check_reports_the_platform_error_that_the_running_gateway_has(hom
         settings = Settings.load({"MNEME_HOME": str(home), **variables})
         state = "out of reach (another process polls with this token), trying again"
         async with Services.open(settings) as services:
-            await services.save_platform_states({"telegram": state})
+            await services.save_platform_states({"telegram": state, "terminal": "connected"})
 
         async def found() -> CheckResult:
             (result,) = [one for one in await run_checks(settings) if one.subject == "telegram"]
@@ -94,9 +94,11 @@ async def test_check_reports_the_platform_error_that_the_running_gateway_has(hom
         with FileLock(home / "gateway.lock"):
             beside = await found()
             async with Services.open(settings) as services:
-                assert f"**telegram**: {state}" in await StatusCommands(
-                    services, None
-                ).render_lines(texts)
+                status = StatusCommands(services, None)
+                assert f"**telegram**: {state}" in await status.render_lines(texts)
+                russian = load_texts("ru")
+                lines = await status.render_lines(russian)
+                assert f"**терминал**: {russian.word_state('connected')}" in lines
         alone = await found()
     assert (alone.state, alone.text) == ("right", "The token is valid; the bot is @mneme_bot.")
     assert (beside.state, beside.text) == (

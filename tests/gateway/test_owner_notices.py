@@ -9,10 +9,12 @@ import pytest
 from filelock import FileLock
 
 from config.settings import Settings
+from core.errors import AccessRefused
 from core.types import LOCAL_SCOPE, Account, Address, Scope
 from gateway.services import LOCK_FILE, Services
 from gateway.supervisor import CONNECTED
 from tests.fixtures.command_line import good
+from tests.fixtures.english_words import find_english
 from tests.fixtures.exports import telegram_account, telegram_chat, telegram_message, write
 from tests.fixtures.gateway_harness import notices, open_gateway
 
@@ -167,6 +169,14 @@ async def test_owner_is_told_of_a_platform_outage_on_another_platform(home: Path
             ),
             ("discord:9", "Telegram works again."),
         ]
+        await harness.say("/language de", address=address, scope=Scope.account("discord", "42"))
+        refusal = AccessRefused("telegram_token_refused", root="https://t.example", reason="401")
+        states = ["out of reach (no answer in time), trying again", f"off: {refusal}"]
+        for state in states:
+            await owner_notices.notify_outage("telegram", state)
+        for _, notice in (await notices(harness))[-2:]:
+            typed = ["TELEGRAM_BOT_TOKEN MNEME_TELEGRAM_API_URL API Token mybots"]
+            assert find_english(notice, "de", typed) == [], notice
 
 
 @pytest.mark.parametrize(
