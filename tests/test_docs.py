@@ -22,10 +22,11 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from core.dates.lexicon import build_lexicon
+from core.dates.period_lexicon import add_day_names, new_period_words
 from core.dates.recurrence import next_recurrences
-from core.dates.requests.lexicon import build_lexicon
 from core.dates.requests.reader import read_in_language
-from core.dates.tokens import Kind, PeriodLexicon, PeriodLexicons, add_day_names
+from core.dates.tokens import Kind
 from core.errors import ToolError
 from core.memory.plugins import SERVICES_FOLDER, Plugins
 from core.ports import Adapter, Reply
@@ -381,16 +382,16 @@ print(load_names()[texts.language])
 
 def test_the_documented_lexicon_also_names_days_for_recall() -> None:
     example, _ = _blocks(ROOT / "docs" / "extending.md", "toml")
-    lexicons = PeriodLexicons(PeriodLexicon(), PeriodLexicon())
+    lexicons = new_period_words()
 
     add_day_names(lexicons, tomllib.loads(example))
 
-    kinds = {words: tokens[0].kind for words, tokens in lexicons.words.phrases.items()}
-    assert kinds[("pasquetta",)] is Kind.FEAST
-    assert kinds[("maggio",)] is Kind.MONTH
-    assert kinds[("domani",)] is Kind.RELATIVE
-    assert ("ogni",) not in kinds
-    assert ("oggi",) in lexicons.short_names.phrases
+    kinds = {phrase: tokens[0].kind for phrase, tokens in lexicons.words.phrases.items()}
+    assert kinds["pasquetta"] is Kind.FEAST
+    assert kinds["maggio"] is Kind.MONTH
+    assert kinds["domani"] is Kind.RELATIVE
+    assert "ogni" not in kinds
+    assert "oggi" in lexicons.short_names.phrases
 
 
 @pytest.mark.parametrize(

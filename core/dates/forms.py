@@ -17,6 +17,8 @@ from core.dates.tokens import Kind, Token, Unit
 
 LAST = -1
 """The number of an ORDINAL token that means "last"."""
+MAX_MONTH_DAY = 31
+"""A larger number in a date is a year."""
 WEEKDAY_GROUPS = {7: (0, 1, 2, 3, 4), 8: (5, 6)}
 """The weekdays of the numbers that mean working days and weekends; see `Kind.DAY_GROUP`."""
 

@@ -17,7 +17,6 @@ from zoneinfo import ZoneInfo
 
 from core.dates.cursor import word_pattern, word_tables
 from core.dates.recurrence import next_recurrence
-from core.dates.requests.lexicon import MAX_REQUEST_CHARS
 from core.dates.requests.parts import Assumption, Problem
 from core.dates.requests.reader import ReminderReading, read_request
 from core.dates.schedule import (
@@ -28,6 +27,7 @@ from core.dates.schedule import (
     parse_cron,
     resolve_wall_time,
 )
+from core.dates.tokenizer import MAX_TEXT_CHARS
 from core.errors import Refused
 
 MAX_LINE_CHARS = 10_000
@@ -137,7 +137,7 @@ def _parse_line(
     if exact is not None:
         return exact
     reading = read_request(
-        line[:MAX_REQUEST_CHARS],
+        line[:MAX_TEXT_CHARS],
         now,
         zone,
         languages,
@@ -147,7 +147,7 @@ def _parse_line(
     schedule = to_schedule(reading, zone)
     if schedule is None:
         return _parse_other(line, reading, now, zone)
-    text = reading.task + line[MAX_REQUEST_CHARS:]
+    text = reading.task + line[MAX_TEXT_CHARS:]
     has_number = bool(_NUMBER_NEAR_START.match(text))
     foreign = _parse_foreign(line, now, zone) if has_number else None
     if foreign is not None and len(foreign.text) < len(text):
@@ -165,7 +165,7 @@ def _seems_to_contain_time(text: str, now: datetime, zone: ZoneInfo) -> bool:
     """Return whether a reminder's text starts or ends with words that may be part of its time."""
     if _NUMBER_FIRST.match(text):
         return True
-    reading = read_request(text[:MAX_REQUEST_CHARS], now, zone, is_request=True)
+    reading = read_request(text[:MAX_TEXT_CHARS], now, zone, is_request=True)
     is_at_end = text.startswith(reading.task) or text.endswith(reading.task)
     return reading.names_time and is_at_end
 

@@ -3,7 +3,8 @@
 Examples are ``on May 8th``, ``early January``, ``the two weeks after 3 December``, ``summer 2024``
 and ``昨天``. Search ranks messages from these periods higher.
 
-`tokens` splits the sentence into tokens, and one grammar over their kinds reads all languages. A
+`tokenizer` splits the sentence with the words of all languages, `period_tokens` settles what is
+ambiguous, and one grammar over the kinds of tokens reads all languages. A
 date without a year recurs each year. `find_periods` guesses, so its results may change the order of
 search results, but must never exclude any. A wrong period harms a search more than a missing one,
 so the grammar is strict.
@@ -14,22 +15,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, timedelta
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
 from core.dates import forms
 from core.dates.cursor import word_tables
+from core.dates.period_lexicon import load_name_lexicon, load_period_words
+from core.dates.period_tokens import ANY_MONTH, MONTH_IN_SENTENCE, settle_tokens
 from core.dates.schedule import add_months, date_if_valid, nth_weekday
-from core.dates.tokens import (
-    Kind,
-    Token,
-    Unit,
-    compile_grammar,
-    kinds_of,
-    tokenize,
-    tokenize_name,
-    tokenize_word,
-)
+from core.dates.tokenizer import Text, plain_text, tokenize
+from core.dates.tokens import Kind, Token, Unit, compile_grammar, kinds_of
 from core.text.normalize import comparison_form
 
 MAX_PERIODS = 6
@@ -156,7 +152,7 @@ def find_periods(text: str, today: date) -> tuple[tuple[int, int], ...]:
     """
     occurrences: list[tuple[date, date]] = []
     try:
-        for period in _parse(tokenize(text), today)[:MAX_PERIODS]:
+        for period in _parse(_tokenize_sentence(text), today)[:MAX_PERIODS]:
             occurrences += _occurrences(period, today)
     except (OverflowError, ValueError):
         return ()  # before year 1 or after year 9999
@@ -171,9 +167,12 @@ def parse_named_period(text: str, today: date) -> tuple[date, date] | None:
     A recurring period means its latest occurrence that has begun. Returns None if the text isn't
     exactly one period. Raises OverflowError or ValueError for days outside the years 1 to 9999.
     """
-    return _parse_name(tokenize_name(text), today) or _parse_name(
-        tokenize_name(text, is_short_first=True), today
-    )
+    for is_short_first in (False, True):
+        tokens = _tokenize_name(text, is_short_first=is_short_first)
+        period = _parse_name(tokens, today)
+        if period is not None:
+            return period
+    return None
 
 
 def _parse_name(name: Sequence[Token], today: date) -> tuple[date, date] | None:
@@ -192,7 +191,7 @@ def _parse_name(name: Sequence[Token], today: date) -> tuple[date, date] | None:
 
 def months_in(text: str) -> frozenset[int]:
     """Return the numbers of the months that a text names, except after "before" or "after"."""
-    tokens = [Token(Kind.OTHER), *tokenize(text)]
+    tokens = [Token(Kind.OTHER), *_tokenize_sentence(text)]
     months = set()
     for before, token in pairwise(tokens):
         if token.kind is Kind.MONTH and before.kind not in (Kind.AFTER, Kind.BEFORE):
@@ -210,15 +209,51 @@ def month_number(word: str, *, is_in_date: bool = False) -> int | None:
     english: int | None = word_tables()["months"].get(form)
     if english is not None:
         return english
-    if form[:1].isdecimal():
-        return None
-    tokens = tokenize_word(form)
+    tokens = _tokenize_word(form)
     kinds = {Kind.MONTH, Kind.NAMELIKE_MONTH, Kind.VERBLIKE_MONTH}
     if is_in_date:
         kinds.add(Kind.SHORT_MONTH)
     if tokens and tokens[0].kind in kinds:
         return int(tokens[0].number)
     return None
+
+
+@lru_cache(maxsize=16)
+def _tokenize_sentence(text: str) -> Sequence[Token]:
+    source = _plain_sentence(text)
+    return settle_tokens(tokenize(source, load_period_words().words), MONTH_IN_SENTENCE)
+
+
+@lru_cache(maxsize=16)
+def _tokenize_name(text: str, *, is_short_first: bool) -> Sequence[Token]:
+    """Return the tokens of a text that is only the name of a period.
+
+    Every word that may be a month is one, and short names of days count: ``hier``, ``mon``.
+    """
+    source = _plain_sentence(text)
+    lexicon = load_name_lexicon(is_short_first=is_short_first)
+    return settle_tokens(tokenize(source, lexicon), ANY_MONTH)
+
+
+@lru_cache(maxsize=4_000)
+def _tokenize_word(word: str) -> Sequence[Token]:
+    """Return the tokens of a word without the signs and the "'s" after it, or none.
+
+    Turkish has endings such as "'ta".
+    """
+    source = plain_text(word)
+    tokens = tokenize(source, load_period_words().words)
+    is_whole = bool(tokens) and _ENDING.fullmatch(source.plain, tokens[0].end) is not None
+    return tokens if is_whole else ()
+
+
+_ENDING = re.compile(r"(?:'\w{1,4})?\W*")
+
+
+def _plain_sentence(text: str) -> Text:
+    """Return a text without the marks at its end: the point of "on 3." makes no day."""
+    source = plain_text(text)
+    return source._replace(plain=source.plain.rstrip("?!.؟ "))
 
 
 # --- Recurrence ---
@@ -424,16 +459,17 @@ def _read_day(tokens: Sequence[Token], today: date) -> list[Period]:
 
 
 def _read_date(parts: tuple[int, ...]) -> list[Period]:
-    """Return the period of a date in digits: (2024, 5) is a month, (2024, 5, 1) is a day.
+    """Return the period of a date in digits: (2024, 5) is a month, (1, 5, 2024) is a day.
 
-    If the date is invalid, the day and month are swapped, so (2024, 13, 5) is 13 May. Returns an
+    If the date is invalid, the day and month are swapped, so (5, 13, 2024) is 13 May. Returns an
     empty list if that is invalid, too.
     """
     if len(parts) == 2:
         year, month = parts
         first = date(year, month, 1)
         return [Period(first, add_months(first, 1) - ONE_DAY)]
-    year, month, number = parts
+    is_year_first = parts[0] > forms.MAX_MONTH_DAY
+    year, month, number = parts if is_year_first else parts[::-1]
     day = date_if_valid(year, month, number) or date_if_valid(year, number, month)
     return [Period(day, day)] if day else []
 

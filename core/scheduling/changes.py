@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-from core.dates.requests.lexicon import request_languages
+from core.dates.lexicon import lexicon_languages
 from core.dates.requests.parts import Problem
 from core.dates.requests.reader import read_request, read_whole_length, revise_reading
 from core.dates.rules import end_at, to_recurrences
@@ -223,7 +223,7 @@ class JobChanges:
             if snooze is not None:
                 return snooze
         if length is None:
-            length = await asyncio.to_thread(read_whole_length, words, request_languages())
+            length = await asyncio.to_thread(read_whole_length, words, lexicon_languages())
         if length is None:
             return None
         return Snooze(Shift(length, is_earlier=False, name="").apply(now, load_zone(zone)))

@@ -20,11 +20,11 @@ from zoneinfo import ZoneInfo
 
 from core.dates.parsing import to_schedule
 from core.dates.requests.halves import ClockTime
-from core.dates.requests.lexicon import MAX_REQUEST_CHARS
 from core.dates.requests.parts import DAY_MINUTES, Assumption, Missing
 from core.dates.requests.reader import ReminderReading, read_request, revise_reading
 from core.dates.rules import to_recurrences
 from core.dates.schedule import ParsedSchedule, Schedule, load_zone, resolve_wall_time
+from core.dates.tokenizer import MAX_TEXT_CHARS
 from core.errors import word_clause
 from core.review.naming import consists_of, resembles
 from core.review.phrases import find_languages, joint_pattern, small_words, to_plain
@@ -317,7 +317,7 @@ def _read_typed(task: str, typed: str, now: datetime, zone: ZoneInfo) -> Reminde
 
     If no line with the task has a time, read the whole text.
     """
-    text = typed[:MAX_REQUEST_CHARS]
+    text = typed[:MAX_TEXT_CHARS]
     words = set(plain_words(task).split())
     for line in text.splitlines():
         if words <= set(plain_words(line).split()):

@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import cache
 from zoneinfo import available_timezones
 
-from core.dates.requests.lexicon import load_lexicon, request_languages
+from core.dates.lexicon import lexicon_languages, load_lexicon
 from core.dates.schedule import DAY_S, Schedule, load_zone, resolve_wall_time
 from core.dates.tokens import Kind
 from core.scheduling.phrases import plain_words
@@ -26,7 +26,7 @@ def find_zones(words: str) -> list[str]:
 def _zones_by_city() -> Mapping[str, frozenset[str]]:
     """Return the zones of each city, by the city's plain names in ten languages."""
     zones: dict[str, set[str]] = {}
-    for language in request_languages():
+    for language in lexicon_languages():
         for phrase, tokens in load_lexicon(language).phrases.items():
             for token in tokens:
                 if len(tokens) == 1 and token.kind is Kind.CITY:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from datetime import timedelta
 from zoneinfo import ZoneInfo
 
-from core.dates.requests.lexicon import load_triggers, request_languages
+from core.dates.lexicon import lexicon_languages, load_triggers
 from core.dates.requests.parts import Assumption, Missing, Problem
 from core.dates.requests.reader import ReminderReading
 from core.dates.schedule import ParsedSchedule, Schedule
@@ -531,7 +531,7 @@ def _one_line(text: str) -> str:
 def _load_triggers() -> re.Pattern[str]:
     """Return a pattern that matches words typical of messages about reminders."""
     phrases = {phrase for kind in _TRIGGERS for phrase in list_phrases(kind)}
-    for language in request_languages():
+    for language in lexicon_languages():
         phrases |= load_triggers(language).asking
     alphabetic = {phrase for phrase in phrases if phrase[:1].isalpha() and phrase < "\u2e80"}
     others = phrases - alphabetic

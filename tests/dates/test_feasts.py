@@ -7,8 +7,8 @@ from __future__ import annotations
 from datetime import date, datetime
 from zoneinfo import ZoneInfo
 
+from core.dates.lexicon import lexicon_languages, load_lexicon
 from core.dates.requests.feasts import next_feast_dates
-from core.dates.requests.lexicon import load_lexicon, request_languages
 from core.dates.requests.parts import Problem
 from core.dates.requests.reader import read_request
 from core.text.normalize import language_data
@@ -41,7 +41,7 @@ def test_next_dates_of_a_movable_feast_follow_its_rule(
 def test_each_feast_that_a_lexicon_names_has_a_rule() -> None:
     rules = language_data("feasts", "core.dates")
 
-    for language in request_languages():
+    for language in lexicon_languages():
         lexicon = load_lexicon(language)
         meanings = [*lexicon.phrases.values(), *lexicon.stems.values()]
         names = {token.feast for tokens in meanings for token in tokens if token.feast}

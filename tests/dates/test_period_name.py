@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.dates.lexicon import lexicon_languages
 from core.dates.period_name import read_period
-from core.dates.tokens import Kind, Token, Unit, lexicon_languages, parse_token_name
+from core.dates.tokens import Kind, Token, Unit, parse_token_name
 from core.text.normalize import language_data
 from tests.fixtures.tables import each_row
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
+from core.dates.lexicon import load_lexicon
 from core.dates.recurrence import next_recurrences
 from core.dates.requests.intents import Intent
-from core.dates.requests.lexicon import load_lexicon
 from core.dates.requests.parts import Assumption, Missing, Problem
 from core.dates.requests.reader import ReminderReading, read_request, revise_reading
 from tests.fixtures.tables import each_row

@@ -118,11 +118,16 @@ def date_parts(year: int, month: int, day: int, context: Context) -> TimeParts |
 
 @RULES.add("(?: on | the | at | day_prefix | filler )* (?P<date> date )")
 def _numeric_date(match: Match, context: Context) -> TimeParts | None:
-    """Read 2026-12-01, 3.5.2027 or 3/5. If both orders are possible, the language decides."""
+    """Read 2026-12-01, 2026-12, 3.5.2027 or 3/5.
+
+    If both orders are possible, the language decides.
+    """
     token = match.get("date")
     assert token is not None
     numbers = token.date
-    if numbers[0] > 31:
+    if len(numbers) == 2 and numbers[0] > forms.MAX_MONTH_DAY:
+        return _month_of_year(numbers[0], numbers[1], context)
+    if numbers[0] > forms.MAX_MONTH_DAY:
         # The year comes first: 2026-12-01.
         return date_parts(numbers[0], numbers[1], numbers[2], context)
     year = numbers[2] if len(numbers) > 2 else 0
@@ -228,10 +233,14 @@ def _edge(match: Match, context: Context) -> TimeParts | None:
 )
 def _month(match: Match, context: Context) -> TimeParts | None:
     """Read "in December", which limits a recurrence or leaves the day open."""
-    offset = (match.number("month") - context.today.month) % 12
     if match.get("year"):
-        months = (match.number("year") - context.today.year) * 12
-        offset = months + match.number("month") - context.today.month
+        return _month_of_year(match.number("year"), match.number("month"), context)
+    return TimeParts(month_offset=(match.number("month") - context.today.month) % 12)
+
+
+def _month_of_year(year: int, month: int, context: Context) -> TimeParts:
+    """Return a month that is named with its year."""
+    offset = (year - context.today.year) * 12 + month - context.today.month
     return TimeParts(month_offset=offset) if offset >= 0 else TimeParts(problem=Problem.PAST)
 
 

@@ -15,7 +15,7 @@ from datetime import date, datetime, timedelta
 from functools import cached_property
 from typing import NamedTuple
 
-from core.dates.requests.lexicon import Lexicon
+from core.dates.lexicon import Lexicon
 from core.dates.requests.parts import (
     Assumption,
     Problem,

@@ -3,7 +3,7 @@
 `read_request` decides whether a message is a request at all. It returns the moment or the
 recurrences, the task, the missing parts and the assumptions. The task is the message without the
 words of the request and its time. `revise_reading` reads an answer or a correction: "no, at 11".
-Lexicons for ten languages are in `data/`; see `core.dates.requests.lexicon`.
+Lexicons for ten languages are in `data/`; see `core.dates.lexicon`.
 """
 
 from __future__ import annotations
@@ -14,22 +14,19 @@ from datetime import datetime
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
+from core.dates.lexicon import (
+    ASIDE_KINDS,
+    ASKING_KINDS,
+    Lexicon,
+    lexicon_languages,
+    load_lexicon,
+    load_triggers,
+)
 from core.dates.recurrence import next_recurrence
 from core.dates.requests.clusters import ClusterReader
 from core.dates.requests.combining import limit_to_period, settle_points
 from core.dates.requests.grammar import Context, find_length
 from core.dates.requests.intents import Intent, IntentReader
-from core.dates.requests.lexicon import (
-    ASIDE_KINDS,
-    ASKING_KINDS,
-    Lexicon,
-    Text,
-    load_lexicon,
-    load_triggers,
-    plain_text,
-    request_languages,
-    tokenize_request,
-)
 from core.dates.requests.parts import (
     Assumption,
     Missing,
@@ -40,6 +37,7 @@ from core.dates.requests.parts import (
 )
 from core.dates.requests.sentence import ALARM, ASKING, WAKE_UP, Cluster, Sentence
 from core.dates.requests.tasks import TaskReader
+from core.dates.tokenizer import Text, plain_text, tokenize
 from core.dates.tokens import Kind, Token
 
 _CANDIDATES = ASKING_KINDS | ASIDE_KINDS
@@ -147,7 +145,7 @@ def read_length(text: str, language: str) -> tuple[Span, str] | None:
     """
     source = plain_text(text)
     lexicon = load_lexicon(language)
-    tokens = settle_points(tokenize_request(source, lexicon), has_dates=lexicon.has_point_dates)
+    tokens = settle_points(tokenize(source, lexicon), has_dates=lexicon.has_point_dates)
     length = find_length(tokens)
     if length is None:
         tokens = _split_vague_phrases(tokens, source, lexicon)
@@ -168,7 +166,7 @@ def read_whole_length(text: str, languages: Sequence[str]) -> Span | None:
     source = plain_text(text)
     for language in languages:
         lexicon = load_lexicon(language)
-        tokens = _split_vague_phrases(tokenize_request(source, lexicon), source, lexicon)
+        tokens = _split_vague_phrases(tokenize(source, lexicon), source, lexicon)
         length = find_length(tokens)
         is_unit = len(tokens) == 1 and tokens[0].kind is not Kind.SPAN
         if length is not None and length[1:] == (0, len(tokens)) and not is_unit:
@@ -189,7 +187,7 @@ def _split_vague_phrases(tokens: Sequence[Token], source: Text, lexicon: Lexicon
         start = token.start
         for word in source.plain[token.start : token.end].split():
             start = source.plain.index(word, start)
-            pieces = tokenize_request(plain_text(word), lexicon)
+            pieces = tokenize(plain_text(word), lexicon)
             result += [
                 piece._replace(start=start + piece.start, end=start + piece.end) for piece in pieces
             ]
@@ -205,7 +203,7 @@ def _likely_languages(plain: str, preferred_languages: Sequence[str]) -> list[st
 
     A text without letters, such as "2026-12-01 10:00", is read in the first language.
     """
-    known_languages = request_languages()
+    known_languages = lexicon_languages()
     first = [language for language in preferred_languages if language in known_languages]
     languages = [*dict.fromkeys([*first, *known_languages])]
     likely = [language for language in languages if load_triggers(language).letters.search(plain)]
@@ -241,7 +239,7 @@ class _Reader:
         self._text = text
         self._lexicon = lexicon
         self._settings = settings
-        tokens = tokenize_request(text, lexicon)
+        tokens = tokenize(text, lexicon)
         self._tokens = settle_points(tokens, has_dates=lexicon.has_point_dates)
 
     def read(self) -> _Scored:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from core.dates.requests.lexicon import Lexicon, Text
+from core.dates.lexicon import Lexicon
 from core.dates.requests.parts import TimeParts
+from core.dates.tokenizer import Text
 from core.dates.tokens import Kind, Token
 
 GLUE = {

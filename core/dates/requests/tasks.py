@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from core.dates.requests.lexicon import Lexicon, plain_text
+from core.dates.lexicon import Lexicon
 from core.dates.requests.sentence import ALARM, ASKING, WAKE_UP, Cluster, Sentence
+from core.dates.tokenizer import plain_text
 from core.dates.tokens import Kind, Token
 
 _REMOVABLE = {Kind.COMMA, Kind.COLON, Kind.POLITE, Kind.AND, Kind.TO, Kind.NO, Kind.FILLER}
