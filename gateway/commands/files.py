@@ -99,7 +99,7 @@ class FileCommands:
     async def _remove(self, number: int, context: CommandContext) -> Answer:
         texts = context.texts
         file = await self._find(number, context)
-        if context.is_member:
+        if context.is_member and file.account != context.account.key:
             raise Refused(texts.FILES_OF_OTHERS)
         await self._services.files.remove(number, context.scopes)
         await self._services.forgetting.maintain()

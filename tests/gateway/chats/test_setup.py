@@ -10,6 +10,7 @@ import pytest
 
 from core.types import Account, Address, Quote, Scope, Sender
 from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.text_files import load_names
 from gateway.upkeep.retention import RetentionKeeper
 from tests.fixtures.forgetting import left_of
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
@@ -410,6 +411,7 @@ async def test_group_admin_can_forget_messages_of_everybody_and_a_member_only_th
         assert "red" in shown
 
 
+LANGUAGES = texts.join_list(list(load_names().values()))
 SETTINGS = "listen, prefix, store, roles, language, retention and erase"
 CHANGES = (
     "listen always",
@@ -420,6 +422,8 @@ CHANGES = (
     "retention 30",
     "erase",
     "erase --confirmed",
+    "listen always for:all",
+    "erase for:all",
 )
 
 
@@ -442,6 +446,8 @@ async def test_setup_of_a_group_is_refused_to_members(home: Path, change: str) -
         ("prefix /x", texts.SETUP_PREFIX_UNKNOWN.format(limit=20)),
         ("store some", texts.SETUP_STORES_UNKNOWN),
         ("roles <@&123456789012345678>", texts.SETUP_NO_ROLES),
+        ("language klingon", texts.LANGUAGE_UNKNOWN.format(languages=LANGUAGES)),
+        ("language", texts.LANGUAGE_UNKNOWN.format(languages=LANGUAGES)),
         ("retention soon", texts.SETUP_RETENTION_UNKNOWN.format(limit=3650)),
         ("volume 3", texts.SETUP_UNKNOWN.format(names=SETTINGS)),
         ("retention 99999", texts.SETUP_RETENTION_UNKNOWN.format(limit=3650)),
@@ -452,6 +458,13 @@ async def test_unknown_value_for_group_setup_is_refused_with_one_sentence(
 ) -> None:
     async with gateway(home) as harness:
         assert await say(harness, f"/setup {change}", ADMIN) == refusal
+
+
+@pytest.mark.parametrize("value", ["Team", "<@Team>", "everyone"])
+async def test_roles_that_no_server_has_are_refused(home: Path, value: str) -> None:
+    async with gateway(home) as harness:
+        reply = await say(harness, f"/setup roles {value}", ADMIN, **CHANNEL)
+        assert reply == texts.SETUP_ROLES_UNKNOWN
 
 
 async def test_group_setup_is_still_shown_after_a_contradictory_listening_rule_was_stored(
