@@ -1,23 +1,68 @@
-"""Settle the ambiguous tokens of a text about the past.
+"""Split a text about the past into tokens, and settle the ambiguous ones.
 
 `tokenizer` gives each word its kind, but some names of months are also other words or names
-(``may``, ``mars``, ``April``), and numbers may be days, years or quantities. `settle_tokens`
-decides by the tokens around them. `periods_in_text` reads the result.
+(``may``, ``mars``, ``April``), and numbers may be days, years or quantities. This module decides by
+the tokens around them. `periods_in_text` reads the result.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
+from core.dates.period_lexicon import load_name_lexicon, load_period_words
+from core.dates.tokenizer import Text, plain_text, tokenize
 from core.dates.tokens import Kind, Token, compile_grammar, kinds_of
+
+# --- Texts ---
+
+
+@lru_cache(maxsize=16)
+def tokenize_sentence(text: str) -> Sequence[Token]:
+    """Return the tokens of a sentence in any language."""
+    source = _plain_sentence(text)
+    return _settle_tokens(tokenize(source, load_period_words().words), _MONTH_IN_SENTENCE)
+
+
+@lru_cache(maxsize=16)
+def tokenize_name(text: str, *, is_short_first: bool) -> Sequence[Token]:
+    """Return the tokens of a text that is only the name of a period.
+
+    Every word that may be a month is one, and short names of days count: ``hier``, ``mon``.
+    """
+    source = _plain_sentence(text)
+    lexicon = load_name_lexicon(is_short_first=is_short_first)
+    return _settle_tokens(tokenize(source, lexicon), _ANY_MONTH)
+
+
+@lru_cache(maxsize=4_000)
+def tokenize_word(word: str) -> Sequence[Token]:
+    """Return the tokens of a word without the signs and the "'s" after it, or none.
+
+    Turkish has endings such as "'ta".
+    """
+    source = plain_text(word)
+    tokens = tokenize(source, load_period_words().words)
+    is_whole = bool(tokens) and _ENDING.fullmatch(source.plain, tokens[0].end) is not None
+    return tokens if is_whole else ()
+
+
+_ENDING = re.compile(r"(?:'\w{1,4})?\W*")
+
+
+def _plain_sentence(text: str) -> Text:
+    """Return a text without the marks at its end: the point of "on 3." makes no day."""
+    source = plain_text(text)
+    return source._replace(plain=source.plain.rstrip("?!.؟ "))
+
 
 # --- Months ---
 
-ANY_MONTH = compile_grammar("[namelike_month short_month verblike_month rare_month]")
+_ANY_MONTH = compile_grammar("[namelike_month short_month verblike_month rare_month]")
 """Every token that may be a month. In the name of a period, it is a month."""
 # The tokens that may be a month and that are one because of the tokens around them.
-MONTH_IN_SENTENCE = compile_grammar(
+_MONTH_IN_SENTENCE = compile_grammar(
     r"""
     # Next to a number, a year or a part: "3 march", "april 2024", "early june".
     [namelike_month short_month]
@@ -95,12 +140,12 @@ _BOUND_OF_RANGE = compile_grammar(
 )
 
 
-def settle_tokens(tokens: Sequence[Token], month: re.Pattern[str]) -> list[Token]:
+def _settle_tokens(tokens: Sequence[Token], month: re.Pattern[str]) -> list[Token]:
     """Replace ambiguous kinds, such as VERBLIKE_MONTH, by the kind that fits the text.
 
-    A token that may be a month becomes MONTH if `month` matches it (`MONTH_IN_SENTENCE` or
-    `ANY_MONTH`), or if it is in a list with a month. The "and" of "between … and …" becomes TO. The
-    "since" of "since 3 May until 5 June" becomes IN.
+    A token that may be a month becomes MONTH if `month` matches it (`_MONTH_IN_SENTENCE` or
+    `_ANY_MONTH`), or if it is in a list with a month. The "and" of "between … and …" becomes TO.
+    The "since" of "since 3 May until 5 June" becomes IN.
     """
     tokens = _settle_numbers(tokens)
     kinds = month.sub(Kind.MONTH, kinds_of(tokens))

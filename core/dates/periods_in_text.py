@@ -4,7 +4,7 @@ Examples are ``on May 8th``, ``early January``, ``the two weeks after 3 December
 and ``昨天``. Search ranks messages from these periods higher.
 
 `tokenizer` splits the sentence with the words of all languages, `period_tokens` settles what is
-ambiguous, and one grammar over the kinds of tokens reads all languages. A
+ambiguous, and rules over the kinds of tokens read all languages. A
 date without a year recurs each year. `find_periods` guesses, so its results may change the order of
 search results, but must never exclude any. A wrong period harms a search more than a missing one,
 so the grammar is strict.
@@ -12,20 +12,26 @@ so the grammar is strict.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import date, timedelta
-from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
 from core.dates import forms
 from core.dates.cursor import word_tables
-from core.dates.period_lexicon import load_name_lexicon, load_period_words
-from core.dates.period_tokens import ANY_MONTH, MONTH_IN_SENTENCE, settle_tokens
+from core.dates.period_tokens import tokenize_name, tokenize_sentence, tokenize_word
 from core.dates.schedule import add_months, date_if_valid, nth_weekday
-from core.dates.tokenizer import Text, plain_text, tokenize
-from core.dates.tokens import Kind, Token, Unit, compile_grammar, kinds_of
+from core.dates.tokens import (
+    Item,
+    Kind,
+    Match,
+    Rules,
+    Token,
+    Unit,
+    compile_grammar,
+    kinds_of,
+    read_items,
+)
 from core.text.normalize import comparison_form
 
 MAX_PERIODS = 6
@@ -54,73 +60,8 @@ class Period(NamedTuple):
     every_months: int = 0
 
 
-_DAY = "[number month_day]"
-_DAYS = f"(?: {_DAY} (?: [until to and] in? {_DAY} (?! month ) )? )"
-# The forms of a period: one of the named groups `week` to `year`, optionally with a distance before
-# or behind it. Names are kinds of tokens; see `compile_grammar`.
-_FORMS = compile_grammar(
-    rf"""
-    (?P<before>
-        [number number_word]? unit [after before] in*           # two weeks after
-        | unit in in? (?= [number month_day month year date] )  # the week of
-    )?
-    (?:
-        (?P<nth> {forms.NTH_WEEKDAY} )                      # the second Tuesday of May
-        | (?P<week>
-            (?: [ordinal last month_day] [to and] )? [ordinal last month_day] unit in in?
-                (?: month (?: [in comma]* year )? | year )      # the first week of May
-            | month ordinal unit
-        )
-        | (?P<day>
-            date
-            | (?: [number month_day] [until to and] [on in]* )?
-                {forms.day_and_month(_DAY, "in")}               # 3 to 5 May 2024
-            | {forms.month_and_day(_DAYS, "in")}                # May 3, 2024
-            | (?<= on ) month_day
-                (?= [comma and to between after in before on until since] | $ )
-        )
-        | (?P<relative>
-            (?: relative | [last next this] unit | unit [last next this] ) in*
-                [month season weekday] (?! [last next this] )   # last week on Friday
-            | [month season weekday] in? (?: relative | [last next this] unit
-                | unit [last next this] )
-            | [last next this] [number number_word]? unit       # the last 3 days
-            | [number number_word]? unit [last next this]
-            | [number number_word] (?: unit ago | ago unit )    # 2 weeks ago
-            | month_day ago
-            | before [number number_word] unit                  # German "vor 2 Wochen"
-            | [last next this] (?: month | in? [weekday season] )
-            | [weekday month season] [last next this]
-            | relative
-            | (?<= [on in unit after before until since] ) (?<! [every to] [on in] ) weekday
-                (?! [last next every] | [to until] [on in]* weekday
-                    | [comma on in]* [month_day number month date] )
-        )
-        | (?P<feast>
-            {forms.FEAST_OF_YEAR}                               # Easter 2024
-            | [last next] feast | feast [last next]             # last Christmas
-            | (?<= [in on since until] ) feast
-                (?= [comma and to between after in before on until since] | $ )
-        )
-        | (?P<month>
-            (?: third (?: [to and] + third )? in? )? (?: year in? )? month (?: in? third )?
-                (?: [in comma]* year )?                         # early May 2024
-        )
-        | (?P<season>
-            (?<= [in last next this between since] ) third? season in? year?
-            | third season | season in? year | year in? season
-        )
-        | (?P<year>
-            third in? year
-            | (?<= [in after before until since] ) year
-            | (?<= [in after before until since] unit ) year
-        )
-    )
-    (?P<behind> [after afterwards before] [number number_word] unit )?
-    """
-)
 _JUST_ONE_PERIOD = compile_grammar("[in on weekday comma]* = (?: [in on]* [to until] [in on]* = )?")
-"""Matches a text that is one period or one range, after "=" has replaced each match of `_FORMS`."""
+"""Matches a text that is one period or one range, after "=" has replaced each period."""
 _WEEKDAY_THEN_MONTH = compile_grammar(
     "(?<! [ordinal last month_day] ) weekday [in on comma]* month (?! [number month_day] )"
 )
@@ -152,7 +93,7 @@ def find_periods(text: str, today: date) -> tuple[tuple[int, int], ...]:
     """
     occurrences: list[tuple[date, date]] = []
     try:
-        for period in _parse(_tokenize_sentence(text), today)[:MAX_PERIODS]:
+        for period in _parse(tokenize_sentence(text), today)[:MAX_PERIODS]:
             occurrences += _occurrences(period, today)
     except (OverflowError, ValueError):
         return ()  # before year 1 or after year 9999
@@ -168,7 +109,7 @@ def parse_named_period(text: str, today: date) -> tuple[date, date] | None:
     exactly one period. Raises OverflowError or ValueError for days outside the years 1 to 9999.
     """
     for is_short_first in (False, True):
-        tokens = _tokenize_name(text, is_short_first=is_short_first)
+        tokens = tokenize_name(text, is_short_first=is_short_first)
         period = _parse_name(tokens, today)
         if period is not None:
             return period
@@ -183,15 +124,25 @@ def _parse_name(name: Sequence[Token], today: date) -> tuple[date, date] | None:
     periods = _parse(tokens, today)
     if len(periods) != 1 or _WEEKDAY_THEN_MONTH.search(kinds):
         return None
-    if not _JUST_ONE_PERIOD.fullmatch(_FORMS.sub("=", kinds)):
+    if not _JUST_ONE_PERIOD.fullmatch(_replace_items(tokens, kinds, today)):
         return None
     period = _latest_occurrence(periods[0], today)
     return period.first, period.last
 
 
+def _replace_items(tokens: Sequence[Token], kinds: str, today: date) -> str:
+    """Return the kinds of tokens with "=" in place of each period."""
+    pieces = []
+    end = 0
+    for item in read_items(tokens, today, (PERIODS,)):
+        pieces += [kinds[end : item.start], "="]
+        end = item.end
+    return "".join([*pieces, kinds[end:]])
+
+
 def months_in(text: str) -> frozenset[int]:
     """Return the numbers of the months that a text names, except after "before" or "after"."""
-    tokens = [Token(Kind.OTHER), *_tokenize_sentence(text)]
+    tokens = [Token(Kind.OTHER), *tokenize_sentence(text)]
     months = set()
     for before, token in pairwise(tokens):
         if token.kind is Kind.MONTH and before.kind not in (Kind.AFTER, Kind.BEFORE):
@@ -209,51 +160,13 @@ def month_number(word: str, *, is_in_date: bool = False) -> int | None:
     english: int | None = word_tables()["months"].get(form)
     if english is not None:
         return english
-    tokens = _tokenize_word(form)
+    tokens = tokenize_word(form)
     kinds = {Kind.MONTH, Kind.NAMELIKE_MONTH, Kind.VERBLIKE_MONTH}
     if is_in_date:
         kinds.add(Kind.SHORT_MONTH)
     if tokens and tokens[0].kind in kinds:
         return int(tokens[0].number)
     return None
-
-
-@lru_cache(maxsize=16)
-def _tokenize_sentence(text: str) -> Sequence[Token]:
-    source = _plain_sentence(text)
-    return settle_tokens(tokenize(source, load_period_words().words), MONTH_IN_SENTENCE)
-
-
-@lru_cache(maxsize=16)
-def _tokenize_name(text: str, *, is_short_first: bool) -> Sequence[Token]:
-    """Return the tokens of a text that is only the name of a period.
-
-    Every word that may be a month is one, and short names of days count: ``hier``, ``mon``.
-    """
-    source = _plain_sentence(text)
-    lexicon = load_name_lexicon(is_short_first=is_short_first)
-    return settle_tokens(tokenize(source, lexicon), ANY_MONTH)
-
-
-@lru_cache(maxsize=4_000)
-def _tokenize_word(word: str) -> Sequence[Token]:
-    """Return the tokens of a word without the signs and the "'s" after it, or none.
-
-    Turkish has endings such as "'ta".
-    """
-    source = plain_text(word)
-    tokens = tokenize(source, load_period_words().words)
-    is_whole = bool(tokens) and _ENDING.fullmatch(source.plain, tokens[0].end) is not None
-    return tokens if is_whole else ()
-
-
-_ENDING = re.compile(r"(?:'\w{1,4})?\W*")
-
-
-def _plain_sentence(text: str) -> Text:
-    """Return a text without the marks at its end: the point of "on 3." makes no day."""
-    source = plain_text(text)
-    return source._replace(plain=source.plain.rstrip("?!.؟ "))
 
 
 # --- Recurrence ---
@@ -307,15 +220,15 @@ def _parse(tokens: Sequence[Token], today: date) -> list[Period]:
     kinds = kinds_of(tokens)
     periods: list[Period] = []
     end = 0
-    for match in _FORMS.finditer(kinds):
-        between = kinds[end : match.start()]
-        end = match.end()
-        new = _read_form(match, tokens, today)
-        if not new:
+    for item in read_items(tokens, today, (PERIODS,)):
+        between = kinds[end : item.start]
+        end = item.end
+        if not item.parts:
             continue
+        new = _bound_periods(item, kinds, today)
         if periods and _RANGE.fullmatch(between):
             new = _join_range(periods.pop(), new[0])
-        has_year = Kind.YEAR in match[0] and not new[0].every_months
+        has_year = Kind.YEAR in kinds[item.start : item.end] and not new[0].every_months
         if has_year and _LIST.fullmatch(between):
             # "May and June 2024": the year belongs to both.
             periods = [_move_to_year(period, new[0].last.year) for period in periods]
@@ -323,26 +236,13 @@ def _parse(tokens: Sequence[Token], today: date) -> list[Period]:
     return periods
 
 
-def _read_form(match: re.Match[str], tokens: Sequence[Token], today: date) -> list[Period]:
-    """Return the periods of one match of `_FORMS`.
-
-    A distance in the match ("two weeks after") or a bound before it ("since") applies to the first
-    period.
-    """
-    # The name of the group that matched, such as "day".
-    form = next(name for name in _READERS if match[name])
-    periods = _READERS[form](tokens[slice(*match.span(form))], today)
-    if not periods:
-        return []
-    distance = "before" if match["before"] else "behind"
-    if match[distance]:
-        periods = [_shift(periods[0], tokens[slice(*match.span(distance))])]
-    start = max(0, match.start() - _MAX_BOUND_TOKENS)
-    bound_match = _BOUND.search(match.string, start, match.start())
-    if bound_match:
-        bound_kind = Kind(match.string[bound_match.start()])
-        periods = [_apply_bound(_latest_occurrence(periods[0], today), bound_kind, today)]
-    return periods
+def _bound_periods(item: Item[list[Period]], kinds: str, today: date) -> list[Period]:
+    """Return the periods of an item. A bound before it ("since") applies to the first one."""
+    start = max(0, item.start - _MAX_BOUND_TOKENS)
+    bound = _BOUND.search(kinds, start, item.start)
+    if bound is None:
+        return item.parts
+    return [_apply_bound(_latest_occurrence(item.parts[0], today), Kind(bound[0][0]), today)]
 
 
 def _join_range(start: Period, end: Period) -> list[Period]:
@@ -376,6 +276,42 @@ def _apply_bound(period: Period, bound: Kind, today: date) -> Period:
     return Period(start, today)
 
 
+# --- Forms ---
+
+_DAY = "[number month_day]"
+_DAYS = f"(?: {_DAY} (?: [until to and] in? {_DAY} (?! month ) )? )"
+_DISTANCE_BEFORE = """
+    (?P<before>
+        [number number_word]? unit [after before] in*           # two weeks after
+        | unit in in? (?= [number month_day month year date] )  # the week of
+    )?
+"""
+_DISTANCE_BEHIND = "(?P<behind> [after afterwards before] [number number_word] unit )?"
+
+_Reader = Callable[[Sequence[Token], date], list[Period]]
+PERIODS = Rules[date, list[Period]]()
+"""The rules of periods. A rule returns no periods for a day that the calendar lacks."""
+
+
+def _period(*patterns: str) -> Callable[[_Reader], _Reader]:
+    """Return a decorator that adds a rule for the tokens of these patterns.
+
+    A distance before or behind them ("two weeks after") applies to the first period.
+    """
+
+    def register(read: _Reader) -> _Reader:
+        def build(match: Match, today: date) -> list[Period]:
+            periods = read(match.all("form"), today)
+            distance = match.all("before") or match.all("behind")
+            return [_shift(periods[0], distance)] if periods and distance else periods
+
+        form = " | ".join(patterns)
+        PERIODS.add(f"{_DISTANCE_BEFORE} (?P<form> {form} ) {_DISTANCE_BEHIND}")(build)
+        return read
+
+    return register
+
+
 def _shift(period: Period, tokens: Sequence[Token]) -> Period:
     """Apply a distance such as "two weeks after" or "the week of" to a period.
 
@@ -395,9 +331,6 @@ def _shift(period: Period, tokens: Sequence[Token]) -> Period:
     if after:
         return period._replace(last=period.last + length)
     return period._replace(first=period.first - length)
-
-
-# --- Forms ---
 
 
 def _find(tokens: Sequence[Token], *kinds: Kind) -> Token | None:
@@ -437,6 +370,60 @@ def _month_of_year(tokens: Sequence[Token]) -> _MonthOfYear:
     return _MonthOfYear(year, month, has_year=bool(years))
 
 
+@_period(forms.NTH_WEEKDAY)
+def _read_nth_weekday(tokens: Sequence[Token], today: date) -> list[Period]:
+    """Read a weekday of a month: ``the second Tuesday of October``, ``last Friday in May 2024``.
+
+    Without a year, it's the latest such day up to today. Returns no periods if there is none.
+    """
+    form = forms.read_nth_weekday(tokens)
+    if form is None:
+        return []
+    for year in [form.year] if form.year else [today.year, today.year - 1]:
+        day = nth_weekday(date(year, form.month, 1), form.nth, form.weekdays)
+        if day is not None and (form.year or day <= today):
+            return [Period(day, day)]
+    return []
+
+
+@_period(
+    """
+    (?: [ordinal last month_day] [to and] )? [ordinal last month_day] unit in in?
+        (?: month (?: [in comma]* year )? | year )      # the first week of May
+    """,
+    "month ordinal unit",
+)
+def _read_week(tokens: Sequence[Token], today: date) -> list[Period]:
+    """Read a week or day of a month or year: ``the first week of May``, ``the last day of 2024``.
+
+    Weeks are counted from the first of the month or year: the first week of May is 1 to 7 May.
+    """
+    month = _month_of_year(tokens)
+    unit = _unit_of(tokens)
+    if unit is Unit.YEAR and not month.has_year:
+        return _read_relative(tokens, today)  # "last year in May"
+    first = date(month.year, month.month, 1)
+    end = add_months(first, 1 if _find(tokens, Kind.MONTH) else 12)
+    if unit in (Unit.MONTH, Unit.YEAR):
+        return [Period(first, end - ONE_DAY, month.every_months)]
+
+    length = ONE_DAY if unit is Unit.DAY else 7 * ONE_DAY
+    periods = []
+    for token in tokens:
+        if token.kind not in (Kind.ORDINAL, Kind.LAST, Kind.MONTH_DAY):
+            continue
+        is_last = token.kind is Kind.LAST or token.number == forms.LAST
+        begin = end - length if is_last else first + (token.number - 1) * length
+        periods.append(Period(begin, begin + length - ONE_DAY, month.every_months))
+    return periods
+
+
+@_period(
+    "date",
+    f"(?: [number month_day] [until to and] [on in]* )? {forms.day_and_month(_DAY, 'in')}",
+    forms.month_and_day(_DAYS, "in"),
+    "(?<= on ) month_day (?= [comma and to between after in before on until since] | $ )",
+)
 def _read_day(tokens: Sequence[Token], today: date) -> list[Period]:
     """Read a day or several: ``3 May``, ``3 to 5 May 2024``, ``3 and 5 May``, ``the 5th``.
 
@@ -474,110 +461,25 @@ def _read_date(parts: tuple[int, ...]) -> list[Period]:
     return [Period(day, day)] if day else []
 
 
-def _read_month(tokens: Sequence[Token], today: date) -> list[Period]:
-    """Read a month or part of it: ``May``, ``May 2024``, ``early May``, ``mid to late May``."""
-    month = _month_of_year(tokens)
-    first = date(month.year, month.month, 1)
-    next_month = add_months(first, 1)
-    parts = sorted(_numbers(tokens, Kind.THIRD))
-    if not parts:
-        return [Period(first, next_month - ONE_DAY, month.every_months)]
-    begin, _ = MONTH_THIRDS[parts[0]]
-    _, end = MONTH_THIRDS[parts[-1]]
-    after = min(first + end * ONE_DAY, next_month)
-    return [Period(first + begin * ONE_DAY, after - ONE_DAY, month.every_months)]
-
-
-def _read_week(tokens: Sequence[Token], today: date) -> list[Period]:
-    """Read a week or day of a month or year: ``the first week of May``, ``the last day of 2024``.
-
-    Weeks are counted from the first of the month or year: the first week of May is 1 to 7 May.
+@_period(
     """
-    month = _month_of_year(tokens)
-    unit = _unit_of(tokens)
-    if unit is Unit.YEAR and not month.has_year:
-        return _read_relative(tokens, today)  # "last year in May"
-    first = date(month.year, month.month, 1)
-    end = add_months(first, 1 if _find(tokens, Kind.MONTH) else 12)
-    if unit in (Unit.MONTH, Unit.YEAR):
-        return [Period(first, end - ONE_DAY, month.every_months)]
-
-    length = ONE_DAY if unit is Unit.DAY else 7 * ONE_DAY
-    periods = []
-    for token in tokens:
-        if token.kind not in (Kind.ORDINAL, Kind.LAST, Kind.MONTH_DAY):
-            continue
-        is_last = token.kind is Kind.LAST or token.number == forms.LAST
-        begin = end - length if is_last else first + (token.number - 1) * length
-        periods.append(Period(begin, begin + length - ONE_DAY, month.every_months))
-    return periods
-
-
-def _read_nth_weekday(tokens: Sequence[Token], today: date) -> list[Period]:
-    """Read a weekday of a month: ``the second Tuesday of October``, ``last Friday in May 2024``.
-
-    Without a year, it's the latest such day up to today. Returns no periods if there is none.
+    (?: relative | [last next this] unit | unit [last next this] ) in*
+        [month season weekday] (?! [last next this] )   # last week on Friday
+    | [month season weekday] in? (?: relative | [last next this] unit
+        | unit [last next this] )
+    | [last next this] [number number_word]? unit       # the last 3 days
+    | [number number_word]? unit [last next this]
+    | [number number_word] (?: unit ago | ago unit )    # 2 weeks ago
+    | month_day ago
+    | before [number number_word] unit                  # German "vor 2 Wochen"
+    | [last next this] (?: month | in? [weekday season] )
+    | [weekday month season] [last next this]
+    | relative
+    | (?<= [on in unit after before until since] ) (?<! [every to] [on in] ) weekday
+        (?! [last next every] | [to until] [on in]* weekday
+            | [comma on in]* [month_day number month date] )
     """
-    form = forms.read_nth_weekday(tokens)
-    if form is None:
-        return []
-    for year in [form.year] if form.year else [today.year, today.year - 1]:
-        day = nth_weekday(date(year, form.month, 1), form.nth, form.weekdays)
-        if day is not None and (form.year or day <= today):
-            return [Period(day, day)]
-    return []
-
-
-def _read_season(tokens: Sequence[Token], today: date) -> list[Period]:
-    """Read a season: ``summer``, ``summer 2024``.
-
-    Without a year, the period recurs every twelve months and has the year `ANY_YEAR`. A winter
-    begins in December, so "winter 2024" results in two periods: the winter that ends in 2024 and
-    the one that begins in 2024.
-    """
-    month = _month_of_year(tokens)
-    season = _numbers(tokens, Kind.SEASON)[0]
-    if season != 0:
-        firsts = [date(month.year, 3 * season, 1)]
-    else:
-        firsts = [date(month.year - 1, 12, 1)]
-        if month.has_year:
-            firsts.append(date(month.year, 12, 1))
-    return [Period(first, add_months(first, 3) - ONE_DAY, month.every_months) for first in firsts]
-
-
-def _read_year(tokens: Sequence[Token], today: date) -> list[Period]:
-    """Read a year or its beginning: ``in 2024``, ``early 2024`` (the first four months)."""
-    first = date(int(tokens[-1].number), 1, 1)
-    if tokens[0].kind is Kind.THIRD:
-        first = add_months(first, 4 * int(tokens[0].number))
-        return [Period(first, add_months(first, 4) - ONE_DAY)]
-    return [Period(first, add_months(first, 12) - ONE_DAY)]
-
-
-def _read_feast(tokens: Sequence[Token], today: date) -> list[Period]:
-    """Read a feast: ``on Christmas Eve``, ``Easter 2024``, ``last Christmas``.
-
-    Without a year, a feast means its latest day, or the next one if it hasn't occurred yet.
-    """
-    from core.dates.requests.feasts import feast_in_year
-
-    form = forms.read_feast_of_year(tokens)
-    if form is not None:
-        day = feast_in_year(form.feast, form.year)
-        return [Period(day, day)] if day else []
-    years = [today.year, today.year - 1, today.year + 1]
-    feast = next(token for token in tokens if token.kind is Kind.FEAST)
-    days = list(filter(None, (feast_in_year(feast, year) for year in years)))
-    future_days = sorted(day for day in days if day > today)
-    past_days = [day for day in days if day <= today]
-    if any(token.kind is Kind.NEXT for token in tokens):
-        candidates = future_days
-    else:
-        candidates = past_days or days
-    return [Period(candidates[0], candidates[0])] if candidates else []
-
-
+)
 def _read_relative(tokens: Sequence[Token], today: date) -> list[Period]:
     """Read a time relative to today: ``yesterday``, ``last week``, ``3 days ago``, ``last May``."""
     relative = _find(tokens, Kind.RELATIVE)
@@ -675,13 +577,90 @@ def _unit_period(unit: Unit, offset: int, today: date) -> Period:
     return Period(*forms.period_of_unit(unit, offset, today))
 
 
-_READERS: Mapping[str, Callable[[Sequence[Token], date], list[Period]]] = {
-    "nth": _read_nth_weekday,
-    "week": _read_week,
-    "day": _read_day,
-    "relative": _read_relative,
-    "feast": _read_feast,
-    "month": _read_month,
-    "season": _read_season,
-    "year": _read_year,
-}
+@_period(
+    forms.FEAST_OF_YEAR,
+    "[last next] feast | feast [last next]",  # last Christmas
+    """
+    (?<= [on in since until] ) feast
+        (?= [comma and to between after in before on until since] | $ )
+    """,
+)
+def _read_feast(tokens: Sequence[Token], today: date) -> list[Period]:
+    """Read a feast: ``on Christmas Eve``, ``Easter 2024``, ``last Christmas``.
+
+    Without a year, a feast means its latest day, or the next one if it hasn't occurred yet.
+    """
+    from core.dates.requests.feasts import feast_in_year
+
+    form = forms.read_feast_of_year(tokens)
+    if form is not None:
+        day = feast_in_year(form.feast, form.year)
+        return [Period(day, day)] if day else []
+    years = [today.year, today.year - 1, today.year + 1]
+    feast = next(token for token in tokens if token.kind is Kind.FEAST)
+    days = list(filter(None, (feast_in_year(feast, year) for year in years)))
+    future_days = sorted(day for day in days if day > today)
+    past_days = [day for day in days if day <= today]
+    if any(token.kind is Kind.NEXT for token in tokens):
+        candidates = future_days
+    else:
+        candidates = past_days or days
+    return [Period(candidates[0], candidates[0])] if candidates else []
+
+
+@_period(
+    """
+    (?: third (?: [to and] + third )? in? )? (?: year in? )? month (?: in? third )?
+        (?: [in comma]* year )?                         # early May 2024
+    """
+)
+def _read_month(tokens: Sequence[Token], today: date) -> list[Period]:
+    """Read a month or part of it: ``May``, ``May 2024``, ``early May``, ``mid to late May``."""
+    month = _month_of_year(tokens)
+    first = date(month.year, month.month, 1)
+    next_month = add_months(first, 1)
+    parts = sorted(_numbers(tokens, Kind.THIRD))
+    if not parts:
+        return [Period(first, next_month - ONE_DAY, month.every_months)]
+    begin, _ = MONTH_THIRDS[parts[0]]
+    _, end = MONTH_THIRDS[parts[-1]]
+    after = min(first + end * ONE_DAY, next_month)
+    return [Period(first + begin * ONE_DAY, after - ONE_DAY, month.every_months)]
+
+
+@_period(
+    "(?<= [in last next this between since] ) third? season in? year?",
+    "third season | season in? year | year in? season",
+)
+def _read_season(tokens: Sequence[Token], today: date) -> list[Period]:
+    """Read a season: ``summer``, ``summer 2024``.
+
+    Without a year, the period recurs every twelve months and has the year `ANY_YEAR`. A winter
+    begins in December, so "winter 2024" results in two periods: the winter that ends in 2024 and
+    the one that begins in 2024.
+    """
+    month = _month_of_year(tokens)
+    season = _numbers(tokens, Kind.SEASON)[0]
+    if season != 0:
+        firsts = [date(month.year, 3 * season, 1)]
+    else:
+        firsts = [date(month.year - 1, 12, 1)]
+        if month.has_year:
+            firsts.append(date(month.year, 12, 1))
+    return [Period(first, add_months(first, 3) - ONE_DAY, month.every_months) for first in firsts]
+
+
+@_period(
+    """
+    third in? year
+    | (?<= [in after before until since] ) year
+    | (?<= [in after before until since] unit ) year
+    """
+)
+def _read_year(tokens: Sequence[Token], today: date) -> list[Period]:
+    """Read a year or its beginning: ``in 2024``, ``early 2024`` (the first four months)."""
+    first = date(int(tokens[-1].number), 1, 1)
+    if tokens[0].kind is Kind.THIRD:
+        first = add_months(first, 4 * int(tokens[0].number))
+        return [Period(first, add_months(first, 4) - ONE_DAY)]
+    return [Period(first, add_months(first, 12) - ONE_DAY)]

@@ -10,9 +10,10 @@ the future.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum, StrEnum, auto
-from typing import NamedTuple
+from functools import cached_property
+from typing import Generic, NamedTuple, TypeVar
 
 _FIRST_CHARACTER = 0xE000
 """The first private Unicode character. A grammar matches strings in which each kind is one
@@ -198,6 +199,137 @@ def kinds_of(tokens: Sequence[Token]) -> str:
     """Return the kinds of the tokens as a string, one character per token."""
     return "".join(token.kind for token in tokens)
 
+
+# --- Rules ---
+
+ContextT = TypeVar("ContextT")
+"""What the meaning of tokens depends on, such as the present day."""
+MeaningT = TypeVar("MeaningT")
+
+
+class Item(NamedTuple, Generic[MeaningT]):
+    """A time in a sentence: its tokens from `start` to `end` (exclusive), and their meaning."""
+
+    start: int
+    end: int
+    parts: MeaningT
+
+
+class Match:
+    """The tokens that a rule matches, by the names of the groups in its pattern."""
+
+    def __init__(self, match: re.Match[str], tokens: Sequence[Token]) -> None:
+        self._match = match
+        self._tokens = tokens
+
+    def all(self, name: str | int) -> Sequence[Token]:
+        """Return all tokens of a group, or none if the rule doesn't have the group."""
+        if isinstance(name, str) and name not in self._match.re.groupindex:
+            return ()
+        start, end = self._match.span(name)
+        return self._tokens[max(start, 0) : max(end, 0)]
+
+    def get(self, name: str) -> Token | None:
+        """Return the first token of a group, or None if it is empty."""
+        tokens = self.all(name)
+        return tokens[0] if tokens else None
+
+    def number(self, name: str) -> int:
+        token = self.get(name)
+        if token is None:
+            return 0
+        return 1 if token.kind is Kind.ONE else int(token.number)
+
+    def kinds(self, kind: Kind, name: str | int = 0) -> list[Token]:
+        """Return the tokens of a kind in a group, or in the whole match."""
+        return [token for token in self.all(name) if token.kind is kind]
+
+
+class Rules(Generic[ContextT, MeaningT]):
+    """The rules of a module, in the order in which equally long matches are tried.
+
+    A rule is a pattern over kinds of tokens, and a function that returns the meaning of the tokens,
+    or None if it can't read them.
+    """
+
+    def __init__(self) -> None:
+        self._rules: list[tuple[str, Callable[[Match, ContextT], MeaningT | None]]] = []
+
+    def add(
+        self, *patterns: str
+    ) -> Callable[
+        [Callable[[Match, ContextT], MeaningT | None]],
+        Callable[[Match, ContextT], MeaningT | None],
+    ]:
+        """Return a decorator that adds a rule with these patterns. See `compile_grammar`."""
+
+        def register(
+            build: Callable[[Match, ContextT], MeaningT | None],
+        ) -> Callable[[Match, ContextT], MeaningT | None]:
+            self._rules.extend((pattern, build) for pattern in patterns)
+            return build
+
+        return register
+
+    @cached_property
+    def _compiled_rules(
+        self,
+    ) -> Sequence[tuple[re.Pattern[str], Callable[[Match, ContextT], MeaningT | None]]]:
+        """The rules with compiled patterns. Compiling them at import would delay each start."""
+        return [(compile_grammar(pattern), build) for pattern, build in self._rules]
+
+    def match(
+        self, kinds: str, position: int
+    ) -> Iterator[tuple[re.Match[str], Callable[[Match, ContextT], MeaningT | None]]]:
+        """Yield the matches at a position that contain at least one token."""
+        for pattern, build in self._compiled_rules:
+            match = pattern.match(kinds, position)
+            if match is not None and match.end() > position:
+                yield match, build
+
+
+def read_items(
+    tokens: Sequence[Token], context: ContextT, rules: Sequence[Rules[ContextT, MeaningT]]
+) -> list[Item[MeaningT]]:
+    """Return the times that the tokens name, in order.
+
+    At each token, the rule with the longest match wins.
+    """
+    kinds = kinds_of(tokens)
+    items: list[Item[MeaningT]] = []
+    position = 0
+    while position < len(tokens):
+        item = None
+        if tokens[position].kind is not Kind.OTHER:
+            item = _read_item(tokens, kinds, position, context, rules)
+        if item is None:
+            position += 1
+        else:
+            items.append(item)
+            position = item.end
+    return items
+
+
+def _read_item(
+    tokens: Sequence[Token],
+    kinds: str,
+    position: int,
+    context: ContextT,
+    rules: Sequence[Rules[ContextT, MeaningT]],
+) -> Item[MeaningT] | None:
+    """Return the longest time that begins at `position`, or None."""
+    matches: list[tuple[re.Match[str], Callable[[Match, ContextT], MeaningT | None]]] = []
+    for group in rules:
+        matches += group.match(kinds, position)
+    matches.sort(key=lambda candidate: -candidate[0].end())
+    for match, build in matches:
+        parts = build(Match(match, tokens), context)
+        if parts is not None:
+            return Item(position, match.end(), parts)
+    return None
+
+
+# --- Names of tokens ---
 
 _UNIT_NAMES = {unit.value for unit in Unit}
 _KINDS_WITH_UNIT = (

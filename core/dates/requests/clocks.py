@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from core.dates.requests.grammar import Context, Match, Rules
+from core.dates.requests.grammar import Context, RequestRules
 from core.dates.requests.halves import ClockTime
 from core.dates.requests.parts import Span, TimeParts
-from core.dates.tokens import Kind, Token
+from core.dates.tokens import Kind, Match, Token
 
-RULES = Rules()
+RULES = RequestRules()
 
 _SIGN = "(?: oclock | hour | hour_sign )"
 _DAY_TOKEN = "[relative part part_of_relative weekday weekdays past_or_part]"

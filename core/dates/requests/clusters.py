@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 from core.dates.requests import clocks, days, grammar, rhythms
 from core.dates.requests.combining import AFTER_MARKERS, MARKERS, combine, conflicts
-from core.dates.requests.grammar import SPAN, Context, Item, read_items, read_span
+from core.dates.requests.grammar import SPAN, Context, TimeItem, read_span
 from core.dates.requests.halves import ClockTime
 from core.dates.requests.parts import Problem, TimeParts
 from core.dates.requests.sentence import ALARM, ASKING, GLUE, Cluster, Sentence
-from core.dates.tokens import Kind, Token, compile_grammar, kinds_of
+from core.dates.tokens import Kind, Token, compile_grammar, kinds_of, read_items
 
 _RULES = (grammar.RULES, clocks.RULES, days.RULES, rhythms.RULES)
 _CONTINUATION = compile_grammar(
@@ -110,7 +110,7 @@ class ClusterReader:
         before = self._sentence.neighbour(cluster.start, -1)
         return Kind.REQUEST not in (before, self._sentence.neighbour(cluster.end, 1))
 
-    def _mark_item(self, item: Item, floor: int, *, has_rhythm: bool) -> _MarkedItem:
+    def _mark_item(self, item: TimeItem, floor: int, *, has_rhythm: bool) -> _MarkedItem:
         """Return a time with the marker before or after it, such as "until"."""
         marker, start = self._marker_before(item, floor)
         after = self._marker_after(item, has_rhythm=has_rhythm)
@@ -137,12 +137,12 @@ class ClusterReader:
             parts = replace(last.parts, problem=Problem.SEVERAL_TIMES)
         return Cluster(last.start, item.end, parts) if parts is not None else None
 
-    def _add_continuations(self, items: Sequence[Item]) -> list[Item]:
+    def _add_continuations(self, items: Sequence[TimeItem]) -> list[TimeItem]:
         """Add clock times that are bare numbers in a list, such as the 20 of "at 8 and 20"."""
         kinds = kinds_of(self._tokens)
         has_several = any((item.parts.times or 0) > 1 for item in items)
         has_day = any(item.parts.has_day for item in items)
-        result: list[Item] = []
+        result: list[TimeItem] = []
         for item in items:
             if result and item.start < result[-1].end:
                 continue
@@ -157,8 +157,8 @@ class ClusterReader:
         return result
 
     def _continuation(
-        self, kinds: str, item: Item, *, has_several: bool, has_day: bool
-    ) -> Item | None:
+        self, kinds: str, item: TimeItem, *, has_several: bool, has_day: bool
+    ) -> TimeItem | None:
         """Return the clock time that continues a list, if there is one.
 
         A list of clock times is also expected after "twice a day".
@@ -178,7 +178,7 @@ class ClusterReader:
         if following is Kind.OTHER and not is_marked:
             return None
         clock = self._listed_clock(match, hour, int(minute))
-        return Item(match.start("hour"), match.end(), TimeParts(clocks=(clock,)))
+        return TimeItem(match.start("hour"), match.end(), TimeParts(clocks=(clock,)))
 
     def _listed_clock(self, match: re.Match[str], hour: Token, minute: int) -> ClockTime:
         """Return a clock time of a list with its "am" or "pm", if it has one."""
@@ -187,7 +187,7 @@ class ClusterReader:
             return ClockTime(minute % 720 + int(half.number) * 60)
         return ClockTime(minute, is_bare=hour.kind is Kind.NUMBER and 1 <= hour.number <= 12)
 
-    def _marker_before(self, item: Item, floor: int) -> tuple[Kind | None, int]:
+    def _marker_before(self, item: TimeItem, floor: int) -> tuple[Kind | None, int]:
         """Return the marker before an item, and the position where the item with its marker begins.
 
         `floor` is the end of the previous item.
@@ -204,7 +204,7 @@ class ClusterReader:
             start += 1
         return markers[-1], start
 
-    def _marker_after(self, item: Item, *, has_rhythm: bool) -> Kind | None:
+    def _marker_after(self, item: TimeItem, *, has_rhythm: bool) -> Kind | None:
         """Return the marker after an item, which changes its role, or None."""
         following = [token.kind for token in self._tokens[item.end : item.end + 2]]
         if not following:
@@ -220,7 +220,7 @@ class ClusterReader:
             return Kind.BEFORE
         return AFTER_MARKERS.get(following[0])
 
-    def _ends_with_clock(self, item: Item) -> bool:
+    def _ends_with_clock(self, item: TimeItem) -> bool:
         """Return whether the last token of a clock time isn't a word such as "in the evening"."""
         return self._tokens[item.end - 1].kind not in (Kind.PART, Kind.PAST_OR_PART)
 
@@ -455,5 +455,5 @@ def _has_day_lead(parts: TimeParts) -> bool:
     return parts.lead is not None and bool(parts.lead.days or parts.lead.months)
 
 
-def _overlaps(item: Item, others: Sequence[Item]) -> bool:
+def _overlaps(item: TimeItem, others: Sequence[TimeItem]) -> bool:
     return any(other.start < item.end and other.end > item.start for other in others)

@@ -12,19 +12,18 @@ from core.dates.requests.grammar import (
     VAGUE_DAY,
     WHEN,
     Context,
-    Match,
-    Rules,
+    RequestRules,
     read_span,
 )
 from core.dates.requests.parts import Assumption, Problem, Span, TimeParts
 from core.dates.schedule import add_months, date_if_valid
-from core.dates.tokens import Kind, Token, Unit
+from core.dates.tokens import Kind, Match, Token, Unit
 
 MAX_HOUR = 24
 WEEKEND = 8
 """The number of a DAY_GROUP token that means Saturday and Sunday."""
 
-RULES = Rules()
+RULES = RequestRules()
 
 
 @RULES.add(f"{WHEN} (?P<day> relative )")

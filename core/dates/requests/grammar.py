@@ -1,19 +1,14 @@
-"""Read times in requests of all languages: the grammar turns tokens into `TimeParts`.
+"""Read times in requests of all languages: rules turn tokens into `TimeParts`.
 
-A rule is a regular expression over kinds of tokens, and a function that returns the meaning of the
-tokens, or None if it can't read them. At each token, the rule with the longest match wins. The
-order of words differs between languages, so many rules have two patterns: "in 20 minutes" and
-Turkish "20 dakika sonra".
+The order of words differs between languages, so many rules have two patterns: "in 20 minutes" and
+Turkish "20 dakika sonra". See `core.dates.tokens.Rules`.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from functools import cached_property
-from typing import NamedTuple
 
 from core.dates.lexicon import Lexicon
 from core.dates.requests.parts import (
@@ -23,21 +18,22 @@ from core.dates.requests.parts import (
     TimeParts,
 )
 from core.dates.schedule import add_months
-from core.dates.tokens import Kind, Token, Unit, compile_grammar, kinds_of
+from core.dates.tokens import (
+    Item,
+    Kind,
+    Match,
+    Rules,
+    Token,
+    Unit,
+    compile_grammar,
+    kinds_of,
+)
 
 QUARTER_MONTHS = 3
 VAGUE_DAY = 1
 VAGUE_LATER = 2
 """The numbers of VAGUE tokens: for "some day", and for words that are vague only without a
 length."""
-
-
-class Item(NamedTuple):
-    """A time in a sentence: its tokens from `start` to `end` (exclusive), and their meaning."""
-
-    start: int
-    end: int
-    parts: TimeParts
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,104 +49,10 @@ class Context:
         return self.here.date()
 
 
-class Match:
-    """The tokens that a rule matches, by the names of the groups in its pattern."""
+RequestRules = Rules[Context, TimeParts]
+TimeItem = Item[TimeParts]
 
-    def __init__(self, match: re.Match[str], tokens: Sequence[Token]) -> None:
-        self._match = match
-        self._tokens = tokens
-
-    def all(self, name: str | int) -> Sequence[Token]:
-        """Return all tokens of a group, or none if the rule doesn't have the group."""
-        if isinstance(name, str) and name not in self._match.re.groupindex:
-            return ()
-        start, end = self._match.span(name)
-        return self._tokens[max(start, 0) : max(end, 0)]
-
-    def get(self, name: str) -> Token | None:
-        """Return the first token of a group, or None if it is empty."""
-        tokens = self.all(name)
-        return tokens[0] if tokens else None
-
-    def number(self, name: str) -> int:
-        token = self.get(name)
-        if token is None:
-            return 0
-        return 1 if token.kind is Kind.ONE else int(token.number)
-
-    def kinds(self, kind: Kind, name: str | int = 0) -> list[Token]:
-        """Return the tokens of a kind in a group, or in the whole match."""
-        return [token for token in self.all(name) if token.kind is kind]
-
-
-Build = Callable[[Match, Context], TimeParts | None]
-
-
-class Rules:
-    """The rules of a module, in the order in which equally long matches are tried."""
-
-    def __init__(self) -> None:
-        self._rules: list[tuple[str, Build]] = []
-
-    def add(self, *patterns: str) -> Callable[[Build], Build]:
-        """Return a decorator that adds a rule with these patterns. See `compile_grammar`."""
-
-        def register(build: Build) -> Build:
-            self._rules.extend((pattern, build) for pattern in patterns)
-            return build
-
-        return register
-
-    @cached_property
-    def _compiled_rules(self) -> Sequence[tuple[re.Pattern[str], Build]]:
-        """The rules with compiled patterns. Compiling them at import would delay each start."""
-        return [(compile_grammar(pattern), build) for pattern, build in self._rules]
-
-    def match(self, kinds: str, position: int) -> Iterator[tuple[re.Match[str], Build]]:
-        """Yield the matches at a position that contain at least one token."""
-        for pattern, build in self._compiled_rules:
-            match = pattern.match(kinds, position)
-            if match is not None and match.end() > position:
-                yield match, build
-
-
-def read_items(tokens: Sequence[Token], context: Context, rules: Sequence[Rules]) -> list[Item]:
-    """Return the times that the tokens name, in order."""
-    kinds = kinds_of(tokens)
-    items: list[Item] = []
-    position = 0
-    while position < len(tokens):
-        item = None
-        if tokens[position].kind is not Kind.OTHER:
-            item = _read_item(tokens, kinds, position, context, rules)
-        if item is None:
-            position += 1
-        else:
-            items.append(item)
-            position = item.end
-    return items
-
-
-def _read_item(
-    tokens: Sequence[Token],
-    kinds: str,
-    position: int,
-    context: Context,
-    rules: Sequence[Rules],
-) -> Item | None:
-    """Return the longest time that begins at `position`, or None."""
-    matches: list[tuple[re.Match[str], Build]] = []
-    for group in rules:
-        matches += group.match(kinds, position)
-    matches.sort(key=lambda candidate: -candidate[0].end())
-    for match, build in matches:
-        parts = build(Match(match, tokens), context)
-        if parts is not None:
-            return Item(position, match.end(), parts)
-    return None
-
-
-RULES = Rules()
+RULES = RequestRules()
 """The rules of spans."""
 
 # --- Spans ---

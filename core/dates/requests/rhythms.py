@@ -16,16 +16,15 @@ from core.dates.requests.grammar import (
     UNIT,
     WHEN,
     Context,
-    Match,
-    Rules,
+    RequestRules,
     add_unit,
     read_span,
 )
 from core.dates.requests.parts import Assumption, Problem, Repeat, Span, TimeParts
 from core.dates.schedule import add_months, nth_weekday
-from core.dates.tokens import Kind, Token, Unit
+from core.dates.tokens import Kind, Match, Token, Unit
 
-RULES = Rules()
+RULES = RequestRules()
 
 _NTH = "(?: ordinal | month_day | other_every | number point )"
 _DAY = forms.WEEKDAY
