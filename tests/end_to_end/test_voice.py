@@ -117,6 +117,32 @@ async def test_spoken_wish_to_remove_waits_for_a_tap(home: Path) -> None:
         assert any(button.label.startswith("Approve") for button in reply.answer.buttons)
 
 
+async def test_spoken_wish_to_change_doubt_or_send_waits_for_a_tap(home: Path) -> None:
+    words = "My dentist is Bo now, that fact is wrong, and send me the contract"
+    model = ScriptedModel(
+        says("I see."),
+        calls(
+            ("facts", {"mode": "update", "fact_id": 1, "content": "My dentist is Bo"}),
+            ("facts", {"mode": "feedback", "fact_id": 1, "is_right": False}),
+            ("send_file", {"file_id": 1}),
+        ),
+        says("Shall I?"),
+    )
+    async with (
+        TranscriptionService([(0.0, words)]) as service,
+        open_gateway(home, model, options_for(service)) as harness,
+    ):
+        await harness.say("/remember My dentist is Ana")
+        await harness.send(b"The rent is due.", "contract.txt")
+        before = (await harness.say("/facts")).text
+        reply = await harness.send(NOTE, "voice.oga", "voice")
+        assert reply.answer is not None
+        labels = {button.label for button in reply.answer.buttons}
+        assert {"Approve 1", "Approve 2", "Send contract.txt"} <= labels
+        assert reply.answer.files == ()
+        assert (await harness.say("/facts")).text == before
+
+
 async def test_spoken_yes_does_not_confirm_a_question(home: Path) -> None:
     async with (
         TranscriptionService([(0.0, "yes")]) as service,

@@ -72,6 +72,16 @@ ODT, ODS, ODP = (
     f"application/vnd.oasis.opendocument.{kind}" for kind in ("text", "spreadsheet", "presentation")
 )
 RTF = "text/rtf"
+# Short names of types whose own names are long.
+SHORT_NAMES = {
+    DOCX: "docx",
+    XLSX: "xlsx",
+    PPTX: "pptx",
+    ODT: "odt",
+    ODS: "ods",
+    ODP: "odp",
+    EPUB: "epub",
+}
 # Types of text, by the ending of the name. Any other text is plain text.
 _TEXT_SUFFIXES: Mapping[str, str] = {
     ".csv": "text/csv",
