@@ -25,7 +25,7 @@ from core.media.descriptions import (
     may_describe,
     request_description,
 )
-from core.media.formats.kinds import SHORT_NAMES
+from core.media.formats.kinds import name_type
 from core.media.intake import SPOKEN_KINDS, VOICE, MediaIntake, name_view
 from core.media.speech import format_seconds
 from core.store.media.files import AttachedFile, FilePart
@@ -307,7 +307,7 @@ def describe_details(file: AttachedFile) -> str:
     content = file.content
     if content is None:
         return file.kind
-    kind = SHORT_NAMES.get(content.type, content.type.rpartition("/")[2].removeprefix("x-"))
+    kind = name_type(content.type)
     details = [file.kind if len(kind) > MAX_TYPE_CHARS else kind]
     if content.pages:
         details.append(f"{content.pages} page{'' if content.pages == 1 else 's'}")

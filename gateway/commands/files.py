@@ -124,7 +124,8 @@ class FileCommands:
             files = texts.format_count(usage.files, "file")
             lines.append(texts.FILE_USAGE.format(files=files, size=format_size(texts, usage.size)))
         buttons = []
-        for match in matches[:MAX_BUTTONS]:
+        stored_matches = [match for match in matches if match.file.content is not None]
+        for match in stored_matches[:MAX_BUTTONS]:
             label = texts.FILE_SEND.format(name=shorten(match.file.name, LABEL_CHARS))
             buttons.append(make_button(label, "files", f"send {match.file.id}"))
         return Answer(text="\n".join(lines), buttons=tuple(buttons))

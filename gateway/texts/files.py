@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from core.media.blocks import MAX_TYPE_CHARS
+from core.media.formats.kinds import name_type
 from core.media.speech import format_seconds
 from core.search.rendering import word_place
 from core.store.media.files import AttachedFile, FilePart
@@ -14,8 +15,8 @@ def describe_details(texts: Texts, file: AttachedFile) -> str:
     content = file.content
     kind = texts.table("FILE_KINDS").get(file.kind.replace(" ", "_"), file.kind)
     if content is None:
-        return kind
-    file_type = content.type.rpartition("/")[2].removeprefix("x-")
+        return texts.COMMA.join([kind, texts.FILE_NOT_KEPT])
+    file_type = name_type(content.type)
     details = [kind if len(file_type) > MAX_TYPE_CHARS else file_type]
     if content.pages:
         details.append(texts.format_count(content.pages, "page"))

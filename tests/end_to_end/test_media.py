@@ -182,6 +182,10 @@ async def test_person_is_told_which_attachment_was_too_large_or_unavailable_to_s
         await harness.say("Now?", reply_to="55")
         assert len(pictures_of(model.requests[2])) == 1, "it is tried again"
         assert kept_files(home) != []
+        listed = await harness.say("/files")
+        assert "film.mp4 (video, not kept)" in listed.text
+        assert listed.answer is not None
+        assert [button.label for button in listed.answer.buttons] == ["Send gone.jpg"]
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ ODT, ODS, ODP = (
 )
 RTF = "text/rtf"
 # Short names of types whose own names are long.
-SHORT_NAMES = {
+_SHORT_NAMES = {
     DOCX: "docx",
     XLSX: "xlsx",
     PPTX: "pptx",
@@ -118,6 +118,11 @@ def find_type(path: Path, name: str) -> str:
     if head[4:8] in _QUICKTIME_BOXES and decode_text(head) is None:
         return "video/mp4"
     return _find_text_type(head, name)
+
+
+def name_type(mime: str) -> str:
+    """Return a short name of a type, such as "pdf" for application/pdf."""
+    return _SHORT_NAMES.get(mime, mime.rpartition("/")[2].removeprefix("x-"))
 
 
 def _fits_container(head: bytes, offset: int) -> bool:
