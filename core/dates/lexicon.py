@@ -25,7 +25,7 @@ MAX_ENDING_LETTERS = 5
 
 
 LATIN_LETTERS = "[a-z]"
-ASKING_KINDS = frozenset({Kind.REQUEST, Kind.MENTION, Kind.LIST})
+ASKING_KINDS = frozenset({Kind.REQUEST, Kind.WISHED, Kind.MENTION, Kind.LIST})
 """Tokens of a message that asks for a reminder, or about reminders."""
 ASIDE_KINDS = frozenset({Kind.HOW, Kind.BLOCK, Kind.CONDITION})
 """Further kinds of tokens that show that a message may be about reminders."""
@@ -58,6 +58,8 @@ class Lexicon:
     has_free_questions: bool = False
     # Whether the script has no spaces between words.
     is_unspaced: bool = False
+    # Whether "18 hours" may be a clock time, like French "à 18 heures".
+    has_hours_as_clock: bool = False
     # Whether words such as "before" follow the time to which they refer.
     has_postpositions: bool = False
     # Whether words end with particles, which are phrases themselves, like the 에 of "9시에".
@@ -234,6 +236,7 @@ def build_lexicon(language: str, data: Mapping[str, Any]) -> Lexicon:
         has_point_dates=data.get("has_point_dates", False),
         has_free_questions=data.get("has_free_questions", False),
         is_unspaced=data.get("is_unspaced", False),
+        has_hours_as_clock=data.get("has_hours_as_clock", False),
         has_postpositions=data.get("has_postpositions", False),
         has_particles=any(particles),
         letters=re.compile(data.get("letters", LATIN_LETTERS)),

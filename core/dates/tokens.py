@@ -117,6 +117,8 @@ class Kind(StrEnum):
     ZONE_WORD = auto()
     NO = auto()  # begins a correction
     REQUEST = auto()  # 1: asks to wake the person, 2: asks for an alarm, 3: may tell of the past
+    WISH = auto()  # asks for the verb at the end of the sentence: "kannst du mich"
+    WISHED = auto()  # a REQUEST only after a WISH: "wecken"; the numbers are those of REQUEST
     MENTION = auto()  # requests only at the beginning or the end of a sentence: "reminder"
     BLOCK = auto()  # "don't remind me"; 1: only before a request, such as "translate"
     CONDITION = auto()  # asks to be told only if something happens: "tell me only if"

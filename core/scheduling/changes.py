@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-from core.dates.lexicon import lexicon_languages
+from core.dates.lexicon import lexicon_languages, load_lexicon
 from core.dates.requests.parts import Problem
 from core.dates.requests.reader import read_request, read_whole_length, revise_reading
 from core.dates.rules import end_at, to_recurrences
@@ -33,6 +33,7 @@ from core.types import Account, Address, ErasureEpoch
 
 # More hours than this are a clock time if they can be one: French "18h", Portuguese "18 horas".
 _MAX_HOURS_IN_WORDS = 12
+_HOURS_OF_DAY = 24
 _END_OF_DAY = time(23, 59)
 
 
@@ -218,6 +219,9 @@ class JobChanges:
         zone = await self.appointments.zone_of(account)
         now = self.appointments.clock.now()
         length = await asyncio.to_thread(read_whole_length, words, (*languages, "en"))
+        hour = await asyncio.to_thread(_read_hour, words, languages)
+        if hour is not None:
+            words = f"{hour}:00"
         if length is None or length.seconds > _MAX_HOURS_IN_WORDS * 3_600:
             snooze = await self._read_snooze_time(words, zone, languages)
             if snooze is not None:
@@ -288,6 +292,21 @@ def read_end(
     if whole_day is None:
         return None
     return now if whole_day.problem is Problem.PAST else whole_day.moment
+
+
+def _read_hour(words: str, languages: Sequence[str]) -> int | None:
+    """Return the hour of a clock time that is written like a length: French "18 heures".
+
+    Only some languages write clock times in this way. Up to twelve hours, it is a length.
+    """
+    for language in languages:
+        length = read_whole_length(words, (language,))
+        if length is None:
+            continue
+        hours, seconds = divmod(length.seconds, 3_600)
+        is_hour = _MAX_HOURS_IN_WORDS < hours < _HOURS_OF_DAY and seconds == 0
+        return hours if is_hour and load_lexicon(language).has_hours_as_clock else None
+    return None
 
 
 def _names_tomorrow(words: str, now: datetime, zone: ZoneInfo, languages: Sequence[str]) -> bool:

@@ -147,17 +147,22 @@ def _drop_lead(task: str) -> list[str]:
 
 
 def may_be_meant(
-    planned: ParsedSchedule, transcript: Transcript, now: datetime, zone: ZoneInfo
+    planned: ParsedSchedule,
+    transcript: Transcript,
+    now: datetime,
+    zone: ZoneInfo,
+    languages: Sequence[str] = (),
 ) -> bool:
     """Return whether the helper model may decide if the person asked for a new reminder.
 
     The time must be the one that the person's words mean, and at least half of the words must be
-    theirs. A question to the model always waits for approval.
+    theirs. A question to the model always waits for approval. Words with several meanings are read
+    in the first of `languages`.
     """
     typed = transcript.typed
     if planned.is_prompt or not resembles(planned.text, typed):
         return False
-    reading = _read_typed(planned.text, typed, now, zone)
+    reading = _read_typed(planned.text, typed, now, zone, languages)
     if reading.problem is not None or not reading.names_time:
         return False
     schedule = to_schedule(reading, zone)
@@ -282,15 +287,20 @@ def _list_first(schedule: Schedule, now: datetime, count: int = _COMPARED_TIMES)
 
 
 def find_typed_alternative(
-    planned: ParsedSchedule, typed: str, now: datetime, zone: ZoneInfo
+    planned: ParsedSchedule,
+    typed: str,
+    now: datetime,
+    zone: ZoneInfo,
+    languages: Sequence[str] = (),
 ) -> Schedule | None:
     """Return the schedule of the person's words if the model's schedule differs from it.
 
     Only the parts that the words name are compared: after "at 11", the model chooses the day.
-    Returns None if the words mean the same time, contain no time, or are unclear.
+    Words with several meanings, and dates in digits, are read in the first of `languages`. Returns
+    None if the words mean the same time, contain no time, or are unclear.
     """
     schedule = planned.schedule
-    reading = _read_typed(planned.text, typed, now, zone)
+    reading = _read_typed(planned.text, typed, now, zone, languages)
     first = next_due(schedule, now)
     if first is None or reading.problem is not None or not reading.names_time:
         return None
@@ -312,7 +322,9 @@ def find_typed_alternative(
     return typed_schedule
 
 
-def _read_typed(task: str, typed: str, now: datetime, zone: ZoneInfo) -> ReminderReading:
+def _read_typed(
+    task: str, typed: str, now: datetime, zone: ZoneInfo, languages: Sequence[str] = ()
+) -> ReminderReading:
     """Read the typed line that contains the task.
 
     If no line with the task has a time, read the whole text.
@@ -321,10 +333,10 @@ def _read_typed(task: str, typed: str, now: datetime, zone: ZoneInfo) -> Reminde
     words = set(plain_words(task).split())
     for line in text.splitlines():
         if words <= set(plain_words(line).split()):
-            reading = read_request(line, now, zone, is_request=True)
+            reading = read_request(line, now, zone, languages, is_request=True)
             if reading.names_time:
                 return reading
-    return read_request(text, now, zone, is_request=True)
+    return read_request(text, now, zone, languages, is_request=True)
 
 
 def _agree(reading: ReminderReading, typed: Schedule, planned: Schedule, now: datetime) -> bool:

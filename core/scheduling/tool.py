@@ -304,7 +304,8 @@ class _ReminderTool:
         if self.judge is None or context.hold_reason:
             return False
         zone = load_zone(await self.appointments.zone_of(_account_of(context)))
-        if not may_be_meant(reading, transcript, self.appointments.clock.now(), zone):
+        now = self.appointments.clock.now()
+        if not may_be_meant(reading, transcript, now, zone, _languages_of(context)):
             return False
         wished = WishedCall("reminder", Effect.PLAN, {}, (), {"remind of": reading.text})
         return await self.judge.is_wished(wished, transcript, context)
@@ -324,7 +325,8 @@ class _ReminderTool:
             return None
         zone = load_zone(await self.appointments.zone_of(_account_of(context)))
         typed = find_typed_request(reading.text, transcript)
-        schedule = find_typed_alternative(reading, typed, self.appointments.clock.now(), zone)
+        now = self.appointments.clock.now()
+        schedule = find_typed_alternative(reading, typed, now, zone, _languages_of(context))
         return None if schedule is None else replace(reading, schedule=schedule)
 
     async def _ask_which(self, readings: Sequence[ParsedSchedule], context: ToolContext) -> str:
@@ -348,6 +350,11 @@ class _ReminderTool:
         operation = Operation(action="add", content=line)
         target = QUESTION if reading.is_prompt else REMINDER
         return await self.review.put_aside(context.scope, target, [operation], author, reason)
+
+
+def _languages_of(context: ToolContext) -> tuple[str, ...]:
+    """Return the language of the conversation, or none if it isn't known."""
+    return (context.language,) if context.language else ()
 
 
 def _author_of(context: ToolContext) -> Author:

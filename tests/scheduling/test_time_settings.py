@@ -128,6 +128,14 @@ _SNOOZES = {
 }
 
 
+_CLOCK_TIMES_IN_HOURS = {
+    "fr": "18 heures",
+    "pt": "18 horas",
+    "es": "18 horas",
+    "ru": "18 \u0447\u0430\u0441\u043e\u0432",
+}
+
+
 async def test_snooze_reads_a_length_a_clock_time_and_tomorrow_in_ten_languages(
     home: Path, monkeypatch: pytest.MonkeyPatch, clock: SteadyClock
 ) -> None:
@@ -144,6 +152,10 @@ async def test_snooze_reads_a_length_a_clock_time_and_tomorrow_in_ten_languages(
             ]
             expected = [Snooze(now + timedelta(hours=2)), Snooze(evening), Snooze()]
             assert snoozes == expected, language
+        for language, words in _CLOCK_TIMES_IN_HOURS.items():
+            assert await changes.read_snooze(words, None, (language,)) == Snooze(evening), words
+        eighteen_hours = await changes.read_snooze("18 hours", None, ("en",))
+        assert eighteen_hours == Snooze(now + timedelta(hours=18))
         # A unit needs a number: "/snooze 10 minutes" doesn't mean reminder 10.
         assert await changes.read_snooze("minutes", None, ("en",)) is None
         portuguese_hour = await changes.read_snooze("uma hora", None, ("pt",))

@@ -221,6 +221,18 @@ async def test_time_that_differs_from_the_persons_words_is_asked_about(
     assert await appointments.jobs.list_visible(context.scopes) == []
 
 
+async def test_date_in_digits_is_compared_in_the_order_of_the_persons_language(
+    tool: Tool, appointments: Appointments, context: ToolContext, conversations: Conversations
+) -> None:
+    context = replace(await _say("3/5 10:00", context, conversations), language="ja")
+    wish = {**ONCE, "moment": "2027-03-05T10:00"}
+
+    result = await tool.run(wish, context)
+
+    assert read_choices(result) == []
+    assert len(await appointments.jobs.list_visible(context.scopes)) == 1
+
+
 @pytest.mark.parametrize(
     ("typed", "wish"),
     [

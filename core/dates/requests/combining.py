@@ -8,8 +8,10 @@ from datetime import date
 from itertools import pairwise
 
 from core.dates import forms
+from core.dates.lexicon import Lexicon
 from core.dates.requests.halves import clock_in_part
 from core.dates.requests.parts import Problem, Repeat, TimeParts
+from core.dates.tokenizer import Text
 from core.dates.tokens import Kind, Token, Unit
 
 MARKERS = {Kind.UNTIL, Kind.START, Kind.EXCEPT, Kind.NO, Kind.OR, Kind.BEFORE}
@@ -184,6 +186,26 @@ def _named_period(parts: TimeParts, today: date) -> tuple[date, date] | None:
     if parts.month_offset is not None:
         return forms.period_of_unit(Unit.MONTH, parts.month_offset, today)
     return None
+
+
+def settle_wishes(tokens: Sequence[Token], text: Text, lexicon: Lexicon) -> list[Token]:
+    """Read the verb of a wish as a request: the "wecken" of "kannst du mich um 7 wecken".
+
+    Without a wish before it, or with a "not" between them, the verb is an ordinary word.
+    """
+    result = []
+    is_wish = False
+    for token in tokens:
+        word = text.plain[token.start : token.end]
+        if token.kind is Kind.WISH:
+            is_wish = True
+            token = token._replace(kind=Kind.POLITE)
+        elif token.kind is Kind.WISHED:
+            token = token._replace(kind=Kind.REQUEST if is_wish else Kind.OTHER)
+        elif word in lexicon.task_negations:
+            is_wish = False
+        result.append(token)
+    return result
 
 
 def settle_points(tokens: Sequence[Token], *, has_dates: bool) -> list[Token]:

@@ -24,7 +24,7 @@ from core.dates.lexicon import (
 )
 from core.dates.recurrence import next_recurrence
 from core.dates.requests.clusters import ClusterReader
-from core.dates.requests.combining import limit_to_period, settle_points
+from core.dates.requests.combining import limit_to_period, settle_points, settle_wishes
 from core.dates.requests.grammar import Context, find_length
 from core.dates.requests.intents import Intent, IntentReader
 from core.dates.requests.parts import (
@@ -239,7 +239,7 @@ class _Reader:
         self._text = text
         self._lexicon = lexicon
         self._settings = settings
-        tokens = tokenize(text, lexicon)
+        tokens = settle_wishes(tokenize(text, lexicon), text, lexicon)
         self._tokens = settle_points(tokens, has_dates=lexicon.has_point_dates)
 
     def read(self) -> _Scored:
