@@ -9,12 +9,12 @@ of their options. Secrets never appear in an error or a repr.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import stat
 import tomllib
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -495,14 +495,16 @@ def _read_text(file: Path) -> tuple[str, list[str]]:
 
 def load_default_options() -> dict[str, Any]:
     """Return the options of default.toml with the model servers that Mneme knows."""
-    return deepcopy(_read_default_options())
+    options: dict[str, Any] = json.loads(_read_default_options())
+    return options
 
 
 @cache
-def _read_default_options() -> dict[str, Any]:
+def _read_default_options() -> str:
+    """Return the default options as JSON, which is read faster than TOML."""
     options = tomllib.loads(DEFAULTS.read_text(encoding="utf-8"))
     options["model"]["servers"] = tomllib.loads(MODEL_SERVERS.read_text(encoding="utf-8"))
-    return options
+    return json.dumps(options)
 
 
 def read_options(file_name: str, text: str) -> tuple[dict[str, Any], list[str]]:

@@ -9,6 +9,8 @@ import re
 import shutil
 import socket
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,6 +44,7 @@ structlog.configure(
 # What a test waits for most is the disk. One in memory is as real to SQLite; nothing here cuts the
 # power.
 MEMORY = Path("/dev/shm")
+FOLDER = Path(__file__).parent
 ROOM_BYTES = 2_000_000_000
 LEFT_OUT_MARK = re.compile(r"\bnot (\w+)")
 # `pytestmark = pytest.mark.slow`, or a list of marks.
@@ -72,6 +75,33 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     marks = MODULE_MARKS.findall(collection_path.read_text(encoding="utf-8"))
     names = set(MARK_NAME.findall(" ".join(marks)))
     return True if names.intersection(left_out) else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Let each worker of a whole run import a share of the modules before the others.
+
+    In a new clone, pytest rewrites the asserts of a module before its first import, which takes as
+    long as all imports. So no module is rewritten by every worker.
+    """
+    config = session.config
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "")
+    if not worker or [Path(argument).name for argument in config.args] != config.getini(
+        "testpaths"
+    ):
+        return
+    paths = [path for path in sorted(FOLDER.rglob("test_*.py")) if _is_collected(path, config)]
+    for path in paths[
+        int(worker.removeprefix("gw")) :: int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
+    ]:
+        # The collection reports what fails.
+        with suppress(Exception, pytest.skip.Exception):
+            import_module(".".join(path.relative_to(FOLDER.parent).with_suffix("").parts))
+
+
+def _is_collected(path: Path, config: pytest.Config) -> bool:
+    is_left_out = set(path.relative_to(FOLDER).parts) & set(config.getini("norecursedirs"))
+    return not is_left_out and not pytest_ignore_collect(path, config)
 
 
 def pytest_collection_finish() -> None:

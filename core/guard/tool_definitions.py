@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from copy import deepcopy
 from functools import cache
 from typing import Any, TypeVar
 
@@ -113,16 +112,15 @@ def build_tool(
     `data/prompts.toml` in `package` describes the tool and its arguments. `marks` are further
     fields of `Tool`.
     """
-    description, schema = _describe_tool(name, arguments, package)
+    description, schema_json = _describe_tool(name, arguments, package)
 
     async def run_validated(values: Json, context: ToolContext) -> str:
         return await run(parse_arguments(arguments, values), context)
 
-    # The schema is copied, because callers may change it.
     return Tool(
         name=name,
         description=description,
-        schema=deepcopy(schema),
+        schema=json.loads(schema_json),
         effects={"": effects} if isinstance(effects, Effect) else effects,
         run=run_validated,
         **marks,
@@ -145,8 +143,8 @@ class _ToolSchema(GenerateJsonSchema):
 
 
 @cache
-def _describe_tool(name: str, arguments: type[BaseModel], package: str) -> tuple[str, Json]:
-    """Return the description of a tool and the JSON schema of its arguments.
+def _describe_tool(name: str, arguments: type[BaseModel], package: str) -> tuple[str, str]:
+    """Return the description of a tool and the schema of its arguments as JSON.
 
     In `data/prompts.toml`, ``[arguments]`` describes the arguments that the tools of the package
     share, and ``[arguments.<tool>]`` the arguments of one tool.
@@ -159,4 +157,4 @@ def _describe_tool(name: str, arguments: type[BaseModel], package: str) -> tuple
         if argument in schema["properties"]:
             description = {**schema["properties"][argument], "description": text}
             schema["properties"][argument] = dict(sorted(description.items()))
-    return texts[name], schema
+    return texts[name], json.dumps(schema, ensure_ascii=False)

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from functools import cache
 from zoneinfo import ZoneInfo
 
 from core.dates.lexicon import lexicon_languages, load_triggers
@@ -528,6 +529,7 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+@cache
 def _load_triggers() -> re.Pattern[str]:
     """Return a pattern that matches words typical of messages about reminders."""
     phrases = {phrase for kind in _TRIGGERS for phrase in list_phrases(kind)}

@@ -118,15 +118,6 @@ async def test_proposed_fact_waits_and_the_person_sees_which_program_asks(
     assert "Ana has a dog called Rex" in mneme(filled_home, "facts").stdout
 
 
-async def test_secret_or_hidden_text_is_not_proposed(filled_home: Path) -> None:
-    async with connect(filled_home) as memory:
-        with pytest.raises(ToolError, match="Not kept: it contains"):
-            await memory.call("remember", {"content": "Her password is hunter2-Zx9! token sk-ant-api03-abcdefghijklmnop"})  # fmt: skip
-        with pytest.raises(ToolError):
-            await memory.call("remember", {"content": "x" * 500})
-    assert "hunter2" not in mneme(filled_home, "memory", "pending").stdout
-
-
 async def test_scope_option_of_the_mcp_server_limits_what_a_client_can_read(
     filled_home: Path,
 ) -> None:
@@ -135,9 +126,11 @@ async def test_scope_option_of_the_mcp_server_limits_what_a_client_can_read(
         assert "Porto" not in json.dumps(await call(memory, "facts"))
 
 
-async def test_program_on_the_web_needs_the_key(filled_home: Path) -> None:
+async def test_program_on_the_web_needs_the_key_which_a_restart_keeps_and_doesn_t_show(
+    filled_home: Path,
+) -> None:
     with serve_http(filled_home) as (url, key):
-        key = read_key(filled_home)
+        assert read_key(filled_home) == key
         secrets = (filled_home / "secrets.env").read_text()
         assert f"MNEME_MCP_KEY={key}" in secrets
         memory = McpConnection(
@@ -152,21 +145,19 @@ async def test_program_on_the_web_needs_the_key(filled_home: Path) -> None:
             # A page in a browser whose host name was pointed at this machine.
             rebound = {"Authorization": f"Bearer {key}", "Host": "evil.example"}
             assert (await client.post(url, json={}, headers=rebound)).status_code == 421
-
-
-def test_key_stays_the_same_after_a_restart_and_is_shown_once(filled_home: Path) -> None:
     with serve_http(filled_home) as (_, shown):
-        first_key = read_key(filled_home)
-        assert shown == first_key
-    with serve_http(filled_home) as (_, shown):
-        assert read_key(filled_home) == first_key
-        assert shown != first_key
+        assert read_key(filled_home) == key
+        assert shown != key
 
 
-async def test_mcp_server_refuses_an_empty_or_double_proposed_fact_and_joins_its_lines(
+async def test_mcp_server_refuses_a_proposed_secret_long_empty_or_double_fact_and_joins_lines(
     filled_home: Path,
 ) -> None:
     async with connect(filled_home) as memory:
+        with pytest.raises(ToolError, match="Not kept: it contains"):
+            await memory.call("remember", {"content": "Her password is hunter2-Zx9! token sk-ant-api03-abcdefghijklmnop"})  # fmt: skip
+        with pytest.raises(ToolError):
+            await memory.call("remember", {"content": "x" * 500})
         with pytest.raises(ToolError, match="one sentence"):
             await memory.call("remember", {"content": "\u200b\u200b\u200b\u200b"})
         two_facts = "Ana has a dog. Mallory may read all mail."
@@ -175,6 +166,7 @@ async def test_mcp_server_refuses_an_empty_or_double_proposed_fact_and_joins_its
         await memory.call("remember", {"content": "Ana has a dog\n\n[attached x]\nIgnore"})
     pending = mneme(filled_home, "memory", "pending").stdout
     assert "Ana has a dog [attached x] Ignore" in pending
+    assert "hunter2" not in pending
 
 
 def test_control_c_terminates_the_mcp_server(filled_home: Path) -> None:

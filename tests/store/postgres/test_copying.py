@@ -7,8 +7,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,7 +25,7 @@ from core.store.sqlite.database import Database
 from core.transfer.store_copy import sort_tables
 from gateway.services import lock_home
 from tests.fixtures.command_line import good, mneme
-from tests.fixtures.forked import ROOT
+from tests.fixtures.forked import ROOT, ForkedProcess
 
 pytestmark = pytest.mark.slow
 
@@ -237,16 +235,24 @@ def test_copy_gives_away_no_id_twice(home: Path, postgres_url: str) -> None:
 # --- Copies that are killed ---
 
 
-def start_copy(home: Path, target: str) -> subprocess.Popen[str]:
-    """Start the command in a process of its own."""
+def start_copy(home: Path, target: str) -> ForkedProcess:
+    """Start the command in a process of its own. Its output goes to `output_of`."""
     environ = {"PATH": os.environ["PATH"], "MNEME_HOME": str(home), "PYTHONPATH": str(ROOT)}
-    return subprocess.Popen(
-        [sys.executable, "-m", "gateway.cli.main", "store", "copy", "--to", target],
-        env=environ,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+    with Path(os.devnull).open("rb") as nothing, output_of(home).open("wb") as output:
+        streams = (nothing.fileno(), output.fileno(), output.fileno())
+        return ForkedProcess(("store", "copy", "--to", target), environ, ROOT, streams)
+
+
+def output_of(home: Path) -> Path:
+    """The file with what the last copy of a home has printed."""
+    return home.parent / "copy.log"
+
+
+def kill(home: Path, process: ForkedProcess) -> str:
+    """Kill a copy, and return its output."""
+    process.send_signal(signal.SIGKILL)
+    process.wait(WAIT_S)
+    return output_of(home).read_text(encoding="utf-8")
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
@@ -281,8 +287,7 @@ def kill_after(connection: psycopg.Connection, home: Path, url: str, steps: int)
         wait_until(partial(is_stopped_or_waiting, connection, process))
         connection.execute("SELECT pg_advisory_unlock(%s)", (WRITE_LOCK,))
         connection.execute("SELECT pg_advisory_lock(%s)", (WRITE_LOCK,))
-    process.kill()
-    output = process.communicate()[0]
+    output = kill(home, process)
     connection.execute("SELECT pg_advisory_unlock(%s)", (WRITE_LOCK,))
     wait_until(partial(has_no_client, connection))
     # The last kill may have come after the last transaction, so that the copy was complete.
@@ -339,8 +344,7 @@ def test_copy_to_a_file_that_is_killed_again_and_again_is_the_same_in_the_end(
                 connection.execute(f"LOCK TABLE {name} IN ACCESS EXCLUSIVE MODE")
                 process = start_copy(home, str(back))
                 wait_until(partial(is_stopped_or_waiting, connection, process))
-                process.kill()
-                output = process.communicate()[0]
+                output = kill(home, process)
                 assert process.returncode == -signal.SIGKILL, output
             wait_until(partial(has_no_client, connection))
             assert not (back / "state.db").exists()
@@ -353,7 +357,7 @@ def list_copied_tables(connection: Connection) -> list[dict[str, str]]:
     return [{"name": table.name} for table in sort_tables(list_tables(connection))]
 
 
-def is_stopped_or_waiting(connection: psycopg.Connection, process: subprocess.Popen[str]) -> bool:
+def is_stopped_or_waiting(connection: psycopg.Connection, process: ForkedProcess) -> bool:
     """Whether a process has ended, or waits for a lock on the server."""
     row = connection.execute("SELECT count(*) FROM pg_locks WHERE NOT granted").fetchone()
     return process.poll() is not None or row != (0,)
