@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from gateway.texts.catalog import Texts, load_texts
+from tests.fixtures.discord_api import DiscordApi
 from tests.fixtures.english_words import find_english
 from tests.fixtures.live_system import KEY, PERSON, LiveSystem
 from tests.fixtures.messages_api import MessagesApi
@@ -266,6 +267,7 @@ async def test_hour_of_use_on_telegram_in_another_language_shows_no_english_text
 
 
 @pytest.mark.sweep
+@pytest.mark.timeout(600)
 async def test_hour_of_use_on_discord_in_french_shows_no_english_text(home: Path) -> None:
     script, texts = load_script("fr"), load_texts("fr")
     async with LiveSystem.open(home, is_loop_watched=False) as live:
@@ -274,12 +276,24 @@ async def test_hour_of_use_on_discord_in_french_shows_no_english_text(home: Path
         await live.start(ANTHROPIC_API_KEY="", ANTHROPIC_BASE_URL="")
         shown: list[str] = []
 
+        pressed: list[str] = []
+
         async def call(name: str, **options: Any) -> None:
             number = await discord.slash(channel, person, name, **options)
-            await live.until(lambda: bool(discord.answers(number)))
-            await live.until(lambda: bool(discord.answers(number)[0]["content"]))
+            await live.until(partial(has_text, discord, number))
             for post in discord.answers(number):
                 shown.extend(list_posted(post))
+
+        async def call_and_press(name: str, **options: Any) -> None:
+            """Call a command, and press each button of its answer once."""
+            number = await discord.slash(channel, person, name, **options)
+            await live.until(partial(has_text, discord, number))
+            post = discord.answers(number)[0]
+            shown.extend(list_posted(post))
+            for label in list_button_labels(post):
+                press = await discord.press(channel, person, post["id"], label)
+                await live.until(partial(has_reacted, discord, press))
+                pressed.append(press)
 
         async def say(text: str) -> None:
             count = len(discord.said(channel))
@@ -306,11 +320,36 @@ async def test_hour_of_use_on_discord_in_french_shows_no_english_text(home: Path
         await call("quiet", hours="22:00-7:00")
         # Otherwise the late reminder waits if the test runs at night.
         await call("quiet", hours="off")
+        await call("memory", action="add", text=script.note)
+        for action in ("history", "facts", "pending"):
+            await call("memory", action=action)
+        for action in ("why", "pin", "right", "wrong", "unpin"):
+            await call("memory", action=action, entry="f1")
+        await call("people", action="list")
+        await call("people", action="remove", who="telegram:99")
+        await call("approve", code="ABCD2345")
+        for action in ("pause", "resume", "urgent", "target", "skip", "remove"):
+            await call("cron", action=action, number="1")
+        await call_and_press("cron", action="list")
+        await call_and_press("remind", when="demain à 10h", text=script.word)
+        await call_and_press("memory", action="list")
+        await call_and_press("memory", action="undo")
+        await call_and_press("recall", query=script.word)
+        await call_and_press("memory", action="add", text=f"{script.note} {script.word}")
+        await call_and_press("memory", action="facts")
+        await call_and_press("sessions")
+        await call_and_press("forget", what=script.remember)
+        assert len(pressed) >= 5
         await call("forget", what=script.word)
         await say(script.yes)
         await call("new")
         assert await live.stop() == 0
         await see_late_reminder(live, partial(discord.said, channel))
+        for press in pressed:
+            for callback in discord.interactions.calls[press].callbacks:
+                shown.extend(list_strings(callback.get("data") or {}))
+            for post in discord.answers(press):
+                shown.extend(list_posted(post))
         shown += [text for post in discord.messages(channel) for text in list_posted(post)]
         assert texts.ERASED in "".join(shown)
         assert discord.violations == []
@@ -387,9 +426,43 @@ def has_button(live: LiveSystem, label: str) -> bool:
     return any(shows_button(label, message) for message in live.telegram.messages(PERSON))
 
 
+def list_button_labels(post: Mapping[str, Any]) -> list[str]:
+    """Return the labels of the buttons of a message that call Mneme."""
+    items = [item for row in post.get("components") or () for item in row.get("components", ())]
+    return [item["label"] for item in items if item.get("label") and item.get("custom_id")]
+
+
+def has_text(discord: DiscordApi, number: str) -> bool:
+    """Return whether an interaction has an answer with a text."""
+    posts = discord.answers(number)
+    return bool(posts) and any(list_posted(posts[0]))
+
+
+def has_reacted(discord: DiscordApi, press: str) -> bool:
+    """Return whether a pressed button has shown something: a form, a text or a changed message."""
+    callbacks = discord.interactions.calls[press].callbacks
+    if not callbacks or callbacks[0]["type"] == 9:
+        return bool(callbacks)
+    return has_text(discord, press)
+
+
+def list_strings(data: Any) -> Iterator[str]:
+    """Yield the texts of a form or an answer to a pressed button that people read."""
+    if isinstance(data, list):
+        for item in data:
+            yield from list_strings(item)
+    elif isinstance(data, Mapping):
+        for key in ("title", "content", "label", "placeholder", "description"):
+            yield str(data.get(key) or "")
+        for value in data.values():
+            yield from list_strings(value)
+
+
 def list_posted(post: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the text and the labels of the buttons of a message on Discord."""
+    """Yield the text, the cards and the labels of the buttons of a message on Discord."""
     yield str(post["content"])
+    for card in post.get("embeds") or ():
+        yield str(card.get("description", ""))
     for row in post.get("components") or ():
         yield from (str(item.get("label", "")) for item in row.get("components", ()))
 

@@ -98,7 +98,7 @@ async def test_status_and_check_report_the_state_of_the_service_without_its_key(
         home, ScriptedModel(), table(double), variables={"EMBEDDINGS_KEY": KEY}
     ) as made:
         await made.say(CAR)
-        assert "messages still need a vector of small" in (await made.say("/status")).text
+        assert "small, messages without a vector: about" in (await made.say("/status")).text
         (found,) = await checked(home)
         assert (found.state, f"vectors have {double.dimensions} dimensions" in found.text) == (
             "right",
