@@ -28,13 +28,15 @@ def describe_details(texts: Texts, file: AttachedFile) -> str:
 
 
 def format_size(texts: Texts, size: int) -> str:
-    """Return a number of bytes as text, such as "312 kB" or "1,2 MB"."""
+    """Return a number of bytes as text, such as "312 kB" or "1,2 GB"."""
     words = texts.table("FILE_SIZES")
     if size < 1_000:
         return words["bytes"].format(count=size)
     if size < 1_000_000:
         return words["kilobytes"].format(count=round(size / 1_000))
-    return words["megabytes"].format(count=texts.format_number(round(size / 1_000_000, 1)))
+    if size < 1_000_000_000:
+        return words["megabytes"].format(count=texts.format_number(round(size / 1_000_000, 1)))
+    return words["gigabytes"].format(count=texts.format_number(round(size / 1_000_000_000, 1)))
 
 
 def describe_part(texts: Texts, part: FilePart | None) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -99,13 +100,35 @@ def describe_settings_problem(texts: Texts, problem: str) -> CheckResult:
 
 
 def check_home(texts: Texts, settings: Settings) -> list[CheckResult]:
-    """Check that no other user can read or replace the files of the home."""
+    """Check that the programs of the settings exist, and that the files of the home are safe.
+
+    No other user may be able to read or replace these files.
+    """
     text = texts.compose("settings_complete", home=settings.home)
     return [
         CheckResult(subject="settings", state="right", text=text, advice=settings.advice),
+        *_find_missing_programs(texts, settings),
         *_find_readable_files(texts, settings.home),
         *_find_replaceable_files(texts, settings.home),
     ]
+
+
+def _find_missing_programs(texts: Texts, settings: Settings) -> Iterator[CheckResult]:
+    """Yield a result for each program for speech that isn't installed."""
+    for name, options in (
+        ("transcriber", settings.media.transcriber),
+        ("speaker", settings.media.speaker),
+    ):
+        if options.command and shutil.which(options.command[0]) is None:
+            option = f"media.{name}.command"
+            yield CheckResult(
+                subject="settings",
+                state="wrong",
+                text=texts.compose("program_missing", option=option, program=options.command[0]),
+                advice=texts.compose("correct_settings"),
+                where=option,
+                command="mneme config edit",
+            )
 
 
 def _find_readable_files(texts: Texts, home: Path) -> Iterator[CheckResult]:

@@ -136,6 +136,16 @@ async def test_check_reports_a_renamed_settings_option(home: Path) -> None:
     assert first.advice == "model.cheap is now called model.helper; rename it in mneme.toml."
 
 
+async def test_check_reports_a_program_for_speech_that_is_not_installed(home: Path) -> None:
+    (home / "mneme.toml").write_text('[media.transcriber]\ncommand = ["wisper", "{file}"]\n')
+    results = await run_checks(Settings.load({"MNEME_HOME": str(home)}))
+    (problem,) = [result for result in results if result.state == "wrong"]
+    assert problem.text == (
+        "media.transcriber.command names the program wisper, which isn't installed."
+    )
+    assert problem.command == "mneme config edit"
+
+
 def test_open_files_are_reported_with_the_command_that_helps(home: Path) -> None:
     (home / "mneme.toml").write_text("")
     settings = Settings.load({"MNEME_HOME": str(home)})
