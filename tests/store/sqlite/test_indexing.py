@@ -581,10 +581,10 @@ async def test_fact_index_of_another_version_is_rebuilt(
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        ("DELETE FROM facts_fts WHERE rowid < 3", "missing or left over: 2."),
+        ("DELETE FROM facts_fts WHERE rowid < 3", "Missing or left over: 2."),
         (
             "INSERT INTO facts_fts (rowid, terms) VALUES (9, 'x')",
-            "missing or left over: 1.",
+            "Missing or left over: 1.",
         ),
         (
             "UPDATE facts_fts_data SET block = x'ffffffffffffffffffff'",
