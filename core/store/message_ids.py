@@ -104,28 +104,31 @@ WHERE platform = :platform AND chat_id = :chat_id AND thread_id = :thread_id
     AND sessions.ended_at IS NULL
     AND NOT EXISTS (
         SELECT 1 FROM messages AS later
-        WHERE session_id = question.session_id AND id > question.id AND (
-            kind IN ('command', 'notice') OR role = 'user' AND (
-                sender_id IS NULL OR sender_id <> question.sender_id OR EXISTS (
-                    SELECT 1 FROM messages WHERE session_id = question.session_id
-                        AND id > question.id AND id < later.id AND role = 'assistant'
+        WHERE session_id = question.session_id AND id > question.id
+            AND (role = 'user' OR kind = 'command') AND (
+                kind <> 'command' AND (sender_id IS NULL OR sender_id <> question.sender_id)
+                OR EXISTS (
+                    SELECT 1 FROM messages
+                    WHERE session_id = question.session_id AND id > question.id AND id < later.id
+                        AND role = 'assistant' AND kind <> 'command'
                 )
             )
-        )
     )
     AND EXISTS (
         SELECT 1 FROM messages WHERE session_id = question.session_id AND id > question.id
-            AND role = 'assistant' AND kind <> 'undone'
+            AND role = 'assistant' AND kind NOT IN ('undone', 'command')
     )
 """
-"""Selects a question if only its answer follows, with the tools and the platform messages of the
-answer. Further messages of the same person that were answered together with it, such as the other
-photos of an album, may stand between the question and its answer."""
+"""Selects a question if only its answer or a notice follows.
+
+Also selects the tools and the platform messages of the answer. Commands may stand between the
+question and its answer, and so may further messages of the same person that were answered together
+with it, such as the other photos of an album."""
 
 
 @dataclass(frozen=True, slots=True)
 class LatestQuestion:
-    """The latest question of a conversation, if it has been answered."""
+    """The latest question of a conversation, if it has an answer, or a notice that says why not."""
 
     text: str
     # The tools that ran for the answer, or whose work rules did without a model.
@@ -139,8 +142,8 @@ async def load_latest_question(
 ) -> LatestQuestion | None:
     """Return the question with a message id, and the known parts of its answer.
 
-    Returns None unless the message is the latest question of an open conversation and has been
-    answered.
+    Returns None unless the message is the latest question of an open conversation and has an answer
+    or a notice.
     """
     values = {**address_values(address), "external": external_id}
     row = await database.fetch_one(_SELECT_LATEST_QUESTION, values)

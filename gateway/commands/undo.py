@@ -123,6 +123,8 @@ class UndoCommands:
             raise Refused(texts.NOTHING_TO_RETRY)
         first_hidden_id = questions[-1].id + 1
         question = _find_question(questions, edited_id)
+        if question is None:
+            raise Refused(texts.NOTHING_TO_RETRY)
         if question.external_id is None:
             # This question has no platform id, so it's stored a second time when it's asked again.
             # The first copy is hidden together with the answer.
@@ -182,11 +184,12 @@ class UndoCommands:
 
         Turns that this command hid before a crash are included. Turns without messages are skipped,
         and in a group also turns without an answer. Raises Refused if a group member would take
-        back a turn that includes other people's messages, unless `is_own_question` says that the
-        answer belongs to their own question.
+        back a turn that includes other people's messages. Both don't apply if `is_own_question`
+        says that the person edited the question of the last turn.
         """
         texts = context.texts
-        required_roles = {"assistant"} if context.scope.is_group else {"user", "assistant"}
+        needs_answer = context.scope.is_group and not is_own_question
+        required_roles = {"assistant"} if needs_answer else {"user", "assistant"}
         messages = await self._conversations.list_undoable(self._undo_request(context))
         turns = []
         for turn in split_turns(messages):
@@ -215,15 +218,18 @@ class UndoCommands:
         )
 
 
-def _find_question(questions: Sequence[Message], edited_id: str | None) -> Message:
-    """Return the question with this platform id, or the last question.
+def _find_question(questions: Sequence[Message], edited_id: str | None) -> Message | None:
+    """Return the last question, or the edited one if `edited_id` is its id on the platform.
 
-    Further messages of a burst or an album may follow an edited question.
+    Further messages of a burst or an album may follow an edited question. Returns None if it's
+    gone.
     """
+    if edited_id is None:
+        return questions[-1]
     for question in questions:
-        if edited_id is not None and question.external_id == edited_id:
+        if question.external_id == edited_id:
             return question
-    return questions[-1]
+    return None
 
 
 def _has_other_senders(turns: Sequence[Sequence[Message]], sender_id: str) -> bool:

@@ -87,6 +87,32 @@ async def test_edit_that_is_delivered_again_after_a_restart_is_answered_once(hom
         assert await edit(harness, "100", "to Ischia?", sent_at=sent_at) == ""
 
 
+@pytest.mark.parametrize("place", [{}, GROUP], ids=["direct", "group"])
+async def test_question_whose_answer_failed_is_answered_after_an_edit(
+    home: Path, place: dict[str, Any]
+) -> None:
+    model = ScriptedModel(says("Hello."), RuntimeError("broken"), says("At ten."))
+    async with open_gateway(home, model, LISTENING) as harness:
+        await harness.say("hello", "42", message_id="99", **place)
+        await harness.say("to Capri?", "42", message_id="100", **place)
+        assert await edit(harness, "100", "to Ischia?", "42", **place) == "At ten."
+        sent = str(model.requests[2].messages)
+        assert "Hello." in sent
+        assert "Capri" not in sent
+
+
+async def test_question_whose_answer_was_stopped_is_answered_after_an_edit(home: Path) -> None:
+    model = ScriptedModel(says("At nine."), says("At ten."))
+    async with open_gateway(home, model) as harness:
+        model.gate = asyncio.Event()
+        asking = asyncio.create_task(harness.say("to Capri?", message_id="100"))
+        await model.began.wait()
+        await harness.say("/stop")
+        await asking
+        model.gate = None
+        assert await edit(harness, "100", "to Ischia?") == "At ten."
+
+
 async def test_two_edits_within_one_second_are_both_answered(home: Path) -> None:
     model = ScriptedModel(says("At nine."), says("At ten."), says("At eleven."))
     async with open_gateway(home, model) as harness:
