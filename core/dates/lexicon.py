@@ -16,10 +16,12 @@ from typing import Any, NamedTuple
 from zoneinfo import available_timezones
 
 from core.dates.tokens import Kind, Token, parse_token_name
-from core.text.normalize import plain_with_offsets, read_language_data
+from core.text.normalize import plain_form, read_language_data
 
 PACKAGE = "core.dates.requests"
 """The package with the files of the lexicons."""
+PREFIX_LETTERS = 3
+"""Phrases are found by this many characters at their beginning."""
 MAX_ENDING_LETTERS = 5
 """A star at the end of a phrase matches at most this many letters, unless a file says otherwise."""
 
@@ -70,7 +72,7 @@ class Lexicon:
     max_ending_letters: int = MAX_ENDING_LETTERS
     phrases: dict[str, tuple[Token, ...]] = field(default_factory=dict)
     stems: dict[str, tuple[Token, ...]] = field(default_factory=dict)
-    # The lengths of the phrases that begin with the same three characters, longest first.
+    # The lengths of the phrases that begin with the same `PREFIX_LETTERS`, longest first.
     lengths: dict[str, list[int]] = field(default_factory=dict)
     # Endings that count only after another phrase in the same word.
     particles: frozenset[str] = frozenset()
@@ -102,22 +104,10 @@ class Lexicon:
         if not form:
             return
         table.setdefault(form, tokens)
-        lengths = self.lengths.setdefault(form[:_PREFIX_LETTERS], [])
+        lengths = self.lengths.setdefault(form[:PREFIX_LETTERS], [])
         if len(form) not in lengths:
             lengths.append(len(form))
             lengths.sort(reverse=True)
-
-    def lengths_at(self, plain: str, position: int) -> Sequence[int]:
-        """Return the lengths of the phrases that may begin at a position, longest first."""
-        prefix = plain[position : position + _PREFIX_LETTERS]
-        lengths = self.lengths.get(prefix, ())
-        for length in range(len(prefix) - 1, 0, -1):
-            if prefix[:length] in self.lengths:
-                lengths = (*lengths, length)
-        return lengths
-
-
-_PREFIX_LETTERS = 3
 
 
 @cache
@@ -137,32 +127,6 @@ def load_lexicon(language: str) -> Lexicon:
 def plain_phrase(phrase: str) -> str:
     """Return a phrase in the form in which it is compared with a text. See `plain_form`."""
     return plain_form(phrase.strip())[0]
-
-
-def plain_form(text: str) -> tuple[str, list[int] | None]:
-    """Return a text in lower case and without accents, with a single space between words.
-
-    The second result lists the index in `text` for each character, or is None if all indexes are
-    the same in both texts.
-    """
-    plain, offsets = plain_with_offsets(text)
-    # The last letter of a Greek word, and the apostrophe.
-    plain = plain.replace("\u03c2", "\u03c3").replace("\u2019", "'")
-    if not _OTHER_SPACE.search(plain):
-        return plain, offsets
-    characters: list[str] = []
-    positions: list[int] = []
-    for index, character in enumerate(plain):
-        if character.isspace():
-            if characters and characters[-1] == " ":
-                continue
-            character = " "
-        characters.append(character)
-        positions.append(index if offsets is None else offsets[index])
-    return "".join(characters), positions
-
-
-_OTHER_SPACE = re.compile(r"[^\S ]|\s\s")
 
 
 class Triggers(NamedTuple):

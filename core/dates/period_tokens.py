@@ -12,17 +12,15 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from core.dates.period_lexicon import load_name_lexicon, load_period_words
-from core.dates.tokenizer import Text, plain_text, tokenize
+from core.dates.tokenizer import plain_sentence, plain_text, tokenize
 from core.dates.tokens import Kind, Token, compile_grammar, kinds_of
 
 # --- Texts ---
 
 
-@lru_cache(maxsize=16)
-def tokenize_sentence(text: str) -> Sequence[Token]:
-    """Return the tokens of a sentence in any language."""
-    source = _plain_sentence(text)
-    return _settle_tokens(tokenize(source, load_period_words().words), _MONTH_IN_SENTENCE)
+def settle_sentence(tokens: Sequence[Token]) -> Sequence[Token]:
+    """Return the tokens of a sentence in any language without ambiguous kinds."""
+    return _settle_tokens(tokens, _MONTH_IN_SENTENCE)
 
 
 @lru_cache(maxsize=16)
@@ -31,7 +29,7 @@ def tokenize_name(text: str, *, is_short_first: bool) -> Sequence[Token]:
 
     Every word that may be a month is one, and short names of days count: ``hier``, ``mon``.
     """
-    source = _plain_sentence(text)
+    source = plain_sentence(text)
     lexicon = load_name_lexicon(is_short_first=is_short_first)
     return _settle_tokens(tokenize(source, lexicon), _ANY_MONTH)
 
@@ -49,12 +47,6 @@ def tokenize_word(word: str) -> Sequence[Token]:
 
 
 _ENDING = re.compile(r"(?:'\w{1,4})?\W*")
-
-
-def _plain_sentence(text: str) -> Text:
-    """Return a text without the marks at its end: the point of "on 3." makes no day."""
-    source = plain_text(text)
-    return source._replace(plain=source.plain.rstrip("?!.؟ "))
 
 
 # --- Months ---

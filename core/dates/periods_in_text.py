@@ -14,13 +14,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import date, timedelta
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
 from core.dates import forms
 from core.dates.cursor import word_tables
-from core.dates.period_tokens import tokenize_name, tokenize_sentence, tokenize_word
+from core.dates.period_lexicon import load_period_words
+from core.dates.period_tokens import settle_sentence, tokenize_name, tokenize_word
 from core.dates.schedule import add_months, date_if_valid, nth_weekday
+from core.dates.tokenizer import plain_sentence, tokenize
 from core.dates.tokens import (
     Item,
     Kind,
@@ -92,14 +95,31 @@ def find_periods(text: str, today: date) -> tuple[tuple[int, int], ...]:
     occurrence, from `RECURRENCE_YEARS` years ago until next year.
     """
     occurrences: list[tuple[date, date]] = []
+    if not _tokenize_sentence(text):
+        return ()
     try:
-        for period in _parse(tokenize_sentence(text), today)[:MAX_PERIODS]:
+        for period in _parse(_tokenize_sentence(text), today)[:MAX_PERIODS]:
             occurrences += _occurrences(period, today)
     except (OverflowError, ValueError):
         return ()  # before year 1 or after year 9999
     return tuple(
         (first.toordinal(), last.toordinal()) for first, last in dict.fromkeys(occurrences)
     )
+
+
+@lru_cache(maxsize=16)
+def _tokenize_sentence(text: str) -> Sequence[Token]:
+    """Return the tokens of a sentence in any language, or none if they can't name a period."""
+    tokens = tokenize(plain_sentence(text), load_period_words().words)
+    if all(token.kind in WEAK_KINDS for token in tokens):
+        return ()
+    return settle_sentence(tokens)
+
+
+WEAK_KINDS = frozenset(
+    (Kind.OTHER, Kind.NUMBER_WORD, Kind.COMMA, Kind.IN, Kind.ON, Kind.AND, Kind.BY)
+)
+"""Kinds that name a period only next to others. Most messages have no other kinds."""
 
 
 def parse_named_period(text: str, today: date) -> tuple[date, date] | None:
@@ -142,7 +162,7 @@ def _replace_items(tokens: Sequence[Token], kinds: str, today: date) -> str:
 
 def months_in(text: str) -> frozenset[int]:
     """Return the numbers of the months that a text names, except after "before" or "after"."""
-    tokens = [Token(Kind.OTHER), *tokenize_sentence(text)]
+    tokens = [Token(Kind.OTHER), *_tokenize_sentence(text)]
     months = set()
     for before, token in pairwise(tokens):
         if token.kind is Kind.MONTH and before.kind not in (Kind.AFTER, Kind.BEFORE):

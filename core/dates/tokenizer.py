@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from core.dates.lexicon import MIN_CORRECTABLE, Lexicon, ShortWeekdays, plain_form
+from core.dates.lexicon import MIN_CORRECTABLE, PREFIX_LETTERS, Lexicon, ShortWeekdays
 from core.dates.tokens import Kind, Token, Unit
-from core.text.normalize import LETTER_CLASS
+from core.text.normalize import LETTER_CLASS, plain_form
 
 MAX_TEXT_CHARS = 2_000
 """Only this many characters at the beginning of a text are read."""
@@ -80,6 +80,12 @@ def tokenize(text: Text, lexicon: Lexicon) -> list[Token]:
     return list(_join_numbers(tokens)) if any(map(_is_ten, tokens)) else tokens
 
 
+def plain_sentence(text: str) -> Text:
+    """Return a text without the marks at its end: the point of "on 3." makes no day."""
+    source = plain_text(text)
+    return source._replace(plain=source.plain.rstrip("?!.؟ "))
+
+
 def has_unknown_word(phrase: str, lexicon: Lexicon) -> bool:
     """Return whether a phrase in plain form has a word that is in no phrase of the lexicon."""
     position = 0
@@ -136,7 +142,7 @@ def _match_phrase(plain: str, position: int, lexicon: Lexicon) -> tuple[tuple[To
     Without a phrase, return () and the position. In scripts with spaces, a phrase consists of whole
     words.
     """
-    for length in lexicon.lengths_at(plain, position):
+    for length in _list_lengths(lexicon, plain, position):
         end = position + length
         form = plain[position:end]
         if len(form) < length:
@@ -156,6 +162,16 @@ def _match_phrase(plain: str, position: int, lexicon: Lexicon) -> tuple[tuple[To
     return (), position
 
 
+def _list_lengths(lexicon: Lexicon, plain: str, position: int) -> Sequence[int]:
+    """Return the lengths of the phrases that may begin at a position, longest first."""
+    prefix = plain[position : position + PREFIX_LETTERS]
+    lengths = lexicon.lengths.get(prefix, ())
+    for length in range(len(prefix) - 1, 0, -1):
+        if prefix[:length] in lexicon.lengths:
+            lengths = (*lengths, length)
+    return lengths
+
+
 def _is_zone(tokens: Sequence[Token]) -> bool:
     return bool(tokens) and tokens[0].kind is Kind.ZONE
 
@@ -164,7 +180,7 @@ def _begins_phrase(plain: str, position: int, lexicon: Lexicon) -> bool:
     """Return whether a phrase of several characters begins at a position."""
     return any(
         length > 1 and plain[position : position + length] in lexicon.phrases
-        for length in lexicon.lengths_at(plain, position)
+        for length in _list_lengths(lexicon, plain, position)
     )
 
 
@@ -289,7 +305,7 @@ def _split_hangul(word: str, lexicon: Lexicon) -> bool:
     """Return whether a run of Korean letters consists of phrases of the lexicon."""
     if not word:
         return True
-    for length in lexicon.lengths_at(word, 0):
+    for length in _list_lengths(lexicon, word, 0):
         if word[:length] in lexicon.phrases and _split_hangul(word[length:], lexicon):
             return True
     return False

@@ -391,6 +391,32 @@ def plain_with_offsets(text: str) -> tuple[str, list[int] | None]:
     return "".join(plain_parts), offsets
 
 
+def plain_form(text: str) -> tuple[str, list[int] | None]:
+    """Return a text in lower case and without accents, with a single space between words.
+
+    The second result lists the index in `text` for each character, or is None if all indexes are
+    the same in both texts.
+    """
+    plain, offsets = plain_with_offsets(text)
+    # The last letter of a Greek word, and the apostrophe.
+    plain = plain.replace("\u03c2", "\u03c3").replace("\u2019", "'")
+    if not _OTHER_SPACE.search(plain):
+        return plain, offsets
+    characters: list[str] = []
+    positions: list[int] = []
+    for index, character in enumerate(plain):
+        if character.isspace():
+            if characters and characters[-1] == " ":
+                continue
+            character = " "
+        characters.append(character)
+        positions.append(index if offsets is None else offsets[index])
+    return "".join(characters), positions
+
+
+_OTHER_SPACE = re.compile(r"[^\S ]|\s\s")
+
+
 # --- Words, runs and symbols ---
 
 

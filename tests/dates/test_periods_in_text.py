@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, time
+from itertools import product
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -11,7 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.dates.period_name import read_period
-from core.dates.periods_in_text import find_periods, month_number, months_in
+from core.dates.period_tokens import settle_sentence
+from core.dates.periods_in_text import (
+    WEAK_KINDS,
+    _parse,
+    find_periods,
+    month_number,
+    months_in,
+)
+from core.dates.tokens import Token
 from tests.fixtures.tables import each_row
 
 TODAY = date(2026, 11, 23)
@@ -419,3 +428,10 @@ WORDS = "may 31 2024 last week of before after since until two and to 3 years ag
 @given(st.lists(st.sampled_from(WORDS.split())))
 def test_any_sequence_of_time_words_gives_only_valid_periods(words: list[str]) -> None:
     assert all(first <= last for first, last in find_periods(" ".join(words), TODAY))
+
+
+def test_tokens_of_weak_kinds_alone_name_no_period() -> None:
+    for length in range(1, 5):
+        for kinds in product(WEAK_KINDS, repeat=length):
+            tokens = settle_sentence([Token(kind, 5) for kind in kinds])
+            assert _parse(tokens, TODAY) == []
