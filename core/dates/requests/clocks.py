@@ -330,7 +330,7 @@ def _window_clock(token: Token, half: Token | None) -> ClockTime | None:
     return ClockTime(minute, is_bare=minute <= 720 and token.kind is Kind.NUMBER)
 
 
-@RULES.add(f"{_MUST_AT} (?P<digits> number | year ) (?: hour | oclock )?")
+@RULES.add(f"{_MUST_AT} (?P<digits> number | year ) (?: hour | hour_sign | oclock )?")
 def _four_digits(match: Match, context: Context) -> TimeParts | None:
     """Read "at 1900"."""
     token = match.get("digits")

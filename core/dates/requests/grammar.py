@@ -154,6 +154,14 @@ def _clock_offset(match: Match, context: Context) -> TimeParts | None:
     return TimeParts(offset=Span(seconds=int(token.number) * 60))
 
 
+@RULES.add("(?P<unit> minute | hour ) in (?P<count> number )")
+def _offset_after_unit(match: Match, context: Context) -> TimeParts | None:
+    """Read Russian "минут через 40", which means about 40 minutes."""
+    unit = match.get("unit")
+    count = match.number("count")
+    return TimeParts(offset=add_unit(unit.unit, count)) if unit and count else None
+
+
 @RULES.add("in (?P<count> number ) (?= comma | polite | request | $ )")
 def _minutes_offset(match: Match, context: Context) -> TimeParts | None:
     """Read "in 5", where "minutes" is implied."""

@@ -13,6 +13,8 @@ from core.dates.tokens import Kind
 _QUOTE = re.compile(r'"[^"]*"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|「[^」]*」|『[^』]*』')
 
 MAX_SUBJECT_WORDS = 3
+_BEFORE_TASK = (Kind.FROM, Kind.OF, Kind.TO)
+"""Words such as "to", which may precede a task."""
 MAYBE_PAST = 3
 """The number of a REQUEST that may also be a statement about the past: "I set a reminder"."""
 
@@ -147,7 +149,7 @@ class IntentReader:
         """
         if self._tokens[index].kind is Kind.REQUEST:
             return True
-        if any(token.kind is Kind.TOLD for token in self._tokens):
+        if self._tells(index):
             return False
         if self._tokens[index].number == ALARM and self._has_other_words():
             return False
@@ -158,6 +160,17 @@ class IntentReader:
         is_begin = before is None or before in ASKING or self._follows_break(index)
         has_time = any(cluster.parts.is_time for cluster in self._clusters)
         return is_begin or follows_time or (after is None and has_time)
+
+    def _tells(self, mention: int) -> bool:
+        """Return whether the message tells about the reminder that it mentions: "it was sent".
+
+        The "cancel" of "a reminder to cancel the trial" belongs to the task.
+        """
+        for index, token in enumerate(self._tokens):
+            is_in_task = index > mention and self._tokens[index - 1].kind in _BEFORE_TASK
+            if token.kind is Kind.TOLD and not is_in_task:
+                return True
+        return False
 
     def _has_other_words(self) -> bool:
         """Return whether a message contains more than a time: "the alarm at 6 broke"."""
