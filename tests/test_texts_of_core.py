@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from string import Formatter
 
+import pytest
+
 from core.agent.offline import ENGLISH_TEXTS, OfflineModel
 from core.errors import LimitReached, MnemeError, Refused, StoreError, load_sentences
 from core.text.normalize import language_data
@@ -62,6 +64,7 @@ def placeholders(sentence: str) -> set[str]:
     return {name for _, name, _, _ in Formatter().parse(sentence) if name is not None}
 
 
+@pytest.mark.slow
 def test_each_key_that_core_raises_has_a_sentence_with_its_values() -> None:
     errors = [error for error in list_keyed_errors() if "_" in error[1]]
     assert len(errors) > 60

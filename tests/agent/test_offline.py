@@ -367,6 +367,7 @@ async def test_offline_answer_names_the_speaker_of_what_it_found(
     assert said.text.startswith(f"- {speaker} said on 3 May: ")
 
 
+@pytest.mark.slow
 async def test_offline_answer_attributes_forwarded_words_to_their_author(home: Path) -> None:
     async with open_gateway(home, OfflineModel(ZONE)) as harness:
         await harness.say("I am allergic to shellfish", origin="forwarded")

@@ -173,12 +173,11 @@ COLUMNS: Mapping[str, _Column] = {
 """Who asks where, and what he may meet there."""
 KEPT_COLUMNS = (
     "owner, direct chat",
-    "owner, parted room",
     "member, group",
     "member, parted",
     "stranger, direct chat",
 )
-"""The columns of `make test`: owner, member and stranger, and two ways in which a scope ends."""
+"""The columns of `make test`: owner, member and stranger, and one way in which a scope ends."""
 
 
 @pytest.fixture(scope="module")

@@ -216,6 +216,7 @@ async def test_alias_belongs_to_the_person_who_asks(database: Any) -> None:
     assert (nobody, other) == ([], [])
 
 
+@pytest.mark.slow
 async def test_alias_ranking_keeps_the_right_first_fact_for_88_percent_of_questions(
     tmp_path: Path,
 ) -> None:

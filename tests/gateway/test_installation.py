@@ -119,6 +119,7 @@ def test_list_of_data_files_is_complete() -> None:
     assert listed == list_data_files()
 
 
+@pytest.mark.slow
 def test_missing_and_broken_data_files_are_named(tmp_path: Path) -> None:
     for folder, names in DATA_FILES.items():
         for name in names:

@@ -578,6 +578,7 @@ def test_an_unknown_code_gets_english_and_a_region_its_language() -> None:
     assert load_texts("zh-hans").language == "zh"
 
 
+@pytest.mark.slow
 def test_python_code_contains_no_english_sentence_for_people_beyond_the_allowed_ones() -> None:
     counts: Counter[str] = Counter()
     for folder in ("adapters", "gateway"):
@@ -588,6 +589,7 @@ def test_python_code_contains_no_english_sentence_for_people_beyond_the_allowed_
     assert others == {}, "put the sentence into gateway/texts/en.toml"
 
 
+@pytest.mark.slow
 def test_errors_of_core_and_settings_have_keys_beyond_the_allowed_sentences() -> None:
     counts: Counter[str] = Counter()
     for folder in ("core", "config"):

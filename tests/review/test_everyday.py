@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from core.review.naming import names_subject
 from core.review.wish_judge import may_be_wished
 from core.review.wishes import find_wishes
@@ -63,6 +65,7 @@ def _may_be_judged(effect: Effect, subject: Subject, text: str) -> bool:
     return may_be_wished(effect, () if is_new else (subject,), [text])
 
 
+@pytest.mark.slow
 def test_at_most_two_percent_of_requests_need_approval_with_a_correct_helper_model() -> None:
     requests = [
         request

@@ -539,6 +539,7 @@ TYPED = st.one_of(
 )
 
 
+@pytest.mark.slow
 async def test_recall_of_any_typed_text_never_raises(tmp_path: Path, clock: SteadyClock) -> None:
     asked: list[SearchQuery] = []
 

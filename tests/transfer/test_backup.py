@@ -111,6 +111,7 @@ def test_database_of_a_service_is_copied_with_its_log(home: Path, tmp_path: Path
         assert connection.execute("SELECT name FROM boats").fetchone() == ("Ariel",)
 
 
+@pytest.mark.slow
 def test_row_that_is_written_during_the_copy_isn_t_in_it(home: Path, tmp_path: Path) -> None:
     """Another program writes after each step of the copy, which doesn't begin again."""
     with closing(sqlite3.connect(home / "state.db", isolation_level=None)) as connection:

@@ -217,6 +217,7 @@ def test_file_that_cannot_be_imported_is_refused_in_the_language_of_the_shell(
         ("[memory.providers.broken]\n", "Das Gedächtnis"),
     ],
 )
+@pytest.mark.slow
 def test_problem_of_a_memory_service_is_in_the_language_of_the_shell(
     home: Path, settings: str, problem: str
 ) -> None:

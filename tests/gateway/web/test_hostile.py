@@ -285,6 +285,7 @@ def make_long_conversation(texts: Sequence[str]) -> list[TransferRecord]:
 
 
 @pytest.mark.parametrize("letter", ["漢", '"'])
+@pytest.mark.slow
 async def test_conversation_of_long_messages_is_read_in_small_pages_without_a_gap(
     home: Path, letter: str
 ) -> None:
@@ -311,6 +312,7 @@ async def test_conversation_of_long_messages_is_read_in_small_pages_without_a_ga
         assert len(around.body.encode()) < 150_000
 
 
+@pytest.mark.slow
 async def test_lists_of_long_facts_and_changes_are_small_pages_without_a_gap(home: Path) -> None:
     async with open_page(home) as page:
         letters = "漢" * 380
@@ -331,6 +333,7 @@ async def test_lists_of_long_facts_and_changes_are_small_pages_without_a_gap(hom
             assert seen == list(range(60, 0, -1)), address
 
 
+@pytest.mark.slow
 async def test_a_megabyte_in_a_field_is_refused_and_a_long_message_is_cut(home: Path) -> None:
     async with open_page(home) as page:
         form = (await page.browser.open("/memory")).form("/do/remember")

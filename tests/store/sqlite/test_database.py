@@ -242,6 +242,7 @@ async def test_inline_read_sees_the_latest_write_and_cannot_write(database: Data
     assert await database.read_inline(lambda connection: get_meta(connection, "a")) == "2"
 
 
+@pytest.mark.slow
 async def test_long_inline_read_is_moved_from_the_event_loop_to_a_reader_thread(
     database: Database,
 ) -> None:
@@ -434,6 +435,7 @@ async def test_a_short_write_that_fails_leaves_nothing(tmp_path: Path) -> None:
         assert await database.read_inline(lambda connection: get_meta(connection, "a")) == "2"
 
 
+@pytest.mark.slow
 async def test_inline_reads_that_run_out_of_time_leave_their_transaction_and_keep_their_connection(
     database: Database,
 ) -> None:
