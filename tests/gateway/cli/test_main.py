@@ -332,10 +332,9 @@ def test_second_process_with_one_home_is_refused_while_shell_commands_still_work
 ) -> None:
     imported(home)
     with FileLock(home / LOCK_FILE):
-        for command in ("chat", "run"):
-            refused = mneme(home, command, stdin="hello\n")
-            assert refused.returncode != 0
-            assert f"Mneme is already running with home {home}." in refused.stderr
+        refused = mneme(home, "chat", stdin="hello\n")
+        assert refused.returncode != 0
+        assert f"Mneme is already running with home {home}." in refused.stderr
         assert "noon" in good(home, "recall", "ferry")
         assert "Dinner" in good(home, "sessions")
     assert json.loads(good(home, "recall", "hello", "--json"))["sessions"] == []
