@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
+from typer._click.shell_completion import add_completion_class, split_arg_string
+from typer._completion_classes import BashComplete, FishComplete, ZshComplete
 from typer._completion_shared import get_completion_script
 
 from config.files import replace_file
+from config.variables import select_variables
+from core.text.normalize import strip_controls
 from gateway.cli import shell
 from gateway.texts.catalog import SHELL as texts
 
@@ -20,6 +25,33 @@ _PLACES = {
     "zsh": ".zfunc/_mneme",
     "fish": ".config/fish/completions/mneme.fish",
 }
+COMPLETE_VARIABLE = "_MNEME_COMPLETE"
+"""The variable with which a shell asks for completions."""
+# The line that is being completed, up to the cursor. Scripts of older versions don't set it.
+_ZSH_WORDS = "_MNEME_WORDS"
+# typer's script would evaluate what it gets, which may contain a text of another person.
+_ZSH_SCRIPT = f"""\
+#compdef mneme
+
+_mneme_completion() {{
+  local lines
+  local -a items
+  lines="$(env {_ZSH_WORDS}="${{words[1,$CURRENT]}}" {COMPLETE_VARIABLE}=complete_zsh mneme)"
+  if [[ -z $lines ]]; then
+    _files
+    return
+  fi
+  items=("${{(@f)lines}}")
+  _describe mneme items
+}}
+
+if [[ $zsh_eval_context[-1] == loadautofunc ]]; then
+  _mneme_completion "$@"
+else
+  compdef _mneme_completion mneme
+fi"""
+# Everything but these characters may have a meaning in a command line.
+_SPECIAL = re.compile(r"[^\w./:=@%+,-]")
 _ZSH_LINE = "fpath=(~/.zfunc $fpath); autoload -U compinit; compinit"
 
 
@@ -36,9 +68,7 @@ def completion_command(
     """Print a script that lets your shell complete mneme's commands and options."""
     if install and remove:
         raise typer.BadParameter(texts.compose("install_or_remove"), param_hint="--remove")
-    script = get_completion_script(
-        prog_name="mneme", complete_var="_MNEME_COMPLETE", shell=shell_name
-    )
+    script = _write_script(shell_name)
     path = Path.home() / _PLACES[shell_name]
     with shell.exit_on_error():
         if install:
@@ -54,3 +84,60 @@ def completion_command(
             typer.echo(texts.compose("completion_removed", path=path))
         else:
             typer.echo(script)
+
+
+def _write_script(shell_name: ShellName) -> str:
+    if shell_name == "zsh":
+        return _ZSH_SCRIPT
+    return get_completion_script(
+        prog_name="mneme", complete_var=COMPLETE_VARIABLE, shell=shell_name
+    )
+
+
+def register_shells() -> None:
+    """Make typer print completions so that no shell runs a part of them as a command."""
+    add_completion_class(_BashCompletion, "bash")
+    add_completion_class(_ZshCompletion, "zsh")
+    add_completion_class(_FishCompletion, "fish")
+
+
+class _BashCompletion(BashComplete):
+    """Prints one value per line. Bash adds it to the command line without quoting it."""
+
+    def format_completion(self, item: Any) -> str:
+        return _SPECIAL.sub(r"\\\g<0>", _make_line(item.value))
+
+
+class _ZshCompletion(ZshComplete):
+    """Prints lines for `_describe`: a value, a colon and a description."""
+
+    def get_completion_args(self) -> tuple[list[str], str]:
+        line = select_variables([_ZSH_WORDS])[_ZSH_WORDS]
+        words = split_arg_string(line)[1:]
+        incomplete = words.pop() if words and not line.endswith(" ") else ""
+        return words, incomplete
+
+    def format_completion(self, item: Any) -> str:
+        value = re.sub(r"[\\:]", r"\\\g<0>", _make_line(item.value))
+        return f"{value}:{_make_line(item.help)}" if item.help else value
+
+    def complete(self) -> str:
+        """Return the lines. A script of an older version gets the files instead."""
+        if not select_variables([_ZSH_WORDS]):
+            return "_files"
+        args, incomplete = self.get_completion_args()
+        items = self.get_completions(args, incomplete)
+        return "\n".join(self.format_completion(item) for item in items)
+
+
+class _FishCompletion(FishComplete):
+    """Prints lines with a value, a tab and a description."""
+
+    def format_completion(self, item: Any) -> str:
+        value = _make_line(item.value)
+        return f"{value}\t{_make_line(item.help)}" if item.help else value
+
+
+def _make_line(text: str) -> str:
+    """Return a text on one line, without control characters."""
+    return " ".join(strip_controls(text).split())

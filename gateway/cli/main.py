@@ -86,7 +86,13 @@ def run_command(command: Any, words: Sequence[str] | None = None) -> int:
     from typer._click.exceptions import ClickException
     from typer._completion_classes import completion_init
 
+    from config.variables import select_variables
+
     completion_init()
+    if select_variables(["_MNEME_COMPLETE"]):
+        from gateway.cli.completion import register_shells
+
+        register_shells()
     try:
         # Calling the typer app directly would replace our `sys.excepthook` with typer's.
         code = command(words, prog_name="mneme", standalone_mode=False)
@@ -155,10 +161,10 @@ def _load_less() -> Iterator[None]:
 
 @contextmanager
 def _hide_early_typing(words: Sequence[str]) -> Iterator[None]:
-    """Turn off the terminal's echo while a chat starts.
+    """Turn off the terminal's echo and its editing of lines while a chat starts.
 
-    The prompt shows the text that was typed early. Without this, the text would also appear above
-    the greeting.
+    The prompt gets the keys that were typed early, and shows them. With echo, the text would also
+    appear above the greeting. With editing, an early Ctrl-D would be lost.
     """
     is_chat = words[:1] == ["chat"] or (words[:1] == ["run"] and "--terminal" in words)
     if not (is_chat and sys.stdin.isatty() and sys.stdout.isatty()):
@@ -169,7 +175,7 @@ def _hide_early_typing(words: Sequence[str]) -> Iterator[None]:
     descriptor = sys.stdin.fileno()
     attributes = termios.tcgetattr(descriptor)
     silent = [*attributes]
-    silent[3] &= ~termios.ECHO
+    silent[3] &= ~(termios.ECHO | termios.ICANON)
     termios.tcsetattr(descriptor, termios.TCSANOW, silent)
     try:
         yield

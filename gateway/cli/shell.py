@@ -12,6 +12,7 @@ import json
 import os
 import re
 import sys
+import termios
 import uuid
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -142,6 +143,20 @@ def add_group(
         group.command(command_name, context_settings=context)(function)
     root.add_typer(group, name=name)
     return group
+
+
+@contextmanager
+def show_typing() -> Iterator[None]:
+    """Let the terminal show typed text and edit lines, which a starting chat has turned off."""
+    descriptor = sys.stdin.fileno()
+    attributes = termios.tcgetattr(descriptor)
+    shown = [*attributes]
+    shown[3] |= termios.ECHO | termios.ICANON
+    termios.tcsetattr(descriptor, termios.TCSANOW, shown)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(descriptor, termios.TCSANOW, attributes)
 
 
 def run_as_owner(work: Work, scope: str | None = None, *, notifies_owner: bool = False) -> None:

@@ -32,7 +32,7 @@ from gateway.services import is_running
 from gateway.texts.catalog import list_languages
 from gateway.texts.text_files import load_names, match_language
 from gateway.texts.zone_names import find_native_zones
-from gateway.upkeep.catalog import backup_folder
+from gateway.upkeep.catalog import backup_folder, is_in_backups
 
 StepName = Literal[
     "language", "zone", "model", "telegram", "discord", "history", "backup", "service"
@@ -131,12 +131,12 @@ def offer_setup() -> None:
     if not (sys.stdin.isatty() and sys.stdout.isatty()) or is_anything_set_up(SettingsDraft()):
         return
     try:
-        setup = _begin(SetupOptions(), is_interactive=True)
-        is_wanted = setup.dialog.confirm(setup.words["offer"], default=True)
+        with shell.show_typing():
+            setup = _begin(SetupOptions(), is_interactive=True)
+            if setup.dialog.confirm(setup.words["offer"], default=True):
+                run_wizard(None, SetupOptions())
     except EOFError:
         return
-    if is_wanted:
-        run_wizard(None, SetupOptions())
 
 
 def run_wizard(step: StepName | None, options: SetupOptions) -> None:
@@ -274,6 +274,9 @@ def _set_backup_folder(setup: Setup) -> None:
     folder = Path(typed).expanduser()
     if not folder.is_absolute():
         raise StepFailed(words["not_absolute"].format(folder=folder))
+    if is_in_backups(setup.draft.home, folder):
+        sentence = setup.texts.compose("backup_in_home", folder=folder)
+        raise StepFailed(sentence.splitlines()[0])
     os.makedirs(folder, mode=0o700, exist_ok=True)
     setup.set_option("backup.folder", str(folder))
     setup.set_option("backup.every", "1d")

@@ -196,6 +196,27 @@ async def test_typing_while_a_chat_starts_is_shown_once_by_its_prompt(home: Path
 
 
 @pytest.mark.slow
+async def test_ctrl_d_while_a_chat_starts_leaves_it_at_its_prompt(home: Path) -> None:
+    async with open_terminal(home, "chat") as terminal:
+        while terminal.is_echoing:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        terminal.press("\x04")
+        await terminal.expect("/quit leaves")
+        assert await terminal.end() == 0
+
+
+@pytest.mark.slow
+async def test_setup_before_the_first_run_with_a_terminal_shows_what_is_typed(home: Path) -> None:
+    async with open_terminal(home, "run", "--terminal") as terminal:
+        await terminal.expect("Set it up now?")
+        assert terminal.is_echoing
+        terminal.type("n")
+        await terminal.expect("/quit leaves")
+        terminal.press("\x04")
+        assert await terminal.end() == 0
+
+
+@pytest.mark.slow
 async def test_chat_that_does_not_start_leaves_the_terminal_echoing(home: Path) -> None:
     (home / "mneme.toml").write_text("[general]\nzone = 'Nowhere'\n")
     async with open_terminal(home, "chat") as terminal:

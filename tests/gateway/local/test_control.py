@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -43,54 +42,6 @@ def test_people_and_approve_commands_print_json(home: Path) -> None:
     assert json.loads(good(home, "approve", "--json")) == []
     refused = mneme(home, "people", "remove", "telegram:42", "--json")
     assert refused.returncode == 2
-
-
-def test_completion_is_installed_only_when_asked_and_removed_again(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HOME", str(home.parent))
-    before = sorted(os.listdir(home.parent))
-    for name in ("bash", "zsh", "fish"):
-        assert "_MNEME_COMPLETE" in good(home, "completion", name)
-    assert sorted(os.listdir(home.parent)) == before
-    path = home.parent / ".config" / "fish" / "completions" / "mneme.fish"
-    assert str(path) in good(home, "completion", "fish", "--install")
-    assert "_MNEME_COMPLETE" in path.read_text()
-    good(home, "completion", "fish", "--remove")
-    assert not path.exists()
-    assert "nothing to remove" in mneme(home, "completion", "fish", "--remove").stderr
-
-
-def complete(home: Path, line: str) -> list[str]:
-    """Return what bash suggests for the last word of a line."""
-    environ = {"COMP_WORDS": line, "COMP_CWORD": str(len(line.split(" ")) - 1)}
-    return good(home, **environ, _MNEME_COMPLETE="complete_bash").split("\n")[:-1]
-
-
-def test_shell_completes_the_arguments_of_commands(home: Path) -> None:
-    (home / "mneme.toml").write_text('[mcp.linear]\ncommand = "linear"\n')
-    good(home, "remind", "tomorrow at 9 call Ana")
-    good(home, "memory", "add", "Ana likes green tea")
-    good(home, "backup")
-    (backup,) = home.with_name("home.backups").glob("mneme-*")
-    assert {"add", "pause", "remove"} <= {*complete(home, "mneme cron ")}
-    assert complete(home, "mneme cron pause ") == ["1"]
-    assert complete(home, "mneme memory remove Ana") == ["Ana likes green tea"]
-    assert complete(home, "mneme people re") == ["remove", "revoke"]
-    assert complete(home, "mneme config get backup.e") == ["backup.every", "backup.encrypt_to"]
-    assert complete(home, "mneme mcp remove ") == ["linear"]
-    assert complete(home, "mneme config set general.language d") == ["de"]
-    assert complete(home, "mneme config set general.zone Europe/Lis") == ["Europe/Lisbon"]
-    assert complete(home, "mneme setup --zone Europe/Lis") == ["Europe/Lisbon"]
-    assert "mem0" in complete(home, "mneme memory setup m")
-    assert complete(home, "mneme restore ") == [str(backup)]
-
-
-def test_shell_completion_creates_no_home_and_shows_no_error(home: Path) -> None:
-    (home / "mneme.toml").write_text("[model\n")
-    for line in ("mneme cron pause ", "mneme config get m", "mneme mcp remove "):
-        assert not any(complete(home, line))
-    assert os.listdir(home) == ["mneme.toml"]
 
 
 async def test_shell_commands_ask_the_running_gateway_for_its_actual_state(home: Path) -> None:
