@@ -35,6 +35,9 @@ USER_SCOPES = ("applications.commands",)
 GUILD_INSTALL = 0
 USER_INSTALL = 1
 
+# A connection that isn't cancelled after this time is cancelled again.
+CANCEL_AGAIN_S = 0.5
+
 
 class DiscordSetup(discord.Client):
     """A bot during setup. Use `DiscordSetup.start_setup`."""
@@ -121,6 +124,9 @@ class DiscordSetup(discord.Client):
         except (*CALL_ERRORS, *PAYLOAD_ERRORS) as error:
             raise DeliveryError("discord_unreachable", reason=describe_error(error)) from error
         finally:
-            connection.cancel()
+            # Before Python 3.12, a request that ends just then swallows the cancellation.
+            while not connection.done():
+                connection.cancel()
+                await asyncio.wait([connection], timeout=CANCEL_AGAIN_S)
             with contextlib.suppress(asyncio.CancelledError, *CALL_ERRORS):
-                await connection
+                connection.result()

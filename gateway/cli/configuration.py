@@ -42,6 +42,8 @@ from gateway.texts.settings_problems import word_problem
 from gateway.upkeep.catalog import find_fault_of_option
 
 # The name of a variable in secrets.env, such as "OPENAI_API_KEY".
+# Where a secret is set if it isn't in secrets.env, for programs.
+_ENVIRONMENT = "environment"
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 
 
@@ -111,7 +113,7 @@ def list_command(
             f"{path} = {json.dumps(value, ensure_ascii=False)}" for path, value in values.items()
         ]
         lines += [
-            texts.compose("variable_is_set", name=name, place=place)
+            texts.compose("variable_is_set", name=name, place=_name_place(place))
             for name, place in secrets.items()
         ]
         print_text("\n".join(lines) or texts.compose("no_options"))
@@ -129,7 +131,7 @@ def get_command(key: Key, as_json: AsJson = False) -> None:
             if as_json:
                 print_json({key: place})
             else:
-                print_text(texts.compose("variable_is_set", name=key, place=place))
+                print_text(texts.compose("variable_is_set", name=key, place=_name_place(place)))
             return
         options = _merge_options(draft.text)
         value = find_option(options, find_current_path(key))
@@ -180,6 +182,9 @@ def unset_command(key: Key) -> None:
             try:
                 draft.remove_option(key)
             except KeyError:
+                options = _merge_options(draft.text)
+                if find_option(options, key) is None:
+                    shell.fail(_describe_unknown(key, list(list_option_paths(options))))
                 shell.fail(texts.compose("option_is_default", name=key))
             result = texts.compose("option_reset", name=key)
         _write(draft, result, key)
@@ -296,8 +301,13 @@ def _locate_secret(draft: SettingsDraft, name: str) -> str:
     The environment takes precedence over secrets.env.
     """
     if list_environment_names([name]):
-        return texts.compose("the_environment")
+        return _ENVIRONMENT
     return SECRETS_FILE if draft.secrets.get(name) else ""
+
+
+def _name_place(place: str) -> str:
+    """Return where a secret is set in the person's language."""
+    return texts.compose("the_environment") if place == _ENVIRONMENT else place
 
 
 def _merge_options(text: str) -> dict[str, Any]:
@@ -318,6 +328,8 @@ def _list_values(options: Mapping[str, Any], prefix: str = "") -> Iterator[tuple
 
 def _describe_unknown(key: str, known: list[str]) -> str:
     suggestion = suggest_name(key, known)
+    if key.upper() in ENVIRONMENT.values():
+        suggestion = key.upper()
     if suggestion:
         return texts.compose("option_unknown_similar", name=key, suggestion=suggestion)
     return texts.compose("option_unknown", name=key)

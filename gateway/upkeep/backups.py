@@ -45,6 +45,7 @@ from gateway.upkeep.catalog import (
     BackupCatalog,
     BackupRecord,
     backup_folder,
+    is_in_backups,
     is_late,
     require_folder,
 )
@@ -137,6 +138,9 @@ class BackupMaker:
         state_file = self._settings.home / STATE_FILE
         if not state_file.exists():
             raise StoreError(texts.BACKUP_NO_STATE.format(path=state_file))
+        if is_in_backups(self._settings.home, order.folder):
+            sentence = texts.compose("backup_in_home", folder=order.folder)
+            raise ConfigError(sentence.splitlines()[0])
         require_folder(order.folder)
         try:
             with FileLock(order.folder / LOCK_NAME).acquire(timeout=0):

@@ -18,7 +18,7 @@ from config.draft import SettingsDraft
 from config.files import replace_file
 from config.settings import Settings, SettingsError
 from core.errors import ConfigError, StoreError
-from core.transfer.backup import CATALOG_FILE
+from core.transfer.backup import CATALOG_FILE, is_left_out
 from gateway.texts.catalog import SHELL, Texts
 from gateway.texts.catalog import SHELL as texts
 
@@ -143,6 +143,15 @@ def is_late(settings: Settings, state: CatalogState, now: datetime) -> bool:
     return last is None or now - last.made_at > every * LATE_FACTOR
 
 
+def is_in_backups(home: Path, folder: Path) -> bool:
+    """Return whether a folder is in the part of the home that backups contain."""
+    try:
+        path = folder.resolve().relative_to(home.resolve())
+    except ValueError:
+        return False
+    return not is_left_out(f"{path.as_posix()}/")
+
+
 def require_folder(folder: Path) -> None:
     """Create a folder for backups if it doesn't exist. Raises StoreError if that isn't possible."""
     try:
@@ -170,6 +179,8 @@ def find_backup_fault(settings: Settings, texts: Texts = SHELL) -> tuple[str, st
     elif options.passphrase and options.passphrase not in settings.variables:
         sentence = texts.compose("backup_passphrase_missing", name=options.passphrase)
         return "backup.passphrase", sentence
+    if options.folder is not None and is_in_backups(settings.home, options.folder):
+        return "backup.folder", texts.compose("backup_in_home", folder=options.folder)
     place = options.folder
     while place is not None and not place.exists() and place != place.parent:
         place = place.parent

@@ -90,7 +90,9 @@ class Dialog:
         question = f"{question} ({self.words['hidden']})"
         if is_optional:
             text = Text(question)
-            return Prompt.ask(text, console=self.console, password=True, default="").strip()
+            return Prompt.ask(
+                text, console=self.console, password=True, default="", show_default=False
+            ).strip()
         return self._ask_again(question, is_secret=True)
 
     def _ask_again(self, question: str, *, is_secret: bool = False) -> str:

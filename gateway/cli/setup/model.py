@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from config.model_options import DEFAULT_SERVER
-from config.settings import Settings, SettingsError, load_default_options
+from config.settings import Settings, load_default_options
 from core.models.abilities import ModelClient
 from core.models.failures import ModelFailure
 from gateway.cli.setup.dialog import Choice
@@ -257,10 +257,7 @@ def _test_and_set(setup: Setup, server: str, name: str) -> None:
     current = setup.draft.own_options.get("model", {}).get("chat")
     others = current[1:] if isinstance(current, list) else []
     setup.set_option("model.chat", [full_name, *others] if others else full_name)
-    try:
-        settings = setup.draft.load()
-    except SettingsError as error:
-        raise StepFailed(error.problems[0]) from error
+    settings = setup.draft.load()
     setup.dialog.tell(words["result"].format(name=name))
     price = settings.usage.prices.get(full_name)
     if price is None:

@@ -209,6 +209,20 @@ def test_second_backup_at_the_same_time_is_refused(talked: Path) -> None:
     assert "Another backup" in refused.stderr
 
 
+def test_backups_inside_the_home_are_refused_except_in_the_folder_that_they_leave_out(
+    talked: Path,
+) -> None:
+    """Otherwise a backup would contain others, and what was forgotten would stay in it."""
+    refused = mneme(talked, "backup", str(talked / "bk"))
+    assert refused.returncode == 1
+    assert "each backup would contain the earlier ones" in refused.stderr
+    assert refused.stderr.count("\n") == 1
+    assert not (talked / "bk").exists()
+    good(talked, "backup", str(talked / "backups"))
+    with tarfile.open(json.loads(good(talked, "backup", "--json"))["path"]) as archive:
+        assert not any("backups/" in name for name in archive.getnames())
+
+
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [

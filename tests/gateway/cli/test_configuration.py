@@ -64,6 +64,8 @@ def test_config_set_changes_one_option_and_keeps_every_other_line_of_the_file(ho
         ("backup.encrypt_to", "age1xyz", "type mneme config set backup.encrypt_to KEY."),
         ("backup.passphrase", "BACKUP_PW", "type mneme config set BACKUP_PW."),
         ("backup.folder", "/dev/null/backups", "/dev/null isn't a folder"),
+        ("backup.folder", "{home}", "each backup would contain the earlier ones"),
+        ("telegram_bot_token", "x", "Did you mean TELEGRAM_BOT_TOKEN?"),
         ("model.chat.deep", "x", "can't be set"),
         ("telegram.enabled", "true", "TELEGRAM_BOT_TOKEN in secrets.env"),
         ("OPENAI_API_KEI", "x", "Did you mean OPENAI_API_KEY?"),
@@ -74,7 +76,7 @@ def test_invalid_config_set_is_refused_with_one_sentence_and_writes_no_file(
     home: Path, key: str, value: str, expected: str
 ) -> None:
     (home / "mneme.toml").write_text(OWN)
-    refused = mneme(home, "config", "set", key, value)
+    refused = mneme(home, "config", "set", key, value.replace("{home}", str(home)))
     assert refused.returncode == 1
     assert expected in refused.stderr
     assert len(refused.stderr.splitlines()) == 1
@@ -118,6 +120,22 @@ def test_list_shows_own_options_and_as_json_all_of_them(home: Path) -> None:
     listed = json.loads(good(home, "config", "list", "--all", "--json"))
     assert listed["options"]["limits.day.answers"] == 5
     assert listed["options"]["model.max_tokens"] == 8192
+
+
+def test_list_as_json_names_the_place_of_a_secret_alike_in_all_languages(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (home / "mneme.toml").write_text('[general]\nlanguage = "de"\n')
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-other")
+    good(home, "config", "set", "GROQ_API_KEY", "gsk-mine")
+    secrets = json.loads(good(home, "config", "list", "--json", LANG="de_DE.UTF-8"))["secrets"]
+    assert secrets == {"OPENAI_API_KEY": "environment", "GROQ_API_KEY": "secrets.env"}
+
+
+def test_unset_of_a_misspelt_option_suggests_the_right_one(home: Path) -> None:
+    refused = mneme(home, "config", "unset", "backup.kepp")
+    assert refused.returncode == 1
+    assert "Did you mean backup.keep?" in refused.stderr
 
 
 def test_option_with_an_old_name_is_shown_set_and_unset_under_its_new_one(home: Path) -> None:

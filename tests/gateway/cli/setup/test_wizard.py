@@ -3,6 +3,8 @@ model servers."""
 
 from __future__ import annotations
 
+import asyncio
+import json
 import tomllib
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 from config.secrets_file import read_secrets
 from tests.fixtures.bot_api import BotApi
 from tests.fixtures.chat_api import ChatApi
+from tests.fixtures.command_line import good
 from tests.fixtures.discord_api import DiscordApi
 from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.model_reply import ModelReply
@@ -152,6 +155,34 @@ async def test_setup_wizard_run_again_changes_one_setting_and_keeps_the_others(h
         "chat": "own/gpt-6-astra",
     }
     assert secrets(home) == {"OWN_MODEL_KEY": "sk-own-key"}
+
+
+async def test_export_found_on_the_disk_is_imported_with_progress(home: Path) -> None:
+    folder = home.parent / "Downloads" / "ChatExport_2026-11-30"
+    folder.mkdir(parents=True)
+    messages = [
+        {
+            "id": number,
+            "type": "message",
+            "date": "2024-05-01T10:00:00",
+            "date_unixtime": str(1714550000 + number),
+            "from": "Ana",
+            "from_id": "user4242",
+            "text": f"The ferry number {number} leaves from quay {number}.",
+        }
+        for number in range(1, 1501)
+    ]
+    chat = {"name": "Ana", "type": "personal_chat", "id": 77, "messages": messages}
+    (folder / "result.json").write_text(json.dumps(chat))
+    (home.parent / "Downloads" / "broken.zip").write_text("not an archive")
+    async with open_terminal(home, "setup", "history") as terminal:
+        await terminal.answer(f"Import {folder}/result.json (Telegram, 0.", "y")
+        await terminal.expect("reading, 1,000 entries")
+        await terminal.expect("This is a Telegram export.")
+        await terminal.expect("Imported 1,500 messages.")
+        assert await terminal.end() == 0
+    results = await asyncio.to_thread(good, home, "recall", "quay 1234", "--json")
+    assert "1234" in json.loads(results)["sessions"][0]["matches"][0]["snippet"]
 
 
 async def test_local_server_with_the_messages_api_is_recognised_without_a_list(home: Path) -> None:
