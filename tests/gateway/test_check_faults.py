@@ -125,8 +125,8 @@ def write_secrets(home: Path) -> None:
 
 
 def fail_backup(home: Path) -> None:
-    (home / "in-the-way").write_text("")
-    write_settings(f'[backup]\nevery = "1d"\nfolder = "{home}/in-the-way"\n')(home)
+    (home.parent / "in-the-way").write_text("")
+    write_settings(f'[backup]\nevery = "1d"\nfolder = "{home.parent}/in-the-way"\n')(home)
     assert mneme(home, "backup").returncode == 1
 
 

@@ -47,8 +47,8 @@ async def test_scheduled_backup_is_made_when_it_is_due(home: Path) -> None:
 
 async def test_owner_is_told_once_a_day_if_a_backup_fails(home: Path) -> None:
     good(home, "chat", stdin="hello\n")
-    (home / "file").write_text("in the way")
-    settings = load(home, f'every = "1d"\nfolder = "{home}/file"')
+    (home.parent / "file").write_text("in the way")
+    settings = load(home, f'every = "1d"\nfolder = "{home.parent}/file"')
     async with Services.open(settings) as services:
         # A day is one of the calendar: the three attempts must not go past midnight.
         clock = SteadyClock(services.clock.now().replace(hour=12))

@@ -177,7 +177,7 @@ async def test_export_found_on_the_disk_is_imported_with_progress(home: Path) ->
     (home.parent / "Downloads" / "broken.zip").write_text("not an archive")
     async with open_terminal(home, "setup", "history") as terminal:
         await terminal.answer(f"Import {folder}/result.json (Telegram, 0.", "y")
-        await terminal.expect("reading, 1,000 entries")
+        await terminal.expect("indexing")
         await terminal.expect("This is a Telegram export.")
         await terminal.expect("Imported 1,500 messages.")
         assert await terminal.end() == 0
