@@ -198,10 +198,12 @@ async def test_settings_page_finds_an_option_by_words_of_its_description(page_ho
 
 
 async def test_backup_is_made_from_the_web_page(page_home: Path) -> None:
-    async with open_page(page_home, options=f'[backup]\nfolder = "{page_home}/copies"\n') as page:
+    async with open_page(
+        page_home, options=f'[backup]\nfolder = "{page_home.parent}/copies"\n'
+    ) as page:
         settings = await page.browser.open("/settings")
         made = await page.browser.send(settings.form("/do/back-up"))
-        (archive,) = (page_home / "copies").glob("mneme-*")
+        (archive,) = (page_home.parent / "copies").glob("mneme-*")
         assert archive.name in made.text
 
 
