@@ -228,6 +228,10 @@ def test_reminder_request_is_read_in_each_supported_language(
         ("9時のリマインダーを消して", Intent.STORY),
         ("今何時か教えて", Intent.NONE),
         ("9시 알림 취소해줘", Intent.STORY),
+        ("kannst du mich um 7 aufwecken, hat sie gefragt", Intent.STORY),
+        ("ma mère peut me réveiller à 7h", Intent.STORY),
+        ("Ich muss die Kinder um 7 wecken", Intent.STORY),
+        ("можешь меня не будить, я сама разбужу детей в 7", Intent.NONE),
         ("지금 몇 시인지 알려줘", Intent.NONE),
     ],
 )
