@@ -33,7 +33,7 @@ from core.store.sqlite import salvage
 from core.store.sqlite.database import Database
 from core.store.sqlite.integrity import find_damage
 from core.store.sync import PLATFORM as MEMORY
-from core.text.normalize import to_single_line
+from core.text.normalize import end_sentence, to_single_line
 from gateway.local.control import ask_gateway
 from gateway.scheduler import PLATFORM as SCHEDULER
 from gateway.services import LOCK_FILE, STATE_FILE, Services, create_model_client, load_providers
@@ -251,7 +251,7 @@ async def run_probe(
         return CheckResult(
             subject=subject,
             state="wrong",
-            text=texts.word_reason(texts.word_stored(texts.word(error))),
+            text=end_sentence(texts.word_reason(texts.word_stored(texts.word(error)))),
             advice=advice,
             command=command,
         )

@@ -145,10 +145,17 @@ class ContextFiles:
         return self._chat_options(scope, address).instructions.strip()
 
     async def render_instructions(self, context: ToolContext) -> str:
-        """Return the prompt section with the instructions for a chat, or "" if it has none."""
+        """Return the prompt section with the instructions for a chat, or "" if it has none.
+
+        Instructions that a person called wrong are left out.
+        """
         address = context.session.address
         settings_text = self.configured_instructions(context.scope, address)
-        entries = await self.notebook.entries(frozenset((context.scope,)), INSTRUCTIONS)
+        own_scope = frozenset((context.scope,))
+        entries = await self.notebook.entries(own_scope, INSTRUCTIONS)
+        if entries:
+            verdicts = await self.notebook.load_verdicts(own_scope)
+            entries = [each for each in entries if verdicts.get((INSTRUCTIONS, each)) != "wrong"]
         paragraphs = [paragraph for paragraph in (settings_text, *entries) if paragraph]
         text = clean_text("\n\n".join(paragraphs))
         return f"# Instructions for this chat\n{text}" if text else ""

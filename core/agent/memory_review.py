@@ -187,7 +187,8 @@ class MemoryReviewer:
         skills: dict[str, tuple[Skill, str]] = {}
         for skill in (await self.skills.list_skills(scopes))[0]:
             is_recent = skill.used_at is not None and skill.used_at >= since
-            if is_recent and skill.is_own and not skill.is_disabled and len(skills) < MAX_SKILLS:
+            is_fixed = not skill.is_own or skill.is_disabled or skill.is_pinned
+            if is_recent and not is_fixed and len(skills) < MAX_SKILLS:
                 skills[skill.name] = skill, await self.skills.read_text(skill)
         facts = {fact.id: fact for fact in page if fact.is_open and not fact.is_pinned}
         return _Memory(entries, facts, skills)

@@ -340,24 +340,33 @@ class Notebook:
         changeable = {version.after for version in versions if not version.is_pinned}
         return any(operation.old_text not in changeable for operation in draft.operations)
 
-    async def pin(self, scopes: Scopes, text: str, *, is_pinned: bool) -> str:
+    async def pin(
+        self, scopes: Scopes, text: str, *, is_pinned: bool, targets: Iterable[str] = FILES
+    ) -> str:
         """Pin or unpin the note that contains `text`, and return the note.
 
-        The curator never changes a pinned note. Raises Refused unless exactly one note matches.
+        The curator never changes a pinned note, and it doesn't expire. Raises Refused unless
+        exactly one note matches.
         """
-        target, entry, _ = await self.find_note(scopes, text)
+        target, entry, _ = await self.find_note(scopes, text, targets)
         await self._notes.pin(scopes, target, entry, is_pinned=is_pinned)
         return entry
 
     async def judge(
-        self, scopes: Scopes, text: str, author: Author, *, is_right: bool
+        self,
+        scopes: Scopes,
+        text: str,
+        author: Author,
+        *,
+        is_right: bool,
+        targets: Iterable[str] = FILES,
     ) -> tuple[str, str]:
         """Record that a person calls the note that contains `text` right or wrong.
 
         Returns the target and the whole note. A note that is called wrong stays in its file, but
         new prompts leave it out. Raises Refused unless exactly one note matches.
         """
-        target, entry, origin = await self.find_note(scopes, text)
+        target, entry, origin = await self.find_note(scopes, text, targets)
         scope = min(scopes) if origin is None else origin.scope
         change = self._build_change(scope, target, author)
         action = "right" if is_right else "wrong"

@@ -63,6 +63,8 @@ class Skill:
     # The time of the last use.
     used_at: datetime | None = None
     is_disabled: bool = False
+    # Whether a person has pinned the skill. Then the assistant never changes it without a tap.
+    is_pinned: bool = False
 
     @property
     def needs_shell(self) -> bool:

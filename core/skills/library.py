@@ -153,7 +153,7 @@ class Skills:
         """Return the list of enabled skills for a prompt, by category.
 
         To stay within the limit, descriptions are shortened first, and then the least used skills
-        are left out. The result is empty if there are no skills.
+        are left out, pinned ones last. The result is empty if there are no skills.
         """
         skills, _ = await self.list_skills(scopes)
         skills = [skill for skill in skills if not skill.is_disabled]
@@ -163,7 +163,7 @@ class Skills:
                 return index
 
         # Even without descriptions the index is too long, so the least used skills are left out.
-        skills.sort(key=lambda skill: (-skill.uses, skill.name))
+        skills.sort(key=lambda skill: (not skill.is_pinned, -skill.uses, skill.name))
         available = self.options.index_chars - len(LEFT_OUT.format(folders.MAX_FOLDERS))
         index_skills: list[Skill] = []
         for skill in skills:

@@ -169,7 +169,13 @@ class SkillTools:
         skills, _ = await self.skills.list_skills(context.scopes, "")
         others = [other.name for other in skills if other.name != skill.name]
         return [
-            Subject(label=word_clause("label_skill"), text=skill.name, kind="skill", others=others)
+            Subject(
+                label=word_clause("label_skill"),
+                text=skill.name,
+                is_pinned=skill.is_pinned,
+                kind="skill",
+                others=others,
+            )
         ]
 
     async def _build_author(self, operation: Operation, context: ToolContext) -> Author:
@@ -197,7 +203,9 @@ class SkillTools:
         instructions that the person typed.
         """
         hold_reason = context.hold_reason or None
-        if operation.action in ("delete", "remove_file"):
+        if operation.action in ("delete", "remove_file") or await self._is_pinned(
+            operation, context
+        ):
             return hold_reason
         rows = await self.conversations.load_history(context.session, context.scopes)
         source = find_foreign_source(rows, context, _OWN_TOOLS)
@@ -219,6 +227,13 @@ class SkillTools:
         if not await asyncio.to_thread(is_supported):
             return hold_reason or source
         return None if adds_only(operation.content, old_text) else hold_reason
+
+    async def _is_pinned(self, operation: Operation, context: ToolContext) -> bool:
+        """Return whether an operation changes a skill that a person has pinned."""
+        if operation.action == "create":
+            return False
+        name, _, _ = operation.path.partition("/")
+        return (await self.skills.find(name, context.scopes)).is_pinned
 
     async def _load_old_text(self, operation: Operation, context: ToolContext) -> str:
         """Return the text that an operation replaces, or "" if it creates a skill or a file."""

@@ -310,9 +310,11 @@ SELECT skills.*, scopes.key AS scope_key FROM skills JOIN scopes ON scopes.id = 
 WHERE {visible("skills.scope_id")}
 """
 _UPDATE_SKILL = """
-INSERT INTO skills (scope_id, name, uses, used_at, is_disabled)
-VALUES (:scope_id, :name, :uses, :used_at, COALESCE(:is_disabled, FALSE))
-ON CONFLICT (scope_id, name) DO UPDATE SET is_disabled = COALESCE(:is_disabled, skills.is_disabled),
+INSERT INTO skills (scope_id, name, uses, used_at, is_disabled, is_pinned) VALUES (:scope_id, :name,
+    :uses, :used_at, COALESCE(:is_disabled, FALSE), COALESCE(:is_pinned, FALSE))
+ON CONFLICT (scope_id, name) DO UPDATE SET
+    is_disabled = COALESCE(:is_disabled, skills.is_disabled),
+    is_pinned = COALESCE(:is_pinned, skills.is_pinned),
     uses = skills.uses + excluded.uses, used_at = COALESCE(excluded.used_at, skills.used_at)
 """
 
@@ -491,23 +493,24 @@ class Notes:
     async def load_skill_uses(
         self, scopes: frozenset[Scope]
     ) -> dict[tuple[Scope, str], dict[str, Any]]:
-        """Load how often and when each skill was used, and whether it is off."""
+        """Load how often and when each skill was used, and whether it is off or pinned."""
         uses_by_skill: dict[tuple[Scope, str], dict[str, Any]] = {}
         values = {"scopes": scope_parameter(scopes)}
         for row in await self._database.fetch_all(_SELECT_SKILLS, values):
             uses_by_skill[Scope(key=row["scope_key"]), row["name"]] = {
                 "uses": row["uses"],
                 "used_at": rows.to_optional_datetime(row["used_at"]),
-                "is_disabled": bool(row["is_disabled"]),
+                **{name: bool(row[name]) for name in ("is_disabled", "is_pinned")},
             }
         return uses_by_skill
 
     async def update_skill(
         self, scope: Scope, name: str, epoch: ErasureEpoch | None = None, **change: datetime | bool
     ) -> None:
-        """Record that a skill was used (`used_at`), or turn it on or off (`is_disabled`)."""
+        """Record that a skill was used (`used_at`), is off (`is_disabled`) or is `is_pinned`."""
         uses = int("used_at" in change)
-        values = {"name": name, "uses": uses, "used_at": None, "is_disabled": None, **change}
+        unchanged = dict.fromkeys(("used_at", "is_disabled", "is_pinned"))
+        values = {"name": name, "uses": uses, **unchanged, **change}
 
         def write(connection: Connection) -> None:
             scope_id = rows.ensure_scope(connection, scope)

@@ -638,6 +638,16 @@ _WIDE_ENDS = ("。", "！", "？", "」", "）")
 _SENTENCE_ENDS = (".", "!", "?", "…", "。", "！", "？")
 
 
+def end_sentence(text: str) -> str:
+    """Return a text with a full stop, unless it already ends like a sentence or is empty."""
+    if not text or text.endswith((*_SENTENCE_ENDS, *_WIDE_ENDS)):
+        return text
+    last = text[-1]
+    # Korean sentences end with an ordinary full stop, although their letters are wide.
+    is_wide = unicodedata.east_asian_width(last) in "WF" and "HANGUL" not in unicodedata.name(last)
+    return f"{text}{'。' if is_wide else '.'}"
+
+
 def quote_at_end(text: str) -> str:
     """Return a quotation for the end of a sentence, with a full stop after it if necessary.
 

@@ -35,6 +35,7 @@ _SKILL_FIELDS = (
     "category",
     "front",
     "is_disabled",
+    "is_pinned",
     "needs_shell",
     "uses",
     "used_at",

@@ -5,6 +5,7 @@ In a direct chat, the person sets the instructions. In a group, the owner does.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from core.agent.context_files import ContextFiles
@@ -27,7 +28,7 @@ class InstructionCommands:
         self._context_files = context_files
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """Show, set or clear the instructions of this chat.
+        """Show, set, clear, judge or pin the instructions of this chat.
 
         Raises Refused if a group member other than the owner runs this, or if the arguments are
         wrong.
@@ -43,6 +44,10 @@ class InstructionCommands:
         if action == "clear":
             await self._replace("", context, is_insisting=False)
             return Answer(text=texts.INSTRUCTIONS_CLEARED)
+        if action in ("right", "wrong"):
+            return await self._judge(context, is_right=action == "right")
+        if action in ("pin", "unpin"):
+            return await self._pin(context, is_pinned=action == "pin")
         raise Refused(texts.INSTRUCTIONS_USAGE)
 
     async def _show(self, context: CommandContext) -> Answer:
@@ -79,6 +84,34 @@ class InstructionCommands:
         await self._replace(text, context, is_insisting=is_insisting)
         return Answer(text=f"{texts.INSTRUCTIONS_SET}\n\n{_render_quote(text)}")
 
+    async def _judge(self, context: CommandContext, *, is_right: bool) -> Answer:
+        """Record that the instructions are right or wrong. I don't follow wrong ones.
+
+        Raises Refused if this chat has no instructions.
+        """
+        scopes = frozenset((context.scope,))
+        for entry in await self._list_entries(context):
+            await self._notebook.judge(
+                scopes, entry, context.author, is_right=is_right, targets=(INSTRUCTIONS,)
+            )
+        texts = context.texts
+        return Answer(text=texts.INSTRUCTIONS_RIGHT if is_right else texts.INSTRUCTIONS_WRONG)
+
+    async def _pin(self, context: CommandContext, *, is_pinned: bool) -> Answer:
+        """Pin or unpin the instructions. Raises Refused if this chat has none."""
+        scopes = frozenset((context.scope,))
+        for entry in await self._list_entries(context):
+            await self._notebook.pin(scopes, entry, is_pinned=is_pinned, targets=(INSTRUCTIONS,))
+        texts = context.texts
+        return Answer(text=texts.INSTRUCTIONS_PINNED if is_pinned else texts.INSTRUCTIONS_UNPINNED)
+
+    async def _list_entries(self, context: CommandContext) -> Sequence[str]:
+        """Return the instructions of this chat. Raises Refused if it has none."""
+        entries = await self._notebook.entries(frozenset((context.scope,)), INSTRUCTIONS)
+        if not entries:
+            raise Refused(context.texts.NO_INSTRUCTIONS)
+        return entries
+
     async def _replace(self, text: str, context: CommandContext, *, is_insisting: bool) -> None:
         """Replace the instructions of this chat with `text`. An empty text removes them.
 
@@ -88,6 +121,10 @@ class InstructionCommands:
         entries = await self._notebook.entries(scopes, INSTRUCTIONS)
         text = clean_text(text)
         operations = []
+        if len(entries) == 1 and text not in ("", *entries):
+            # A replaced text keeps its pin, and its history shows the difference.
+            operations.append(Operation(action="replace", old_text=entries[0], content=text))
+            entries = [text]
         for entry in entries:
             if entry != text:
                 operations.append(Operation(action="remove", old_text=entry))

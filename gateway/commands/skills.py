@@ -32,7 +32,7 @@ _MAX_LISTED_SKILLS = 50
 _MAX_DESCRIPTION_CHARS = 200
 # If a skill wasn't used for this long, the end of the list names it.
 _UNUSED_PERIOD = timedelta(days=90)
-_CHANGING_ACTIONS = ("add", "remove", "enable", "disable", "right", "wrong")
+_CHANGING_ACTIONS = ("add", "remove", "enable", "disable", "right", "wrong", "pin", "unpin")
 # A confirmed removal ends with this word.
 _CONFIRMED = "--confirmed"
 
@@ -69,6 +69,8 @@ class SkillCommands:
                 return await self._switch(text, context, is_disabled=action == "disable")
             case "right" | "wrong":
                 return await self._judge(text, context, is_right=action == "right")
+            case "pin" | "unpin":
+                return await self._pin(text, context, is_pinned=action == "pin")
             case "list":
                 return await self._list(text, context)
         return await self._list(command.arguments, context)
@@ -129,15 +131,17 @@ class SkillCommands:
         return Answer(text="\n".join(lines))
 
     def _list_unused_names(self, skills: Sequence[Skill]) -> list[str]:
-        """Return the names of own, enabled skills that weren't used for `_UNUSED_PERIOD`.
+        """Return the names of own skills that weren't used for `_UNUSED_PERIOD`.
 
-        If a skill was never used, the time since its last change counts.
+        If a skill was never used, the time since its last change counts. Skills that are off or
+        pinned are left out.
         """
         since = self._services.clock.now() - _UNUSED_PERIOD
         names = []
         for skill in skills:
             last_at = skill.used_at or skill.changed_at or since
-            if skill.is_own and not skill.is_disabled and last_at <= since:
+            is_kept = skill.is_disabled or skill.is_pinned
+            if skill.is_own and not is_kept and last_at <= since:
                 names.append(skill.name)
         return names[:_MAX_LISTED_SKILLS]
 
@@ -207,6 +211,14 @@ class SkillCommands:
         skill = await self._skills.find(name, context.scopes)
         await self._skills.judge(skill, context.author, is_right=is_right)
         template = texts.SKILL_RIGHT if is_right else texts.SKILL_WRONG
+        return Answer(text=template.format(name=f"`{skill.name}`"))
+
+    async def _pin(self, name: str, context: CommandContext, *, is_pinned: bool) -> Answer:
+        """Pin or unpin a skill."""
+        texts = context.texts
+        skill = await self._skills.find(name, context.scopes)
+        await self._services.notes.update_skill(skill.scope, skill.name, is_pinned=is_pinned)
+        template = texts.SKILL_PINNED if is_pinned else texts.SKILL_UNPINNED
         return Answer(text=template.format(name=f"`{skill.name}`"))
 
 

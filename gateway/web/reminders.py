@@ -27,6 +27,8 @@ from gateway.web.views import (
 )
 
 DELIVERIES = 20
+# By how many minutes a button moves a reminder.
+DELAYS = (60, 120, 1_440)
 MAX_LINE_CHARS = 2_000
 # If a job is due more than this many times in a week, only its first times are shown.
 MAX_TIMES_A_WEEK = 50
@@ -152,6 +154,24 @@ async def edit_reminder(request: PageRequest, form: Mapping[str, str]) -> Answer
     return Answer(text=escape(request.texts.describe_set_job(appointments, job)))
 
 
+async def delay_reminder(request: PageRequest, form: Mapping[str, str]) -> Answer:
+    """Move a reminder with a single time by a number of minutes.
+
+    Raises Refused if it has been moved or ended since the form was shown.
+    """
+    number = int(read_field(request, form, "number"))
+    minutes = int(read_field(request, form, "minutes"))
+    appointments, requester = request.services.appointments, make_requester(request.context)
+    job = await appointments.find_changeable(number, requester)
+    shown_time = read_field(request, form, "shown_time")
+    is_unchanged = _describe(request, job).time == shown_time
+    if job.schedule.at is None or minutes not in DELAYS or not is_unchanged:
+        raise Refused(request.words["WRONG_FIELD"])
+    schedule = replace(job.schedule, at=job.schedule.at + timedelta(minutes=minutes))
+    job = await JobChanges(appointments).edit(number, requester, schedule, job.text)
+    return Answer(text=escape(request.texts.describe_set_job(appointments, job)))
+
+
 async def snooze_reminder(request: PageRequest, form: Mapping[str, str]) -> Answer:
     """Deliver a job again later, like /snooze. Raises Refused if the time can't be read."""
     number = read_field(request, form, "number")
@@ -212,6 +232,7 @@ PAGE = Page(
         Action("add-reminder", add_reminder),
         Action("edit-reminder", edit_reminder),
         Action("end-reminder", run_command("cron", "end {number} {words}")),
+        Action("delay-reminder", delay_reminder),
         Action("snooze-reminder", snooze_reminder),
         Action("pause-reminder", run_command("cron", "pause {number}")),
         Action("resume-reminder", run_command("cron", "resume {number}")),

@@ -5,12 +5,13 @@ Like /status, the state of the system is shown to the owner only.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from core.dates.schedule import ParsedSchedule
-from core.errors import Refused
+from core.errors import ConfigError, Refused
 from core.guard.guard import clean_text, find_suspicion
 from core.markup.markdown import escape
 from core.notes.notebook import ALL_FILES, FILES
@@ -23,6 +24,7 @@ from gateway.commands.facts import is_own_account
 from gateway.commands.memory import render_pending_changes
 from gateway.commands.registry import make_button
 from gateway.commands.status import StatusCommands
+from gateway.local.manager import start_gateway
 from gateway.services import is_running
 from gateway.supervisor import CONNECTED, CONNECTING, ENDED
 from gateway.texts.catalog import Texts
@@ -107,6 +109,8 @@ async def load_today(request: PageRequest) -> Values:
         "wishes": wishes,
         "health": health,
         "problems": problems,
+        # The first problem then says that Mneme isn't running.
+        "can_start": request.context.is_owner and not is_running(services.settings.home),
     }
 
 
@@ -178,6 +182,24 @@ async def load_checks(request: PageRequest) -> Values | None:
         text = request.words["NOT_RUNNING"]
         results.insert(0, CheckResult(subject="process", state="wrong", text=text))
     return {"results": sorted(results, key=lambda result: CHECK_ORDER.index(result.state))}
+
+
+async def start_mneme(request: PageRequest, _form: Mapping[str, str]) -> Answer:
+    """Start Mneme in the background.
+
+    Raises Refused for people other than the owner, and with the reason if Mneme can't start.
+    """
+    if not request.context.is_owner:
+        raise Refused(request.words["WRONG_FIELD"])
+    settings = request.services.settings
+    if is_running(settings.home):
+        return Answer(text=request.words["STARTED"])
+    try:
+        is_started = await asyncio.to_thread(start_gateway, settings)
+    except ConfigError as error:
+        reason = escape(str(error))
+        raise Refused(request.words["START_FAILED"].format(reason=reason)) from error
+    return Answer(text=request.words["STARTED" if is_started else "STARTING"])
 
 
 async def list_pending_texts(request: PageRequest, note: PendingNote) -> list[EditableText]:
@@ -306,5 +328,6 @@ PAGE = Page(
         Action("approve-change", run_command("memory", "approve {number}")),
         Action("reject-change", run_command("memory", "reject {number}")),
         Action("approve-edited", approve_edited),
+        Action("start-mneme", start_mneme),
     ),
 )

@@ -26,6 +26,8 @@ OPTIONS = """people = true
 [usage.prices]
 scripted = { input = 1.0, output = 5.0, cache_write = 1.0, cache_read = 0.1 }
 """
+# The browser of a second login, which the page "Logins" then lists.
+HOTEL = "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:151.0) Gecko/20100101 Firefox/151.0"
 # Pages that need a number or words, with the text of a link to open.
 MORE = {
     "search": "/recall?q=ferry timetable",
@@ -58,6 +60,9 @@ async def draw(folder: Path, home: Path) -> None:
         paths = {(path.strip("/").replace("/", "-") or "recall"): path for path in list_paths()}
         number = first.rpartition("/")[2]
         paths |= MORE | {"conversation": first, "chat-go-on": f"/chat?session={number}"}
+        async with open_chromium(user_agent=HOTEL) as context:
+            await log_in(await context.new_page(), page)
+        await page.harness.say("/instructions set Answer briefly, and in Portuguese on Mondays.")
         for form, options in FORMS.items():
             async with open_chromium(**options) as context:
                 tab = await context.new_page()

@@ -319,6 +319,11 @@ async def test_descriptions_get_shorter_before_skills_are_left_out(
         "- skill-7",
         "(13 more: skills_list)",
     ]
+    await few.notes.update_skill(LOCAL_SCOPE, "skill-9", is_pinned=True)
+    assert "- skill-9" in await few.render_index(only(LOCAL_SCOPE))
+    assert "skill-7" not in await library(home, database, clock, index_chars=40).render_index(
+        only(LOCAL_SCOPE)
+    )
 
 
 def packed(path: Path, files: Mapping[str, str | bytes]) -> Path:

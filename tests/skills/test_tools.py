@@ -129,6 +129,26 @@ async def test_skill_from_the_persons_own_words_is_stored_without_approval(home:
         assert change.message_id is not None
 
 
+async def test_pinned_skill_is_changed_only_with_approval_although_the_person_typed_the_words(
+    home: Path,
+) -> None:
+    async with open_gateway(home, model := ScriptedModel(CREATE, says("Kept."))) as harness:
+        await harness.say("remember how we sort the mail, as a skill")
+        await harness.say("/skills pin sort-mail")
+        skill = await harness.services.skills.find("sort-mail", only(LOCAL_SCOPE))
+        text = await harness.services.skills.read_text(skill)
+        model.script[:] = [
+            manage("patch", old_text="Sort it.", content="Sort it. Ask Ana first."),
+            says("Done."),
+        ]
+        await harness.say("Ask Ana first when you sort the mail")
+        assert await harness.services.skills.read_text(skill) == text
+        assert len(await harness.services.notes.list_pending(only(LOCAL_SCOPE))) == 1
+        await harness.say("/skills unpin sort-mail")
+        skill = await harness.services.skills.find("sort-mail", only(LOCAL_SCOPE))
+        assert not skill.is_pinned
+
+
 @pytest.mark.parametrize("source", ["a tool", "a forward", "a paste", "a secret"])
 async def test_skill_created_after_foreign_text_was_read_waits_for_approval(
     home: Path, source: str

@@ -16,6 +16,7 @@ from core.text.normalize import (
     SCOPE_MARKER,
     NormalForm,
     comparison_form,
+    end_sentence,
     fold,
     folding_replacements,
     indexed_words,
@@ -236,6 +237,20 @@ def test_a_word_under_too_many_marks_is_the_same_word() -> None:
 )
 def test_quotation_at_the_end_of_a_sentence_has_only_one_full_stop(text: str, quoted: str) -> None:
     assert quote_at_end(text) == quoted
+
+
+@each_row(
+    ("text", "ended"),
+    [
+        ("no answer", "no answer."),
+        ("Really?", "Really?"),
+        ("连接中断", "连接中断。"),
+        ("끊겼어요", "끊겼어요."),
+        ("", ""),
+    ],
+)
+def test_text_without_an_end_gets_the_full_stop_of_its_script(text: str, ended: str) -> None:
+    assert end_sentence(text) == ended
 
 
 @pytest.mark.slow

@@ -459,6 +459,7 @@ CREATE TABLE skills (
     uses bigint NOT NULL DEFAULT 0,
     used_at double precision,
     is_disabled boolean NOT NULL DEFAULT FALSE,
+    is_pinned boolean NOT NULL DEFAULT FALSE,
     UNIQUE (scope_id, name)
 );
 

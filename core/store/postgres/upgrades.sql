@@ -18,3 +18,6 @@ CREATE TABLE chat_owners (
     gateway_id bigint NOT NULL REFERENCES gateways (id) ON DELETE CASCADE
 );
 CREATE INDEX chat_owners_by_gateway ON chat_owners (gateway_id);
+
+-- version 5
+ALTER TABLE skills ADD COLUMN is_pinned boolean NOT NULL DEFAULT FALSE;

@@ -1015,3 +1015,6 @@ ALTER TABLE preferences ADD COLUMN tools_off TEXT;
 ALTER TABLE model_calls ADD COLUMN web_searches INTEGER NOT NULL DEFAULT 0;
 
 -- ## 42. The order of the list of facts: only the index facts_by_place is new.
+
+-- ## 43. Skills that a person has pinned.
+ALTER TABLE skills ADD COLUMN is_pinned INTEGER NOT NULL DEFAULT 0;

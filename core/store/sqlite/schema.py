@@ -121,7 +121,7 @@ CREATE_FACTS_CONTENT = (
 
 # --- The schema ---
 
-SCHEMA_VERSION = 42
+SCHEMA_VERSION = 43
 """The number of sections in `earlier.sql`."""
 RENAMES_VERSION = 38
 """Files of this version or later have the triggers and views of `schema.sql`."""

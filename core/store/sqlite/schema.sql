@@ -417,6 +417,7 @@ CREATE TABLE skills (
     uses INTEGER NOT NULL DEFAULT 0,
     used_at REAL,
     is_disabled INTEGER NOT NULL DEFAULT 0,
+    is_pinned INTEGER NOT NULL DEFAULT 0,
     UNIQUE (scope_id, name)
 );
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from core.errors import Refused
 from core.notes.notebook import FILES
 from core.store.notes import INSTRUCTIONS, NoteVersion, Operation
-from core.types import Answer, Command
+from core.types import LOCAL_SCOPE, Answer, Command, Scope
 from gateway.commands.memory import MemoryCommands, NoteEdit
-from gateway.commands.registry import make_button
+from gateway.commands.registry import CommandContext, make_button
 from gateway.web.memory.history import (
     MAX_CHANGES_TRACED,
     fit_entries,
@@ -20,6 +20,7 @@ from gateway.web.memory.history import (
 )
 from gateway.web.views import (
     PageRequest,
+    Run,
     Values,
     check_unchanged,
     read_field,
@@ -44,6 +45,19 @@ class NoteFileView:
     target: str
     usage: str
     entries: Sequence[NoteView]
+
+
+@dataclass(frozen=True, slots=True)
+class InstructionsView:
+    """The instructions of one of the person's direct chats."""
+
+    scope: Scope
+    # Where the chat is, in the person's language.
+    place: str
+    text: str
+    version: NoteVersion | None
+    # "right" or "wrong" if a person said so, otherwise "".
+    verdict: str
 
 
 async def load_note_file(request: PageRequest, target: str) -> NoteFileView:
@@ -89,30 +103,85 @@ async def load_note(request: PageRequest) -> Values | None:
     }
 
 
+async def load_instructions(request: PageRequest) -> list[InstructionsView]:
+    """Return the instructions of each of the person's direct chats, that of this login first."""
+    notebook = request.services.notebook
+    views = []
+    for scope in _list_direct_scopes(request):
+        entries = await notebook.entries(frozenset({scope}), INSTRUCTIONS)
+        version, verdict = None, ""
+        if entries:
+            versions = await notebook.versions(frozenset({scope}), INSTRUCTIONS)
+            verdicts = await notebook.load_verdicts(frozenset({scope}))
+            version = versions[-1] if versions else None
+            verdict = verdicts.get((INSTRUCTIONS, entries[-1]), "")
+        place = _name_place(request, scope)
+        views.append(InstructionsView(scope, place, "\n\n".join(entries), version, verdict))
+    return views
+
+
+def _list_direct_scopes(request: PageRequest) -> list[Scope]:
+    own_scope = request.context.scope
+    others = {scope for scope in request.scopes if not scope.is_group}
+    return [own_scope, *sorted(others - {own_scope})]
+
+
+def _name_place(request: PageRequest, scope: Scope) -> str:
+    """Return where a direct chat is: the name of its platform, or the terminal and this page."""
+    if scope == LOCAL_SCOPE:
+        return request.words["INSTRUCTIONS_HERE"]
+    _, platform, _ = scope.key.split(":", 2)
+    return platform.title()
+
+
+def _enter_chat(request: PageRequest, form: Mapping[str, str]) -> CommandContext:
+    """Return the context for a command in the direct chat that a form names.
+
+    Raises Refused if it isn't one of this person's.
+    """
+    key = read_field(request, form, "scope")
+    scope = next((each for each in _list_direct_scopes(request) if each.key == key), None)
+    if scope is None:
+        raise Refused(request.words["WRONG_FIELD"])
+    return replace(request.context, scope=scope)
+
+
 async def set_instructions(request: PageRequest, form: Mapping[str, str]) -> Answer:
-    """Set the instructions, like `/instructions set`.
+    """Set the instructions of a direct chat, like `/instructions set`.
 
     Raises Refused if they were changed elsewhere after the page was shown.
     """
     text = read_field(request, form, "text")
-    own_scope = frozenset({request.context.scope})
-    current = "\n\n".join(await request.services.notebook.entries(own_scope, INSTRUCTIONS))
-    check_unchanged(request, form, current)
+    context = _enter_chat(request, form)
+    entries = await request.services.notebook.entries(frozenset({context.scope}), INSTRUCTIONS)
+    check_unchanged(request, form, "\n\n".join(entries))
     command = Command(name="instructions", arguments=f"set {text}")
-    answer = await request.commands.run(command, request.context)
+    answer = await request.commands.run(command, context)
     # A question has buttons.
     return answer if answer.buttons else Answer(text=request.words["INSTRUCTIONS_SAVED"])
 
 
 async def clear_instructions(request: PageRequest, form: Mapping[str, str]) -> Answer:
-    """Remove the instructions, like `/instructions clear`. The answer has a button to undo that."""
-    command = Command(name="instructions", arguments="clear")
-    await request.commands.run(command, request.context)
-    own_scope = frozenset({request.context.scope})
-    changes = await request.services.notebook.history(own_scope, 1)
+    """Remove the instructions of a direct chat, like `/instructions clear`.
+
+    The answer has a button to undo that.
+    """
+    context = _enter_chat(request, form)
+    await request.commands.run(Command(name="instructions", arguments="clear"), context)
+    changes = await request.services.notebook.history(frozenset({context.scope}), 1)
     label = request.texts.BUTTON_UNDO
     buttons = [make_button(label, "memory", f"undo {change.id}") for change in changes]
     return Answer(text=request.words["INSTRUCTIONS_GONE"], buttons=tuple(buttons))
+
+
+def run_in_chat(action: str) -> Run:
+    """Return the function of a form that runs an action of `/instructions` in a direct chat."""
+
+    async def run(request: PageRequest, form: Mapping[str, str]) -> Answer:
+        context = _enter_chat(request, form)
+        return await request.commands.run(Command(name="instructions", arguments=action), context)
+
+    return run
 
 
 async def add_note(request: PageRequest, form: Mapping[str, str]) -> Answer:

@@ -7,7 +7,6 @@ from core.store.facts.history import (
     count_changes,
     list_first_facts,
 )
-from core.store.notes import INSTRUCTIONS
 from gateway.commands.facts import group_facts
 from gateway.web.memory.facts import (
     FACT_ACTIONS,
@@ -23,10 +22,12 @@ from gateway.web.memory.history import load_history
 from gateway.web.memory.notes import (
     add_note,
     clear_instructions,
+    load_instructions,
     load_note,
     load_note_file,
     remove_note,
     replace_note,
+    run_in_chat,
     set_instructions,
 )
 from gateway.web.memory.prompt import load_prompt
@@ -48,9 +49,6 @@ async def load_memory(request: PageRequest) -> Values:
     """Return the notes, the changes that wait for approval, and contradictory facts."""
     notebook = request.services.notebook
     files = [await load_note_file(request, target) for target in FILES]
-    own_scope = frozenset({request.context.scope})
-    instructions = await notebook.entries(own_scope, INSTRUCTIONS)
-    instruction_versions = await notebook.versions(own_scope, INSTRUCTIONS)
     pending = await notebook.review.list_pending(request.scopes)
     conflicts = await request.services.facts.list_conflicts(request.scopes)
     group_sizes = [sum(map(measure_fact, group)) for group in conflicts]
@@ -63,8 +61,7 @@ async def load_memory(request: PageRequest) -> Values:
     shown_facts = [*facts[:count], *in_conflict]
     return {
         "files": files,
-        "instructions": "\n\n".join(instructions),
-        "instructions_version": instruction_versions[-1] if instruction_versions else None,
+        "instructions": await load_instructions(request),
         "pending_count": len(pending),
         "problems": await notebook.list_problems(request.scopes),
         "conflicts": conflicts,
@@ -111,10 +108,16 @@ PAGE = Page(
         Action("change-undo", run_command("memory", "undo {number}")),
         Action("instructions-set", set_instructions),
         Action("instructions-clear", clear_instructions),
+        Action("instructions-right", run_in_chat("right")),
+        Action("instructions-wrong", run_in_chat("wrong")),
+        Action("instructions-pin", run_in_chat("pin")),
+        Action("instructions-unpin", run_in_chat("unpin")),
         Action("skill-enable", run_command("skills", "enable {skill}")),
         Action("skill-disable", run_command("skills", "disable {skill}")),
         Action("skill-right", run_command("skills", "right {skill}")),
         Action("skill-wrong", run_command("skills", "wrong {skill}")),
+        Action("skill-pin", run_command("skills", "pin {skill}")),
+        Action("skill-unpin", run_command("skills", "unpin {skill}")),
         Action("skill-edit", edit_skill),
         Action("skill-remove", remove_skill),
         Action("forget-words", run_command("forget", "{words}")),

@@ -121,6 +121,23 @@ async def test_change_of_instructions_is_versioned_and_can_be_undone(home: Path)
         assert "# Instructions for this chat\nAnswer in rhyme.\n" in await prompt_of(harness, model)
 
 
+async def test_instructions_called_wrong_leave_the_prompt_until_they_are_right_or_changed(
+    home: Path,
+) -> None:
+    model = ScriptedModel()
+    async with open_gateway(home, model) as harness:
+        assert (await harness.say("/instructions wrong")).text == texts.NO_INSTRUCTIONS
+        await harness.say("/instructions set Answer in verse.")
+        assert (await harness.say("/instructions wrong")).text == texts.INSTRUCTIONS_WRONG
+        assert "Instructions for" not in await prompt_of(harness, model)
+        assert "Answer in verse." in (await harness.say("/instructions")).text
+        assert (await harness.say("/instructions right")).text == texts.INSTRUCTIONS_RIGHT
+        assert VERSE in await prompt_of(harness, model)
+        await harness.say("/instructions wrong")
+        await harness.say("/instructions set Answer in prose.")
+        assert "Answer in prose." in await prompt_of(harness, model)
+
+
 async def test_instructions_are_exported_and_forgotten_by_their_words(home: Path) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:

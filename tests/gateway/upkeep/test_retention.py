@@ -124,6 +124,22 @@ async def test_active_reminders_and_pinned_notes_and_facts_stay(home: Path) -> N
         assert list(notes) == ["The ferry is green"]
 
 
+async def test_instructions_expire_unless_they_are_pinned_also_after_a_change(home: Path) -> None:
+    async with talked(home) as harness:
+        scopes = frozenset({Scope.account("telegram", "42")})
+        notebook = harness.services.notebook
+        await harness.say(f"/instructions set {LONG_NOTE}")
+        await expire_all(harness)
+        assert await notebook.entries(scopes, "instructions") == []
+        await harness.say(f"/instructions set {LONG_NOTE}")
+        await harness.say("/instructions pin")
+        await harness.say(f"/instructions set {LONG_NOTE} Always.")
+        (version,) = await notebook.versions(scopes, "instructions")
+        assert version.is_pinned
+        await expire_all(harness)
+        assert await notebook.entries(scopes, "instructions") == [f"{LONG_NOTE} Always."]
+
+
 async def test_note_and_fact_that_came_from_expired_messages_go_unless_pinned(home: Path) -> None:
     async with talked(home) as harness:
         await harness.say("My name is Ana Albatross")

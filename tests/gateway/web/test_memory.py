@@ -81,6 +81,10 @@ async def test_skill_is_judged_corrected_and_undone_where_its_history_is(home: P
         skills = page.harness.services.skills
         assert (await skills.find("tidy-inbox", OWNER_SCOPES)).is_disabled
         assert "tidy-inbox" not in await skills.render_index(OWNER_SCOPES)
+        pinned = await page.browser.send(wrong.form("/do/skill-pin"))
+        assert MEMORY["PINNED"] in pinned.text
+        assert (await skills.find("tidy-inbox", OWNER_SCOPES)).is_pinned
+        assert (await page.browser.send(pinned.form("/do/skill-unpin"))).form("/do/skill-pin")
         right = await page.browser.send(wrong.form("/do/skill-right"))
         assert not (await skills.find("tidy-inbox", OWNER_SCOPES)).is_disabled
         text = SKILL.replace("Sort what is unread", "Sort what is older")
@@ -182,5 +186,30 @@ async def test_instructions_lead_to_their_history_and_are_undone(home: Path) -> 
         history = await page.browser.open(f"/memory/notes/{link}")
         assert "Answer at length" in history.text
         assert not [form for form in history.forms if form.action == "/do/note-remove"]
+        assert "<del>briefly</del>" in history.body
         await page.browser.send(history.form("/do/change-undo"))
-        assert "Answer at length" not in (await page.browser.open("/memory")).text
+        memory = await page.browser.open("/memory")
+        assert "Answer at length" not in memory.text
+        assert "Answer briefly" in memory.text
+
+
+async def test_instructions_are_judged_and_pinned_on_the_page(home: Path) -> None:
+    model = ScriptedModel()
+    async with open_page(home, model) as page:
+        memory = await page.browser.open("/memory")
+        chats = [form for form in memory.forms if form.action == "/do/instructions-set"]
+        assert [form.fields["scope"] for form in chats] == [LOCAL_SCOPE.key, "account:telegram:42"]
+        assert MEMORY["INSTRUCTIONS_LABEL"].format(place="Telegram") in memory.text
+        memory = await page.browser.send(chats[1], text="Answer in verse.")
+        assert "Answer in verse." in await read_prompt(page, model)
+        wrong = await page.browser.send(memory.form("/do/instructions-wrong"))
+        assert DONE["wrong"] in wrong.text.partition(MEMORY["INSTRUCTIONS"])[2]
+        assert "Answer in verse." not in await read_prompt(page, model)
+        right = await page.browser.send(wrong.form("/do/instructions-right"))
+        assert DONE["right"] in right.text
+        assert "Answer in verse." in await read_prompt(page, model)
+        pinned = await page.browser.send(right.form("/do/instructions-pin"))
+        assert MEMORY["PINNED"] in pinned.text.partition(MEMORY["INSTRUCTIONS"])[2]
+        assert (await page.browser.send(pinned.form("/do/instructions-unpin"))).form(
+            "/do/instructions-pin"
+        )

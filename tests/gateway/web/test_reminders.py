@@ -53,6 +53,27 @@ async def test_form_sent_twice_by_a_double_click_acts_once_and_shows_its_answer(
         assert "call Ana" in second.text
 
 
+async def test_reminder_is_moved_by_a_button_and_only_once_from_an_old_page(home: Path) -> None:
+    async with open_page(home) as page:
+        await page.harness.say("/status")
+        await add(page, "tomorrow at 9 call Ana")
+        (job,) = await page.harness.services.jobs.list_visible(OWNER)
+        opened = await page.browser.open(f"/reminders/{job.id}")
+        forms = [form for form in opened.forms if form.action == "/do/delay-reminder"]
+        assert [form.fields["minutes"] for form in forms] == ["60", "120", "1440"]
+        assert WORDS["SNOOZE_EXAMPLE"] in opened.body
+        moved = await page.browser.send(forms[1])
+        assert "at 11:00" in moved.text
+        assert (
+            load_texts("en").table("page")["WRONG_FIELD"]
+            in (await page.browser.send(forms[2])).text
+        )
+        (later,) = await page.harness.services.jobs.list_visible(OWNER)
+        assert later.schedule.at is not None
+        assert job.schedule.at is not None
+        assert later.schedule.at - job.schedule.at == timedelta(hours=2)
+
+
 async def test_web_reminder_without_a_time_gets_the_chats_refusal_and_is_not_set(
     home: Path,
 ) -> None:

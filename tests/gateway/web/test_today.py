@@ -267,11 +267,11 @@ async def test_health_shows_what_is_known_to_be_wrong_and_leads_to_the_checks(ho
         )
         await services.database.write(lambda connection: set_meta(connection, OUTAGES_KEY, outage))
         stopped = await page.browser.open("/today")
-        assert "isn’t running" in stopped.text
+        assert "isn't running" in stopped.text
         assert 'href="/today/checks"' in stopped.body
         with FileLock(home / LOCK_FILE):
             today = await page.browser.open("/today")
-        assert "isn’t running" not in today.text
+        assert "isn't running" not in today.text
         problems = today.text.partition(WORDS["WAITING"])[0]
         health = today.text.partition(WORDS["HEALTH"])[2]
         assert today.text.count("telegram: out of reach (no network), trying again") == 1

@@ -194,6 +194,9 @@ async def test_reasons_of_cache_misses_are_shown_with_their_tokens(home: Path) -
         cost = TEXTS.table("page_use")["NO_PRICE"]
         for name in (TEXTS.table("MISS_CAUSES")["idle"], TEXTS.table("page_use")["TOTAL"]):
             assert f"{name} {cost} 1 900" in rows
+        summary = use.body.partition("<table")[0]
+        assert TEXTS.table("page_use")["MISSED_COST"] in summary
+        assert '<a href="#misses">' in summary
 
 
 def test_extra_cost_of_missed_tokens_is_the_difference_to_the_cached_price() -> None:

@@ -83,6 +83,7 @@ def test_schema_of_version_one_is_upgraded_and_keeps_its_rows(postgres_url: str)
         connection.execute("DROP INDEX facts_by_place")
         connection.execute("DROP TABLE chat_owners, gateways")
         connection.execute("DROP SEQUENCE gateway_numbers")
+        connection.execute("ALTER TABLE skills DROP COLUMN is_pinned")
         connection.execute("UPDATE schema_version SET version = 1")
         connection.execute("INSERT INTO scopes (key) VALUES ('account:telegram:1')")
         statement = r"""SELECT json_extract('{"a": "x\u0000y"}', '$.a')"""
