@@ -46,6 +46,7 @@ async def draw(folder: Path, home: Path) -> None:
     model = ScriptedModel()
     async with open_page(home, model, options=OPTIONS) as page:
         await fill_year(page.harness)
+        await page.harness.say("/instructions set Answer briefly, and in Portuguese on Mondays.")
         note = {"action": "add", "target": "memory", "content": "The plumber comes on Fridays."}
         model.script = [calls(("memory", note)), says("I noted that the plumber comes on Fridays.")]
         await page.harness.say("What does the letter of the landlord say?")
@@ -62,7 +63,6 @@ async def draw(folder: Path, home: Path) -> None:
         paths |= MORE | {"conversation": first, "chat-go-on": f"/chat?session={number}"}
         async with open_chromium(user_agent=HOTEL) as context:
             await log_in(await context.new_page(), page)
-        await page.harness.say("/instructions set Answer briefly, and in Portuguese on Mondays.")
         for form, options in FORMS.items():
             async with open_chromium(**options) as context:
                 tab = await context.new_page()
