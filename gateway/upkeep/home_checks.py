@@ -5,6 +5,7 @@ Each check returns a `CheckResult`.
 
 from __future__ import annotations
 
+import errno
 import os
 import shlex
 import shutil
@@ -16,6 +17,7 @@ from typing import Literal
 
 from config.secrets_file import SECRETS_FILE
 from config.settings import ENVIRONMENT, SETTINGS_FILE, Settings, find_home
+from core.errors import StoreError
 from core.store.sqlite import opening as sqlite
 from gateway.installation import list_unreadable_files
 from gateway.local.manager import find_closed_folder
@@ -108,26 +110,50 @@ def check_home(texts: Texts, settings: Settings) -> list[CheckResult]:
     return [
         CheckResult(subject="settings", state="right", text=text, advice=settings.advice),
         *_find_missing_programs(texts, settings),
+        *_find_unusable_folders(texts, settings.home),
         *_find_readable_files(texts, settings.home),
         *_find_replaceable_files(texts, settings.home),
     ]
 
 
 def _find_missing_programs(texts: Texts, settings: Settings) -> Iterator[CheckResult]:
-    """Yield a result for each program for speech that isn't installed."""
+    """Yield a result for each program for speech, or MCP server, that isn't installed."""
+    programs: list[tuple[str, str, str | None]] = []
     for name, options in (
         ("transcriber", settings.media.transcriber),
         ("speaker", settings.media.speaker),
     ):
-        if options.command and shutil.which(options.command[0]) is None:
-            option = f"media.{name}.command"
+        programs += [(f"media.{name}.command", program, None) for program in options.command[:1]]
+    for name, server in settings.mcp.items():
+        if server.enabled and server.command:
+            programs.append((f"mcp.{name}.command", server.command, server.env.get("PATH")))
+    for option, program, path in programs:
+        if shutil.which(program, path=path) is None:
             yield CheckResult(
                 subject="settings",
                 state="wrong",
-                text=texts.compose("program_missing", option=option, program=options.command[0]),
+                text=texts.compose("program_missing", option=option, program=program),
                 advice=texts.compose("correct_settings"),
                 where=option,
                 command="mneme config edit",
+            )
+
+
+def _find_unusable_folders(texts: Texts, home: Path) -> Iterator[CheckResult]:
+    """Yield a result for each path in the home that should be a folder of texts, but is a file."""
+    for name in ("memories", "skills", "media"):
+        path = home / name
+        if path.exists() and not path.is_dir():
+            reason = os.strerror(errno.ENOTDIR)
+            problem = texts.word(StoreError("folder_unusable", folder=name, reason=reason))
+            command = shlex.join(["mv", str(path), f"{path}.away"])
+            yield CheckResult(
+                subject=name,
+                state="wrong",
+                text=problem,
+                advice=texts.compose("run", command=command),
+                where=str(path),
+                command=command,
             )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -79,6 +80,11 @@ def remove_state(home: Path) -> None:
 def change_schema(home: Path) -> None:
     with closing(sqlite3.connect(home / "state.db")) as connection:
         connection.execute("PRAGMA user_version = 9999")
+
+
+def replace_notes(home: Path) -> None:
+    shutil.rmtree(home / "memories", ignore_errors=True)
+    (home / "memories").write_text("")
 
 
 def link_state(home: Path) -> None:
@@ -158,6 +164,15 @@ FAULTS = {
     ),
     "a folder that isn't there": Fault(
         miss_folder, "context files", "nowhere", "mneme config edit"
+    ),
+    "a file in place of the notes": Fault(
+        replace_notes, "memories", "The folder memories/ cannot be used", "mv "
+    ),
+    "an MCP server that isn't installed": Fault(
+        write_settings('[mcp.boats]\ncommand = "no-such-program"\n'),
+        "settings",
+        "mcp.boats.command",
+        "mneme config edit",
     ),
     "a state.db that is a link": Fault(link_state, "privacy", "is a link to", "mv "),
     "an answer that couldn't be sent": Fault(
