@@ -421,12 +421,12 @@ async def _check_context_files(texts: Texts, services: Services) -> list[CheckRe
             continue
         # A folder that can't be read is reported as a file with its own path.
         problems = [
-            texts.pair(folder, f"{texts.word(file.reason)}.")
+            texts.pair(folder, end_sentence(texts.word(file.reason)))
             for file in files
             if file.path == folder and file.reason is not None
         ]
         summary = _summarize_files(texts, files, folder, settings.context.file_chars)
-        right = texts.pair(folder, f"{summary or texts.NO_FILES}.")
+        right = texts.pair(folder, end_sentence(summary or texts.NO_FILES))
         results.append(
             build_result(
                 "context files",
@@ -516,7 +516,7 @@ async def _probe_memory(texts: Texts, settings: Settings, name: str, counts: Out
     try:
         report = await probe_provider(provider, texts)
     except MnemeError as error:
-        text = f"{texts.word(error).rstrip('.')}.{sync_sentence}".replace("?.", "?")
+        text = f"{end_sentence(texts.word(error))}{sync_sentence}"
         raise ConfigError(text) from error
     if counts.dead:
         sentence = f"{report}." if report else ""

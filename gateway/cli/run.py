@@ -19,6 +19,7 @@ import typer
 
 from config.settings import Settings, SettingsError
 from core.store.usage_limits import Spending
+from core.text.normalize import end_sentence, join_sentences
 from core.types import Scope
 from gateway import logs
 from gateway.cli import shell
@@ -407,8 +408,7 @@ def _print_results(results: Sequence[CheckResult]) -> None:
     for result in results:
         text = result.text
         if result.advice:
-            end = "" if text.endswith((".", "。")) else "."
-            text = f"{text}{end} {result.advice}"
+            text = join_sentences([end_sentence(text), result.advice])
         state = texts.compose(f"state_{result.state}")
         rows.append((result.state, state, _name_subject(result.subject), text))
     _print_rows(rows)

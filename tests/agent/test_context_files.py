@@ -19,6 +19,7 @@ from core.store.notes import Notes
 from core.store.sqlite.database import Database
 from core.types import LOCAL_SCOPE, Address, Scope, Sender, Session, ToolContext
 from gateway.check import run_checks
+from gateway.texts.catalog import load_texts
 from gateway.upkeep.home_checks import CheckResult
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import open_gateway
@@ -484,6 +485,12 @@ async def test_check_lists_context_files_that_are_read_and_skipped_with_reasons(
     ]
     assert isinstance(found[2], CheckResult)
     assert "context.folders" in found[2].advice
+    (*_, japanese) = [
+        result.text
+        for result in await run_checks(settings, texts=load_texts("ja"))
+        if result.subject == "context files"
+    ]
+    assert japanese == f"{gone}：このフォルダーはありません。"
 
 
 @pytest.mark.parametrize("folder", ["app", "~ana/app", "", "./app"])
