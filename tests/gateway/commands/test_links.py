@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from core.errors import Refused
 from core.types import Account, Address, Answer, Scope, Sender
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel
@@ -270,14 +271,16 @@ async def test_link_confirmation_counts_only_from_the_two_accounts_and_in_their_
 ) -> None:
     async with open_gateway(home, options="") as harness:
         await harness.say(f"/link {await code_of(harness)}", **on_discord())
-        assert "There is no link to confirm" in (await harness.say("/link yes 1", "7")).text, (
-            "the other goes first"
-        )
-        assert (
-            "There is no link to confirm"
-            in (await harness.say("/link yes 1", **on_discord("78", "Eight"))).text
-        )
-        assert "There is no link to confirm" in (await harness.say("/link yes 99", "7")).text
+        (link_row,) = await harness.services.database.fetch_all("SELECT digest FROM links")
+        links, now = harness.services.links, harness.services.clock.now()
+        outsider = Account(platform="discord", user_id="78")
+        for account in (MEMBER, outsider):
+            # The account that used the code goes first.
+            with pytest.raises(Refused, match="There is no link to confirm"):
+                await links.confirm(link_row["digest"], account, now)
+        assert not (await links.confirm(link_row["digest"], OTHER, now)).is_joined
+        with pytest.raises(Refused, match="There is no link to confirm"):
+            await links.confirm(link_row["digest"], outsider, now)
         assert (
             len(await harness.services.people.load_visible_scopes(Scope.account("telegram", "7")))
             == 1
