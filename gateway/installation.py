@@ -169,7 +169,7 @@ def describe_update(
     exist only in a container.
     """
     if (root / ".git").exists():
-        return UpdateAdvice("a clone", f"cd {root} && git pull && ./setup.sh")
+        return UpdateAdvice("clone", f"cd {root} && git pull && ./setup.sh")
     path = prefix.as_posix()
     if "/pipx/venvs/" in path:
         return UpdateAdvice("pipx", f"pipx upgrade {DISTRIBUTION}")
@@ -178,7 +178,7 @@ def describe_update(
     # Mneme's image has no virtual environment. If a container has one, a person has created it.
     is_virtual = (prefix / "pyvenv.cfg").exists()
     if not is_virtual and any(mark.exists() for mark in marks):
-        return UpdateAdvice("a container", "git pull && docker compose up -d --build")
+        return UpdateAdvice("container", "git pull && docker compose up -d --build")
     return UpdateAdvice("pip", f"{python} -m pip install --upgrade {DISTRIBUTION}")
 
 

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 PASSPHRASE = "passphrase"
 # The keys of texts about how Mneme was installed. Programs such as pip have separate names.
-_INSTALLED_FROM = {"a clone": "from_clone", "a container": "from_container"}
+_INSTALLED_FROM = {"clone": "from_clone", "container": "from_container"}
 
 
 def add_commands(root: typer.Typer) -> None:

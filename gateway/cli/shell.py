@@ -80,7 +80,7 @@ def complete_words(context: typer.Context, incomplete: str) -> list[tuple[str, s
         return []
     # The shell replaces only the word that is being typed.
     start = len(line) - len(incomplete)
-    return [(text[start:], label) for text, label in lines.items()]
+    return [(text[start:], label) for text, label in lines.items() if text.startswith(line[:start])]
 
 
 async def _complete_line(spec: CommandSpec, line: str) -> Mapping[str, str]:

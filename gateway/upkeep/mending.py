@@ -77,9 +77,9 @@ def find_newer_python_command() -> str:
             return f"uv tool upgrade --managed-python --python {_NEW_PYTHON} {DISTRIBUTION}"
         case "pipx":
             return f"pipx reinstall --fetch-missing-python --python {_NEW_PYTHON} {DISTRIBUTION}"
-        case "a container":
+        case "container":
             return advice.command
-        case "a clone":
+        case "clone":
             new_environment = (
                 f"uv venv --clear --seed --managed-python --python {_NEW_PYTHON} .venv"
             )

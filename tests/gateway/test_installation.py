@@ -193,17 +193,29 @@ def test_start_with_a_foreign_package_of_the_same_name_fails_with_one_sentence(
 
 
 @pytest.mark.parametrize(
-    ("prefix", "is_clone", "is_container", "command"),
+    ("prefix", "is_clone", "is_container", "kind", "command"),
     [
-        ("/home/ana/mneme/.venv", True, False, "cd {root} && git pull && ./setup.sh"),
-        ("/usr/local", False, True, "git pull && docker compose up -d --build"),
-        ("/home/ana/.local/pipx/venvs/mneme-gateway", False, False, "pipx upgrade mneme-gateway"),
-        ("/home/ana/.local/share/uv/tools/mneme-gateway", False, False, "uv tool upgrade"),
-        ("/home/ana/env", False, False, "/bin/python -m pip install --upgrade mneme-gateway"),
+        ("/home/ana/mneme/.venv", True, False, "clone", "cd {root} && git pull && ./setup.sh"),
+        ("/usr/local", False, True, "container", "git pull && docker compose up -d --build"),
+        (
+            "/home/ana/.local/pipx/venvs/mneme-gateway",
+            False,
+            False,
+            "pipx",
+            "pipx upgrade mneme-gateway",
+        ),
+        ("/home/ana/.local/share/uv/tools/mneme-gateway", False, False, "uv", "uv tool upgrade"),
+        (
+            "/home/ana/env",
+            False,
+            False,
+            "pip",
+            "/bin/python -m pip install --upgrade mneme-gateway",
+        ),
     ],
 )
 def test_update_is_described_for_each_way_of_installation(
-    tmp_path: Path, prefix: str, is_clone: bool, is_container: bool, command: str
+    tmp_path: Path, prefix: str, is_clone: bool, is_container: bool, kind: str, command: str
 ) -> None:
     mark = tmp_path / "container"
     if is_clone:
@@ -211,6 +223,7 @@ def test_update_is_described_for_each_way_of_installation(
     if is_container:
         mark.touch()
     advice = describe_update(Path(prefix), "/bin/python", tmp_path, [mark])
+    assert advice.kind == kind
     assert advice.command.startswith(command.format(root=tmp_path))
 
 

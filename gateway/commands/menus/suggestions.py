@@ -10,8 +10,9 @@ from core.menus.command_specs import CommandSpec
 from core.notes.notebook import FILES
 from core.scheduling.zones import find_zones
 from core.store.media.files import FileFilter
+from core.store.ownership.people import TERMINAL
 from core.text.normalize import plain_with_offsets, shorten
-from core.types import Answer, Command, Scope, Scopes
+from core.types import LOCAL_SCOPE, Answer, Command, Scope, Scopes
 from gateway.commands.registry import CommandContext, list_all_specs
 from gateway.services import Services
 from gateway.texts.text_files import load_names
@@ -29,7 +30,17 @@ class Suggestions:
     """Completes options that several commands share. This command group has no commands."""
 
     specs: tuple[CommandSpec, ...] = ()
-    suggests = ("facts", "notes", "entries", "jobs", "zones", "languages", "commands", "files")
+    suggests = (
+        "facts",
+        "notes",
+        "entries",
+        "jobs",
+        "people",
+        "zones",
+        "languages",
+        "commands",
+        "files",
+    )
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -50,6 +61,8 @@ class Suggestions:
                 labels = {**await self._list_facts(scopes), **await self._list_notes(scopes)}
             case "jobs":
                 labels = await self._list_jobs(scope, scopes)
+            case "people":
+                labels = await self._list_people(scope, scopes)
             case "files":
                 labels = await self._list_files(scopes)
             case "zones":
@@ -78,6 +91,19 @@ class Suggestions:
         appointments = self._services.appointments
         jobs = await appointments.jobs.list_visible(scopes)
         return {str(job.id): texts.describe_job(appointments, job) for job in jobs}
+
+    async def _list_people(self, scope: Scope, scopes: Scopes) -> dict[str, str]:
+        """Return the accounts with their names. Only the owner sees them."""
+        if LOCAL_SCOPE not in scopes:
+            return {}
+        texts = self._services.languages.of_scope(scope)
+        listed = self._services.settings.access.people
+        labels = {key: key for key in listed}
+        for known in await self._services.people.list_accounts(listed):
+            key = known.account.key
+            if known.why and known.account != TERMINAL:
+                labels[key] = texts.annotate(key, known.name) if known.name else key
+        return labels
 
     async def _list_files(self, scopes: Scopes) -> dict[str, str]:
         matches = await self._services.files.search("", scopes, FileFilter(), _MAX_FILES)

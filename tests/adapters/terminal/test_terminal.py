@@ -302,15 +302,16 @@ class Tty:
     def type(self, keys: str) -> None:
         os.write(self._master, keys.encode())
 
-    async def sees(self, text: str) -> None:
-        """Waits until a text has been painted since the last one that was seen."""
+    async def sees(self, text: str) -> str:
+        """Wait until a text has been painted since the last one, and return what is before it."""
         try:
             while text not in self._painted:
                 self._news.clear()
                 await self._news.wait()
         except asyncio.CancelledError:
             raise AssertionError(f"{text!r} was not painted, but {self._painted!r}") from None
-        self._painted = self._painted.partition(text)[2]
+        before, _, self._painted = self._painted.partition(text)
+        return before
 
     def close(self) -> None:
         asyncio.get_running_loop().remove_reader(self._master)
@@ -406,6 +407,28 @@ async def test_control_c_in_the_terminal_cancels_the_answer_and_keeps_the_typed_
         await tty.sees(PROMPT)
         tty.type("\x04")
     assert [inbound.text for inbound in sink.heard] == ["tell me everything", "/stop", "next"]
+
+
+async def test_line_of_the_tool_at_work_is_erased_before_the_answer_is_printed(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_seen = asyncio.Event()
+
+    async def answer(inbound: Inbound, reply: Reply) -> Answer:
+        terminal.show_tools(["ferry_search"])
+        await is_seen.wait()
+        return Answer(text="The ferry leaves at nine.")
+
+    async with screen(home, monkeypatch, Parrot(answer)) as (tty, terminal):
+        await tty.sees(PROMPT)
+        tty.type("when does the ferry leave?\r")
+        await tty.sees("using ferry_search")
+        is_seen.set()
+        before_answer = await tty.sees("The ferry leaves at nine.")
+        # The cursor goes up to the line and erases it.
+        assert "\x1b[1A\x1b[2K" in before_answer.rpartition("ferry_search")[2]
+        assert "ferry_search" not in await tty.sees(PROMPT)
+        tty.type("\x04")
 
 
 async def test_first_interrupt_at_an_empty_prompt_warns_and_the_second_leaves_with_a_word(

@@ -199,6 +199,21 @@ async def test_removal_needs_a_clear_name_and_the_owner(home: Path) -> None:
         assert "Ask me in a direct chat" in (await harness.say("/people", **owner)).text
 
 
+async def test_accounts_are_suggested_to_the_owner_in_a_direct_chat_only(home: Path) -> None:
+    async with open_gateway(home, ScriptedModel(), LISTED) as harness:
+        await harness.say("hello", "666")
+        await let_in(harness, "8")
+        complete = harness.admission.autocomplete
+        asked = harness.inbound("/people remove ")
+        assert await complete(asked, "person 8", "people") == {
+            "telegram:8": "telegram:8 (Person 8)"
+        }
+        assert {*await complete(asked, "", "people")} == {"telegram:42", "telegram:7", "telegram:8"}
+        assert await complete(harness.inbound("/people remove ", "8"), "", "people") == {}
+        in_group = harness.inbound("/people remove ", **room("42", "telegram:-100"))
+        assert await complete(in_group, "", "people") == {}
+
+
 async def test_answer_under_way_is_not_delivered_to_a_removed_account(home: Path) -> None:
     model = ScriptedModel(says("the secret of the house"))
     model.gate = asyncio.Event()

@@ -15,6 +15,7 @@ from tests.fixtures.command_line import good, process
 from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.model_reply import ModelReply
 from tests.fixtures.scripted_terminal import open_terminal
+from tests.fixtures.skill_folders import skill_text
 from tests.gateway.local.running import KEY, PERSON, open_gateway
 
 pytestmark = pytest.mark.slow
@@ -222,8 +223,12 @@ async def test_tool_at_work_is_shown_and_arguments_are_completed(home: Path) -> 
         await terminal.expect("Trip to Porto")
 
 
-async def test_actions_and_notes_are_completed_in_the_chat_beside_the_gateway(home: Path) -> None:
+async def test_actions_notes_and_skills_are_completed_in_the_chat_beside_the_gateway(
+    home: Path,
+) -> None:
     good(home, "memory", "add", "Ana likes green tea")
+    (home / "skills" / "tidy-inbox").mkdir(parents=True)
+    (home / "skills" / "tidy-inbox" / "SKILL.md").write_text(skill_text("tidy-inbox"))
     async with (
         open_gateway(home) as gateway,
         open_terminal(home, "chat", environ=gateway.environ) as terminal,
@@ -233,6 +238,8 @@ async def test_actions_and_notes_are_completed_in_the_chat_beside_the_gateway(ho
         await terminal.expect("remove")
         terminal.press("ove gree")
         await terminal.expect("Ana likes green tea")
+        terminal.press("\x15/skill inb")
+        await terminal.expect("tidy-inbox")
 
 
 def test_socket_of_a_home_with_a_long_path_is_in_a_private_folder(tmp_path: Path) -> None:

@@ -100,7 +100,9 @@ def complete(home: Path, line: str) -> list[str]:
 
 
 def test_shell_completes_the_arguments_of_commands(home: Path) -> None:
-    (home / "mneme.toml").write_text('[mcp.linear]\ncommand = "linear"\n')
+    (home / "mneme.toml").write_text(
+        '[mcp.linear]\ncommand = "linear"\n[access]\npeople = ["telegram:42"]\n'
+    )
     good(home, "remind", "tomorrow at 9 call Ana")
     good(home, "memory", "add", "Ana likes green tea")
     good(home, "backup")
@@ -108,7 +110,9 @@ def test_shell_completes_the_arguments_of_commands(home: Path) -> None:
     assert {"add", "pause", "remove"} <= {*complete(home, "mneme cron ")}
     assert complete(home, "mneme cron pause ") == ["1"]
     assert complete(home, "mneme memory remove Ana") == ["Ana\\ likes\\ green\\ tea"]
+    assert not any(complete(home, "mneme memory remove green te"))
     assert complete(home, "mneme people re") == ["remove", "revoke"]
+    assert complete(home, "mneme people remove ") == ["telegram:42"]
     assert complete(home, "mneme config get backup.e") == ["backup.every", "backup.encrypt_to"]
     assert complete(home, "mneme mcp remove ") == ["linear"]
     assert complete(home, "mneme config set general.language d") == ["de"]

@@ -114,6 +114,18 @@ async def test_setup_wizard_configures_model_platforms_and_owner_in_one_run(home
     assert discord.violations == []
 
 
+async def test_wrong_key_is_refused_before_a_model_is_chosen(home: Path) -> None:
+    async with MessagesApi(key="sk-ant-right") as model:
+        environ = {"ANTHROPIC_BASE_URL": model.url}
+        async with open_terminal(home, "setup", "model", environ=environ) as terminal:
+            await terminal.answer("Number", "1")
+            await terminal.answer("(hidden)", "sk-ant-wrong")
+            shown = await terminal.expect("does not accept the key")
+    assert "The server has" not in shown
+    assert "The model's name" not in shown
+    assert model.requests == []
+
+
 async def test_wrong_name_of_a_model_is_asked_again_without_the_key(home: Path) -> None:
     key = "sk-ant-right"
     async with MessagesApi(lambda body: ModelReply.say("Hi"), key=key) as model:
