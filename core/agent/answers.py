@@ -34,6 +34,8 @@ from core.types import Json
 MAX_QUOTES = 5
 MAX_LOOSE = 2
 """# At most this many loose answers are shown (`_limit_loose_answers`)."""
+# At most this many files are listed below the quotes.
+MAX_FILES = 2
 MAX_LINES = 24
 MAX_QUOTE_CHARS = 320
 MAX_DISTANCE = 2
@@ -609,6 +611,29 @@ def render_quotes(
             break
         lines.append(line)
     return "\n".join(lines)
+
+
+def render_files(files: Sequence[Json], texts: Mapping[str, str]) -> str:
+    """Return the files that a search found as a list of at most `MAX_FILES` items.
+
+    For example: ``- contract.pdf, page 7: “Pets are allowed.” (/files send 1)``. A file without a
+    text around the words isn't listed.
+    """
+    lines = []
+    for file in files[:MAX_FILES]:
+        snippet = " ".join(file["snippet"].split())
+        if snippet:
+            speaker = f"{texts.get(file['kind'], file['name'])}, {_word_place(file, texts)}"
+            line = texts["quote_below"].format(speaker=speaker, text=snippet)
+            command = f"`/files send {file['file_id']}`"
+            lines.append(f"- {line}{texts['notes'].format(notes=command)}")
+    return "\n".join(lines)
+
+
+def _word_place(file: Json, texts: Mapping[str, str]) -> str:
+    """Return the place of a search's words in a file, such as "Seite 7"."""
+    part, _, number = file["place"].partition(" ")
+    return texts[part].format(number=number) if part in texts else str(file["place"])
 
 
 def _render_quote(

@@ -91,6 +91,8 @@ class _File:
     details: str
     # The text of the file follows in the request.
     has_text: bool
+    # The gateway says below the answer why.
+    is_unreadable: bool
 
 
 class OfflineModel:
@@ -236,11 +238,14 @@ class _Answerer:
         typed_text = _ATTACHMENT.sub("", text)
         if _match_any((_WORDING["remind"], *_WORDING["remember"]), typed_text):
             return None
+        is_stored = bool(files[0].number)
+        if is_stored and all(file.is_unreadable for file in files):
+            return self._get_text("saved")
         *names, last = [f"{file.name} ({file.details})" for file in files]
         listed = last
         if names:
             listed = self.texts["and"].format(first=", ".join(names), last=last)
-        key = "kept_file" if files[0].number else "kept_no_file"
+        key = "kept_file" if is_stored else "kept_no_file"
         if names:
             key += "s"
         answer = self.texts[key].format(files=listed, reason=self.reason)
@@ -360,6 +365,7 @@ class _Answerer:
             drop_excluded,
             follow_up_query,
             rank_quotes,
+            render_files,
             render_quotes,
         )
         from core.agent.quotes import AskedQuestion
@@ -372,13 +378,15 @@ class _Answerer:
             # Later statements may share words only with the best one: "my laptop is a ThinkPad",
             # then "the ThinkPad gave up, typing this on a Framework".
             return _call_tools(_search(follow_up_query(quotes[0])))
-        if not quotes:
+        files = render_files(_list_found_files(question, searches), self.texts)
+        if not quotes and not files:
             answer = self.texts["nothing_found"]
             if not self._has_explained(messages):
                 answer += self.texts["only_search"].format(reason=self.reason)
             return _get_text(answer)
         zone = _zone_of(asked_question.now)
-        answer = render_quotes(asked_question, quotes, zone, self.texts)
+        lists = (render_quotes(asked_question, quotes, zone, self.texts), files)
+        answer = "\n".join(filter(None, lists))
         if not self._has_explained(messages):
             answer += "\n\n" + self.texts["only_quote"].format(reason=self.reason)
         return _get_text(answer)
@@ -394,7 +402,8 @@ class _Answerer:
         question_lines = question.split("\n")
         for utterance in _earlier_utterances(messages):
             text = utterance.text
-            if text not in (question, *question_lines) and not _is_question(text):
+            is_new = text not in (question, *question_lines) and bool(_ATTACHMENT.sub("", text))
+            if is_new and not _is_question(text):
                 at = _parse_time_line(utterance.time_line, self.zone)
                 quotes[text] = Quote(text, at, self.texts["speaker_you"], is_askers=True)
         for result in results:
@@ -410,6 +419,14 @@ class _Answerer:
                 answer = json.loads(result.text)
                 add_facts(quotes, answer["facts"], answer.get("replaced", ()), self.texts)
         return list(quotes.values())
+
+
+def _list_found_files(question: str, searches: Sequence[_ToolResult]) -> Sequence[Json]:
+    """Return the files that the search for the question itself found, best first."""
+    for search in searches:
+        if search.query == question and not search.is_error:
+            return json.loads(search.text).get("files", ())
+    return ()
 
 
 def _topics(question: str) -> str:
@@ -459,9 +476,10 @@ def _add_messages(
         for item in (*session["window"], *bookends):
             key = item["message_id"]
             text = item["text"].strip()
+            has_words = bool(_ATTACHMENT.sub("", text).strip())
             is_typed = item.get("origin", "typed") == "typed" and item["role"] == "user"
             is_askers = is_typed and bool(item.get("is_asker"))
-            if not text or key in quotes or (is_askers and _is_question(text)):
+            if not has_words or key in quotes or (is_askers and _is_question(text)):
                 continue
             if is_askers or key in ranks:
                 at = datetime.fromisoformat(item["at"])
@@ -612,7 +630,8 @@ def _list_last_files(messages: Sequence[Json]) -> list[_File]:
         match = _FILE_FRAME.match(str(block.get("text", "")))
         if match:
             has_text = "\n\n" in block["text"]
-            files.append(_File(match[1] or "", match[2], match[3], has_text))
+            is_unreadable = block["text"].startswith(f"{match[0]} aren't readable")
+            files.append(_File(match[1] or "", match[2], match[3], has_text, is_unreadable))
     return files
 
 

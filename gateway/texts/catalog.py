@@ -648,13 +648,21 @@ def _fill_gaps(texts: Mapping[str, Any], english: Mapping[str, Any]) -> dict[str
     return filled
 
 
+# The words for kinds of files, and for places in them, that answers without a model use.
+_FILE_WORDS = ("voice", "video", "video_note", "page", "line", "chapter", "slide")
+
+
 @lru_cache(maxsize=64)
 def load_offline_texts(code: str) -> Mapping[str, str]:
     """Return the texts that are used without a model. The English ones are in core."""
     # Imported here because a shell starts faster without it.
     from core.agent.offline import ENGLISH_TEXTS
+    from core.search.rendering import load_english_words
 
-    return {**ENGLISH_TEXTS, **load_catalog(load_texts(code).language).get("offline", {})}
+    catalog = load_catalog(load_texts(code).language)
+    words = {**load_english_words(), **catalog.get("recall", {})}
+    file_words = {key: words[key] for key in _FILE_WORDS}
+    return {**file_words, **ENGLISH_TEXTS, **catalog.get("offline", {})}
 
 
 @lru_cache(maxsize=64)

@@ -6,9 +6,16 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from core.agent.answers import add_facts, follow_up_query, rank_quotes, render_quotes
+from core.agent.answers import (
+    add_facts,
+    follow_up_query,
+    rank_quotes,
+    render_files,
+    render_quotes,
+)
 from core.agent.offline import ENGLISH_TEXTS
 from core.agent.quotes import AskedQuestion, Quote
+from gateway.texts.catalog import load_offline_texts
 from tests.fixtures.tables import each_row
 
 START = datetime(2026, 3, 2, 9, tzinfo=UTC)
@@ -358,3 +365,14 @@ def test_own_move_does_not_end_the_move_of_another_person(
 
     assert own in lines[0]
     assert not [line for line in lines if "no longer so" in line]
+
+
+def test_found_files_are_listed_with_their_place_in_the_readers_language() -> None:
+    files = [
+        {"file_id": 1, "kind": "document", "name": "v.pdf", "place": "page 7", "snippet": "Kessel"},
+        {"file_id": 2, "kind": "voice", "name": "v.ogg", "place": "0:42", "snippet": "Er leckt."},
+    ]
+    assert render_files(files, load_offline_texts("de")) == (
+        "- v.pdf, Seite 7: „Kessel“ (`/files send 1`)\n"
+        "- Sprachnachricht, 0:42: „Er leckt.“ (`/files send 2`)"
+    )

@@ -19,7 +19,7 @@ from core.agent.offline import OfflineModel
 from core.types import Address, Attachment, Json, Request, Scope
 from tests.end_to_end.test_erased import forget
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
-from tests.fixtures.media_samples import make_docx, make_pdf, make_photo, make_scan
+from tests.fixtures.media_samples import make_docx, make_pdf, make_photo, make_scan, make_zip
 from tests.fixtures.scripted_model import ScriptedModel, says
 
 pytestmark = pytest.mark.slow
@@ -286,6 +286,9 @@ async def test_attachment_without_a_model_is_confirmed_as_stored_but_unread(home
         assert "I've kept p.jpg (jpeg, 640x480" in reply.text
         reply = await harness.send(make_docx(), "letter.docx")
         assert "I've kept letter.docx (docx, " in reply.text
+        reply = await harness.send(make_zip({"a": "b"}), "photos.zip")
+        unread = "I've kept photos.zip, but can't read files of this type."
+        assert reply.text == f"I've saved that.\n\n{unread}"
 
 
 async def test_model_without_picture_support_is_told_of_the_picture_and_the_person_informed(

@@ -113,6 +113,10 @@ async def test_prompt_prefix_stays_unchanged_in_a_telegram_chat_with_media_and_a
             assert "contract.pdf, page 7" in found
             assert "voice note, 0:42" in found
             last = api.messages(PERSON)[-1]
+            if not has_model:
+                answer = await ana.say("Where did I read about the boiler?")
+                assert "contract.pdf, page 7: “The boiler must be serviced" in answer
+                assert "voice note, 0:42: “The plumber says the boiler leaks.”" in answer
             api.user_presses(PERSON, last["message_id"], "Send contract.pdf")
             await api.wait_for(lambda: "contract.pdf" in api.files, WAIT_S)
             assert api.files["contract.pdf"] == make_pdf()

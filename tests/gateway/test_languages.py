@@ -32,6 +32,7 @@ from adapters.telegram.errors import describe_error as describe_telegram_error
 from adapters.telegram.errors import describe_network_error, to_delivery_error
 from adapters.terminal.adapter import make_inbound
 from config.settings import GeneralOptions, Settings, SettingsError
+from core.agent.offline import ENGLISH_TEXTS
 from core.dates.requests.reader import read_request
 from core.errors import DeliveryError, Sentence, load_sentences, word_clause
 from core.scheduling.recurrence_words import describe_recurrences, load_english_words
@@ -43,7 +44,6 @@ from gateway.texts.catalog import (
     ENGLISH,
     list_languages,
     load_catalog,
-    load_offline_texts,
     load_texts,
 )
 from gateway.texts.settings_problems import word_problem, word_settings_error
@@ -101,7 +101,7 @@ def load_english() -> Mapping[str, Any]:
     """Return all English texts, also those of core: errors, reminders, answers without a model."""
     return {
         **load_catalog("en"),
-        "offline": load_offline_texts("en"),
+        "offline": ENGLISH_TEXTS,
         "schedules": load_english_words(),
         "recall": load_result_words(),
     }
