@@ -425,7 +425,8 @@ def _list_found_files(question: str, searches: Sequence[_ToolResult]) -> Sequenc
     """Return the files that the search for the question itself found, best first."""
     for search in searches:
         if search.query == question and not search.is_error:
-            return json.loads(search.text).get("files", ())
+            files: Sequence[Json] = json.loads(search.text).get("files", ())
+            return files
     return ()
 
 
