@@ -33,7 +33,7 @@ from core.types import Json
 
 MAX_QUOTES = 5
 MAX_LOOSE = 2
-"""# At most this many loose answers are shown (`_limit_loose_answers`)."""
+"""At most this many loose answers are shown (`_limit_loose_answers`)."""
 # At most this many files are listed below the quotes.
 MAX_FILES = 2
 MAX_LINES = 24
