@@ -62,12 +62,15 @@ async def load_reminders(request: PageRequest) -> Values:
 async def load_reading(request: PageRequest) -> Values:
     """Return how a line for a new reminder is parsed, or why it can't be.
 
-    With the parameter ``part=time``, the line has only the time.
+    With the parameter ``part=time``, the line has only the time. With ``part=snooze``, it says how
+    long or until when to snooze.
     """
     line = request.parameter("line").strip()[:MAX_LINE_CHARS]
     appointments = request.services.appointments
     if not line:
         return {"reading": "", "text": "", "problem": ""}
+    if request.parameter("part") == "snooze":
+        return await _read_snooze(request, line)
     # The text isn't shown, so any text is possible.
     text = "…" if request.parameter("part") == "time" else None
     try:
@@ -81,6 +84,21 @@ async def load_reading(request: PageRequest) -> Values:
         return {"reading": "", "text": "", "problem": request.texts.word(refusal)}
     time_words = request.texts.describe_time(appointments, reading)
     return {"reading": time_words, "text": "" if text else reading.text, "problem": ""}
+
+
+async def _read_snooze(request: PageRequest, line: str) -> Values:
+    """Return when a job would be delivered again, or that the words can't be read."""
+    changes = JobChanges(request.services.appointments)
+    account = request.context.account
+    snooze = await changes.read_snooze(line, account, (request.texts.request_language,))
+    if snooze is None:
+        return {"reading": "", "text": "", "problem": request.words["SNOOZE_UNREAD"]}
+    # Without a time, the job is snoozed until the same time tomorrow.
+    time_words = line
+    if snooze.at is not None:
+        zone = load_zone(await request.services.appointments.zone_of(account))
+        time_words = request.texts.format_moment(snooze.at, zone)
+    return {"reading": time_words, "text": "", "problem": ""}
 
 
 async def load_week(request: PageRequest) -> Values:
@@ -117,10 +135,19 @@ async def load_reminder(request: PageRequest) -> Values | None:
     return {
         "listed": _describe(request, job),
         "moments": [] if job.ended_at else services.appointments.list_next_moments(job),
+        "delays": _list_delays(job),
         "can_restore": job.ended_at is not None
         and next_due(job.schedule, services.clock.now()) is not None,
         "deliveries": await services.jobs.list_deliveries(job, request.scopes, DELIVERIES),
     }
+
+
+def _list_delays(job: Job) -> list[tuple[int, datetime]]:
+    """Return the minutes of each button that moves a job, and its time after that."""
+    due = job.schedule.at
+    if due is None or job.next_at is None:
+        return []
+    return [(minutes, due + timedelta(minutes=minutes)) for minutes in DELAYS]
 
 
 async def add_reminder(request: PageRequest, form: Mapping[str, str]) -> Answer:

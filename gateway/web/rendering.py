@@ -184,8 +184,11 @@ def render_said(text: str) -> Markup:
 
 
 def shorten_attachments(text: str) -> str:
-    """Return a text whose files are named as in ``📄 lease.pdf``."""
-    return _ATTACHMENT.sub(r"📄 \1", text)
+    """Return a text whose files are named as in ``📄 lease.pdf``.
+
+    A file whose name is cut off is left out.
+    """
+    return _ATTACHMENT.sub(lambda match: f"📄 {match[1]}" if match[1] else "", text)
 
 
 def render_snippet(snippet: str, is_markdown: bool = False) -> Markup:

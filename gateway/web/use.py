@@ -26,6 +26,8 @@ BAR_GAP = 4
 DECIMAL_BORDERS = (0.01, 1.0)
 # The criteria by which the bars of the chart are split, and the keys of their texts.
 SPLITS = (("model", "MODEL"), ("kind", "KIND"), ("account", "ACCOUNT"))
+# How long the provider caches a conversation, by the setting `model.cache`.
+CACHE_MINUTES = {"5m": 5, "1h": 60}
 # The time axis has a label for one in this many days.
 TICK_DAYS = 5
 
@@ -95,6 +97,7 @@ async def load_use(request: PageRequest) -> Values:
         "half": _find_quantile(seconds, 0.5),
         "slow": _find_quantile(seconds, 0.95),
         "budgets": await services.usage_log.load_budgets(billing, now),
+        "cache_minutes": CACHE_MINUTES[services.settings.model.cache],
         "format_cost": lambda spending: _format_cost(texts, spending),
         "format_missed_cost": lambda spending: _format_missed_cost(texts, spending),
     }

@@ -12,7 +12,7 @@ from core.store.facts.history import (
     LoggedFactChange,
     list_latest_changes,
 )
-from core.store.notes import NoteChange
+from core.store.notes import INSTRUCTIONS, NoteChange
 from core.types import Message
 from gateway.commands.facts import is_own_account
 from gateway.web.rendering import ChangedWords, count_fitting, diff_change, diff_words, measure_html
@@ -37,7 +37,7 @@ CurrentNotes = Mapping[str, frozenset[str]]
 class HistoryEntry:
     """A change of a note, a skill or a fact, for the history."""
 
-    # "note", "skill" or "fact".
+    # "note", "instructions", "skill" or "fact".
     kind: str
     # The number of the change or of the fact, for commands.
     number: int
@@ -207,7 +207,7 @@ def make_entry(
     if isinstance(change, LoggedFactChange):
         return _describe_fact_change(request, change, account, sources.get(change.message_id))
     return HistoryEntry(
-        kind="note" if change.skill is None else "skill",
+        kind=_name_kind(change),
         number=change.id,
         at=change.at,
         done=request.texts.table("NOTE_DONE").get(change.action, change.action),
@@ -220,6 +220,13 @@ def make_entry(
         sender=request.words["YOU"] if is_own and change.sender else change.sender,
         source_text=change.source_text,
     )
+
+
+def _name_kind(change: NoteChange) -> str:
+    """Return whether a change is one of a skill, of instructions or of a note."""
+    if change.skill is not None:
+        return "skill"
+    return "instructions" if change.target == INSTRUCTIONS else "note"
 
 
 def trace_changes(changes: Sequence[NoteChange], start: NoteChange) -> list[NoteChange]:

@@ -218,7 +218,8 @@ async def test_hostile_texts_in_every_field_of_a_form(home: Path, texts: Sequenc
         fixed = {"fact": "1", "target": "memory", "kind": "reminder", "back": "/logins"}
         # A number that names nothing, so that nothing else is changed.
         fixed |= {"session": str(sessions[0].id), "number": "987654", "token": token}
-        for action in sorted(ACTIONS):
+        # Starting Mneme reads no field, and would leave a process running.
+        for action in sorted(set(ACTIONS) - {"start-mneme"}):
             for text in texts[:1] if action in WITHOUT_TEXT else texts:
                 form = Form(f"/do/{action}", {**dict.fromkeys(FIELDS, text), **fixed})
                 answer = await page.browser.send(form)

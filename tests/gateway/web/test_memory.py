@@ -185,6 +185,8 @@ async def test_instructions_lead_to_their_history_and_are_undone(home: Path) -> 
         link = instructions.partition('href="/memory/notes/')[2].partition('"')[0]
         history = await page.browser.open(f"/memory/notes/{link}")
         assert "Answer at length" in history.text
+        assert MEMORY["KIND_INSTRUCTIONS"] in history.text
+        assert MEMORY["KIND_NOTE"] not in history.text
         assert not [form for form in history.forms if form.action == "/do/note-remove"]
         assert "<del>briefly</del>" in history.body
         await page.browser.send(history.form("/do/change-undo"))
@@ -202,10 +204,13 @@ async def test_instructions_are_judged_and_pinned_on_the_page(home: Path) -> Non
         assert MEMORY["INSTRUCTIONS_LABEL"].format(place="Telegram") in memory.text
         memory = await page.browser.send(chats[1], text="Answer in verse.")
         assert "Answer in verse." in await read_prompt(page, model)
-        wrong = await page.browser.send(memory.form("/do/instructions-wrong"))
+        switch_off = memory.form("/do/instructions-wrong", MEMORY["SWITCH_OFF"])
+        wrong = await page.browser.send(switch_off)
         assert DONE["wrong"] in wrong.text.partition(MEMORY["INSTRUCTIONS"])[2]
         assert "Answer in verse." not in await read_prompt(page, model)
-        right = await page.browser.send(wrong.form("/do/instructions-right"))
+        assert MEMORY["SWITCHED_OFF"] in wrong.text
+        switch_on = wrong.form("/do/instructions-right", MEMORY["SWITCH_ON"])
+        right = await page.browser.send(switch_on)
         assert DONE["right"] in right.text
         assert "Answer in verse." in await read_prompt(page, model)
         pinned = await page.browser.send(right.form("/do/instructions-pin"))

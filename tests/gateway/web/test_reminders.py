@@ -62,6 +62,7 @@ async def test_reminder_is_moved_by_a_button_and_only_once_from_an_old_page(home
         forms = [form for form in opened.forms if form.action == "/do/delay-reminder"]
         assert [form.fields["minutes"] for form in forms] == ["60", "120", "1440"]
         assert WORDS["SNOOZE_EXAMPLE"] in opened.body
+        assert re.search(r"\+2 hours → [^→]*, 11:00", opened.text)
         moved = await page.browser.send(forms[1])
         assert "at 11:00" in moved.text
         assert (
@@ -94,6 +95,10 @@ async def test_reading_shows_how_a_line_is_understood_while_it_is_typed(home: Pa
         problem = await page.browser.open("/reminders/reading?line=call+Ana")
         assert 'class="problem"' in problem.body
         assert (await page.browser.open("/reminders/reading?line=")).body.strip() == ""
+        snooze = await page.browser.open("/reminders/reading?part=snooze&line=tomorrow+at+18:00")
+        assert snooze.text.endswith(", 18:00")
+        unread = await page.browser.open("/reminders/reading?part=snooze&line=blah")
+        assert WORDS["SNOOZE_UNREAD"] in unread.text
 
 
 async def test_week_shows_each_time_on_its_day_and_leads_to_other_weeks(home: Path) -> None:

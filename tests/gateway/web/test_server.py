@@ -245,6 +245,8 @@ async def test_logins_of_all_own_accounts_are_listed_with_their_links_and_ended(
         for browser in (page.browser, other):
             listed = (await browser.open("/logins")).text
             assert "With a link of mneme web" in listed
+            # A program without a known name is shown with the name that it gives itself.
+            assert "Another program Python/" in listed
             assert "With a link of /web in Telegram" in listed
         await page.browser.send((await page.browser.open("/logins")).form("/do/end-other-logins"))
         assert (await other.open("/memory")).status == 401

@@ -197,6 +197,7 @@ async def test_reasons_of_cache_misses_are_shown_with_their_tokens(home: Path) -
         summary = use.body.partition("<table")[0]
         assert TEXTS.table("page_use")["MISSED_COST"] in summary
         assert '<a href="#misses">' in summary
+        assert "goes on within 5 minutes is cheap" in use.text
 
 
 def test_extra_cost_of_missed_tokens_is_the_difference_to_the_cached_price() -> None:
