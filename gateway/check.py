@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from filelock import FileLock, Timeout
 
@@ -25,6 +25,7 @@ from core.errors import (
     Sentence,
     StoreDamagedError,
     StoreError,
+    load_sentences,
 )
 from core.memory.provider import MemoryProvider, implements
 from core.memory.provider_thread import ProviderThread, translate_foreign_errors
@@ -34,6 +35,7 @@ from core.store.sqlite.database import Database
 from core.store.sqlite.integrity import find_damage
 from core.store.sync import PLATFORM as MEMORY
 from core.text.normalize import end_sentence, to_single_line
+from core.types import LOCAL_SCOPE
 from gateway.local.control import ask_gateway
 from gateway.scheduler import PLATFORM as SCHEDULER
 from gateway.services import LOCK_FILE, STATE_FILE, Services, create_model_client, load_providers
@@ -51,7 +53,7 @@ from gateway.upkeep.home_checks import (
     check_sqlite,
     describe_settings_problem,
 )
-from gateway.upkeep.mending import find_store_command
+from gateway.upkeep.mending import find_plugin_command, find_skill_command, find_store_command
 
 # How long a check waits for a server.
 PROBE_TIMEOUT_S = 30.0
@@ -69,8 +71,24 @@ _MENDING_COMMANDS = {
 _NETWORK_FAULTS = frozenset({"model_unreached", "model_lost", "model_late"})
 
 
-class _OutOfReach(ConfigError):
-    """A server can't be reached, so a new key or token wouldn't help."""
+class _Naming(TypedDict):
+    """The fields of a `CheckResult` for programs."""
+
+    key: str
+    values: Mapping[str, object]
+
+
+class _ModelsFailed(ConfigError):
+    """At least one model doesn't answer. `faults` has the key of each such model's error."""
+
+    def __init__(self, message: str, faults: Mapping[str, str]) -> None:
+        super().__init__(message)
+        self.faults = faults
+
+    @property
+    def is_out_of_reach(self) -> bool:
+        """Return True if no server can be reached, so that a new key wouldn't help."""
+        return _NETWORK_FAULTS.issuperset(self.faults.values())
 
 
 async def run_checks(
@@ -101,6 +119,7 @@ async def run_checks(
             queues = await _count_queued_items(services)
             results += await _probe_servers(texts, services)
             results += await _check_context_files(texts, services)
+            results += await _check_skills(texts, services)
     except StoreError as error:
         results.append(_describe_store_error(texts, error, settings))
     results.append(check_backups(texts, settings))
@@ -143,7 +162,13 @@ def _describe_process(texts: Texts, live: Mapping[str, Any]) -> CheckResult:
         model=live["model"] or texts.NO_MODEL,
         unanswered=texts.format_count(live["unanswered"], "message"),
     )
-    return CheckResult(subject="process", state="right", text=text)
+    return CheckResult(
+        subject="process",
+        state="right",
+        text=text,
+        key="process_running",
+        values={name: live[name] for name in ("process", "version", "model", "unanswered")},
+    )
 
 
 def _apply_live_state(texts: Texts, result: CheckResult, live: Mapping[str, Any]) -> CheckResult:
@@ -156,7 +181,13 @@ def _apply_live_state(texts: Texts, result: CheckResult, live: Mapping[str, Any]
     if state is None:
         return result
     return replace(
-        result, state="right", text=texts.LIVE_ONLY.format(state=state), advice="", command=""
+        result,
+        state="right",
+        text=texts.LIVE_ONLY.format(state=state),
+        key="live_only",
+        values={"state": state},
+        advice="",
+        command="",
     )
 
 
@@ -179,15 +210,21 @@ def _describe_store_error(texts: Texts, error: StoreError, settings: Settings) -
     advice = texts.compose("run", command=command) if command else ""
     if settings.store.url:
         return CheckResult(
-            subject="postgresql", state="wrong", text=text, advice=advice, command=command
+            subject="postgresql",
+            state="wrong",
+            text=text,
+            advice=advice,
+            command=command,
+            **_name_error(error),
         )
     path = settings.home / STATE_FILE
     is_disk_full = error.key in ("store_disk_full", "store_disk_fault")
     if is_disk_full:
         advice = texts.compose("space_advice", command=command)
     elif isinstance(error, StoreDamagedError) or not _has_state(settings.home):
-        advice = describe_restore(settings, texts)
-        command = find_restore_command(settings)
+        is_lost = not _has_state(settings.home)
+        advice = describe_restore(settings, texts, is_lost=is_lost)
+        command = find_restore_command(settings, is_lost=is_lost)
     elif error.key in ("store_newer", "pg_newer"):
         # The text already names the command.
         advice = ""
@@ -198,7 +235,17 @@ def _describe_store_error(texts: Texts, error: StoreError, settings: Settings) -
         advice=advice,
         where=str(path),
         command=command,
+        **_name_error(error),
     )
+
+
+def _name_error(error: MnemeError) -> _Naming:
+    """Return the key and the values of a result that reports an error."""
+    if isinstance(error, _ModelsFailed):
+        return {"key": "models_failed", "values": {"models": error.faults}}
+    if error.key in load_sentences():
+        return {"key": error.key, "values": error.values}
+    return {"key": "failed", "values": {}}
 
 
 def _word_store_error(texts: Texts, error: MnemeError) -> str:
@@ -224,7 +271,14 @@ def _apply_gateway_state(
     report = texts.compose("gateway_reports", state=texts.word_state(state))
     text = f"{result.text} {report}"
     command = _find_command(result.subject)
-    return replace(result, state="wrong", text=text, command=command)
+    return replace(
+        result,
+        state="wrong",
+        text=text,
+        key="gateway_reports",
+        values={"state": state},
+        command=command,
+    )
 
 
 async def run_probe(
@@ -243,6 +297,8 @@ async def run_probe(
             subject=subject,
             state="wrong",
             text=texts.compose("no_answer", seconds=f"{PROBE_TIMEOUT_S:.0f}"),
+            key="no_answer",
+            values={"seconds": PROBE_TIMEOUT_S},
             advice=texts.compose("check_network"),
             command="mneme check",
         )
@@ -254,17 +310,19 @@ async def run_probe(
             text=end_sentence(texts.word_reason(texts.word_stored(texts.word(error)))),
             advice=advice,
             command=command,
+            **_name_error(error),
         )
     if finding is None:
         return CheckResult(
             subject=subject,
             state="off",
             text=texts.compose("not_set_up"),
+            key="not_set_up",
             advice=texts.table("SET_UP").get(subject, ""),
             command=_find_command(subject),
         )
     text = texts.word(finding) if isinstance(finding, Sentence) else finding
-    return CheckResult(subject=subject, state="right", text=text)
+    return CheckResult(subject=subject, state="right", text=text, key="works")
 
 
 def _advise(texts: Texts, subject: str, error: MnemeError) -> tuple[str, str]:
@@ -275,9 +333,15 @@ def _advise(texts: Texts, subject: str, error: MnemeError) -> tuple[str, str]:
     command = _find_command(subject)
     kind = subject.partition(" ")[0]
     if kind == "memory":
+        plugin_command = find_plugin_command(error)
+        if plugin_command:
+            return texts.compose("run", command=plugin_command), plugin_command
         # The text already contains the advice.
         return "", command
-    if isinstance(error, (DeliveryError, _OutOfReach)) and kind in texts.table("MEND"):
+    is_out_of_reach = isinstance(error, DeliveryError) or (
+        isinstance(error, _ModelsFailed) and error.is_out_of_reach
+    )
+    if is_out_of_reach and kind in texts.table("MEND"):
         return texts.compose("network_fault"), "mneme check"
     advice = texts.table("MEND").get(kind, "")
     if not advice and command:
@@ -304,10 +368,16 @@ async def repair_indexes(settings: Settings, texts: Texts = SHELL) -> CheckResul
             await services.inbox.delete_dead_letters()
     except MnemeError as error:
         text = _word_store_error(texts, error)
-        return CheckResult(subject="repair", state="wrong", text=text)
+        return CheckResult(subject="repair", state="wrong", text=text, **_name_error(error))
     messages = texts.format_count(message_count, "message")
     text = f"{report} {texts.compose('indexes_rebuilt', messages=messages)}".strip()
-    return CheckResult(subject="repair", state="right", text=text)
+    return CheckResult(
+        subject="repair",
+        state="right",
+        text=text,
+        key="repaired",
+        values={"messages": message_count},
+    )
 
 
 async def _repair_file(texts: Texts, settings: Settings) -> str:
@@ -359,7 +429,8 @@ async def _check_database(texts: Texts, services: Services) -> CheckResult:
             problems,
             advice,
             right,
-            where=database.name,
+            keys=("damaged", "undamaged"),
+            values={"path": database.name},
             command=find_restore_command(services.settings),
         )
     # Imported here because psycopg is an extra.
@@ -367,43 +438,58 @@ async def _check_database(texts: Texts, services: Services) -> CheckResult:
 
     server = await database.read(describe_server)
     right = texts.compose("database_answers", name=database.name, server=server)
-    return build_result("postgresql", [], "", right)
+    return CheckResult(
+        subject="postgresql",
+        state="right",
+        text=right,
+        key="database_answers",
+        values={"name": database.name, "server": server},
+    )
 
 
 async def _check_store(texts: Texts, services: Services) -> AsyncIterator[CheckResult]:
     """Yield the results for state.db one by one, because a later check may raise StoreError."""
     yield await _check_database(texts, services)
     if services.restore_report:
-        yield CheckResult(subject="backup", state="right", text=services.restore_report)
+        yield CheckResult(
+            subject="backup", state="right", text=services.restore_report, key="restored"
+        )
     yield build_result(
         "search index",
         [texts.word_stored(problem) for problem in await services.recall.verify()],
         texts.compose("index_advice"),
         texts.compose("index_right"),
+        keys=("index_wrong", "index_right"),
+        values={},
         command="mneme check --repair",
     )
-    dead_letters = []
-    for at, platform, error in await services.inbox.list_dead_letters():
-        moment = texts.format_moment(at, services.zone)
-        dead_letters.append(texts.pair(f"{moment} {platform}", error))
-    if dead_letters:
-        yield build_result(
-            "set aside",
-            [texts.SEMICOLON.join(dead_letters)],
-            texts.DEAD_LETTERS,
-            "",
+    letters = await services.inbox.list_dead_letters()
+    if letters:
+        descriptions = []
+        for at, platform, error in letters:
+            moment = texts.format_moment(at, services.zone)
+            descriptions.append(texts.pair(f"{moment} {platform}", error))
+        yield CheckResult(
+            subject="set aside",
+            state="wrong",
+            text=texts.SEMICOLON.join(descriptions),
+            key="set_aside",
+            values={"messages": [{"at": at, "platform": name} for at, name, _ in letters]},
+            advice=texts.DEAD_LETTERS,
             command="mneme check --repair",
         )
-    dead_items = []
-    for dead_item in await services.outbox.list_dead():
-        dead_items.append(texts.describe_dead_item(dead_item, services.zone))
+    dead_items = await services.outbox.list_dead()
     if dead_items:
-        yield build_result(
-            "outbox",
-            [texts.SEMICOLON.join(dead_items)],
-            texts.UNDELIVERED_ADVICE,
-            "",
-            command=f"mneme outbox retry {dead_item.item.id}",
+        descriptions = [texts.describe_dead_item(item, services.zone) for item in dead_items]
+        numbers = [dead_item.item.id for dead_item in dead_items]
+        yield CheckResult(
+            subject="outbox",
+            state="wrong",
+            text=texts.SEMICOLON.join(descriptions),
+            key="undelivered",
+            values={"numbers": numbers},
+            advice=texts.UNDELIVERED_ADVICE,
+            command=f"mneme outbox retry {numbers[-1]}",
         )
 
 
@@ -433,8 +519,35 @@ async def _check_context_files(texts: Texts, services: Services) -> list[CheckRe
                 problems,
                 texts.NO_FOLDER,
                 right,
-                where=str(folder),
+                keys=("folder_unreadable", "folder_read"),
+                values={
+                    "path": folder,
+                    "files": {str(file.path): file.state for file in files},
+                },
                 command="mneme config edit",
+            )
+        )
+    return results
+
+
+async def _check_skills(texts: Texts, services: Services) -> list[CheckResult]:
+    """Report each folder that isn't a valid skill."""
+    home = services.settings.home
+    scopes = await services.people.load_visible_scopes(LOCAL_SCOPE)
+    _, problems = await services.skills.list_skills(scopes)
+    results = []
+    for problem in problems:
+        command = find_skill_command(home, problem)
+        results.append(
+            CheckResult(
+                subject="skills",
+                state="wrong",
+                text=texts.word(problem),
+                key=problem.key,
+                values=problem.values,
+                advice=texts.compose("run", command=command),
+                where=str(problem.values.get("place", "")),
+                command=command,
             )
         )
     return results
@@ -469,7 +582,7 @@ async def probe_model(texts: Texts, settings: Settings) -> str | None:
     answers: list[str] = []
     # The models that don't answer, grouped by error, so that no sentence is repeated.
     failures: dict[str, list[str]] = {}
-    faults: set[str] = set()
+    faults: dict[str, str] = {}
     try:
         options = settings.model
         helpers = (options.helper, *options.helper_fallbacks)
@@ -478,13 +591,12 @@ async def probe_model(texts: Texts, settings: Settings) -> str | None:
                 answers.append(texts.word(await client.probe(name)))
             except ModelError as error:
                 failures.setdefault(texts.word(error), []).append(name)
-                faults.add(error.key)
+                faults[name] = error.key
     finally:
         await client.close()
     if failures:
         problems = [texts.pair(", ".join(names), failure) for failure, names in failures.items()]
-        kind = _OutOfReach if faults <= _NETWORK_FAULTS else ConfigError
-        raise kind(" ".join([*problems, *answers]))
+        raise _ModelsFailed(" ".join([*problems, *answers]), faults)
     return " ".join(answers)
 
 

@@ -147,7 +147,8 @@ def cron_command(
 
     "add every monday at 8:30 what is open?" asks the assistant that question and sends you the
     answer where you last wrote to Mneme. "pause", "resume", "run" (make it due now) and "remove"
-    take the number that "list" shows.
+    take the number that "list" shows. With --json, "when" is an English text; "schedule" and "next"
+    are its fields.
     """
     action = words[0] if words else "list"
     if as_json and action != "list":
@@ -335,7 +336,8 @@ def check_command(
     """Check the settings, SQLite, state.db, the model and the tokens.
 
     The output describes each problem and how to solve it. With --security, nothing is called: the
-    output lists who gets answers and why, groups, limits, servers, plugins, skills and rights.
+    output lists who gets answers and why, groups, limits, servers, plugins, skills and rights. With
+    --json, each result has a "key" and "values" that say the same as its text, for scripts.
     """
     from gateway.check import repair_indexes, run_checks
 

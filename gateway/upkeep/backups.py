@@ -432,24 +432,30 @@ def describe_backups(settings: Settings, now: datetime, texts: Texts = SHELL) ->
     return sentence, texts.BACKUP_LATE if last is not None else texts.BACKUP_NEVER
 
 
-def describe_restore(settings: Settings, texts: Texts = SHELL) -> str:
-    """Return advice for a damaged or missing state.db, which names the last valid backup."""
-    last = BackupCatalog(settings.home).load().last_backup
-    if last is None:
-        return texts.RESTORE
-    moment = texts.format_moment(last.made_at, ZoneInfo(settings.general.zone))
-    return texts.RESTORE_LAST.format(path=last.path, moment=moment)
+def describe_restore(settings: Settings, texts: Texts = SHELL, *, is_lost: bool = False) -> str:
+    """Return advice for a damaged or lost state.db, which names the last valid backup.
 
-
-def find_restore_command(settings: Settings) -> str:
-    """Return the command that repairs or replaces a damaged or lost state.db.
-
-    The command restores the last backup, if there is one.
+    From a lost state.db, nothing can be repaired.
     """
     last = BackupCatalog(settings.home).load().last_backup
-    return (
-        "mneme check --repair" if last is None else shlex.join(["mneme", "restore", str(last.path)])
-    )
+    if last is None:
+        # The error of a lost state.db says what to do without a backup.
+        return "" if is_lost else texts.RESTORE
+    moment = texts.format_moment(last.made_at, ZoneInfo(settings.general.zone))
+    advice = texts.RESTORE_LOST if is_lost else texts.RESTORE_LAST
+    return advice.format(path=last.path, moment=moment)
+
+
+def find_restore_command(settings: Settings, *, is_lost: bool = False) -> str:
+    """Return the command that repairs or replaces a damaged or lost state.db.
+
+    The command restores the last backup, if there is one. Without a backup, it's "" for a lost
+    state.db, because nothing can be repaired.
+    """
+    last = BackupCatalog(settings.home).load().last_backup
+    if last is not None:
+        return shlex.join(["mneme", "restore", str(last.path)])
+    return "" if is_lost else "mneme check --repair"
 
 
 def describe_remaining_copies(

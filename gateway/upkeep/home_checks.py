@@ -9,8 +9,8 @@ import errno
 import os
 import shlex
 import shutil
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
@@ -28,7 +28,9 @@ from gateway.texts.settings_problems import word_problem
 from gateway.upkeep.backups import describe_backups
 from gateway.upkeep.catalog import BackupCatalog, backup_folder, find_backup_fault
 from gateway.upkeep.mending import (
+    find_editor_command,
     find_newer_python_command,
+    find_removal_command,
     find_space_command,
     has_little_space,
 )
@@ -42,6 +44,10 @@ class CheckResult:
     # "off" means that the subject isn't set up.
     state: Literal["right", "wrong", "off"]
     text: str
+    # Names what the text says, for programs, such as "program_missing". Never changes.
+    key: str
+    # The values in the text, such as the option and the program.
+    values: Mapping[str, object] = field(default_factory=dict)
     # What to do; may be empty.
     advice: str = ""
     # The path, option or service that is wrong, if it isn't the subject itself.
@@ -56,21 +62,27 @@ def build_result(
     advice: str,
     right: str,
     *,
-    where: str = "",
+    keys: tuple[str, str],
+    values: Mapping[str, object],
     command: str = "",
 ) -> CheckResult:
     """Build the result of a check.
 
     If there are `problems`, it lists them and gives `advice`; otherwise, its text is `right`.
+    `keys` are the result's key with problems, and without. If the `values` have a path, it's what
+    is wrong.
     """
+    wrong_key, right_key = keys
     if not problems:
-        return CheckResult(subject=subject, state="right", text=right)
+        return CheckResult(subject=subject, state="right", text=right, key=right_key, values=values)
     return CheckResult(
         subject=subject,
         state="wrong",
         text=" ".join(problems),
+        key=wrong_key,
+        values=values,
         advice=advice,
-        where=where,
+        where=str(values.get("path", "")),
         command=command,
     )
 
@@ -88,17 +100,26 @@ def describe_settings_problem(texts: Texts, problem: str) -> CheckResult:
     elif token and token in problem:
         command = f"mneme config set {token}"
         advice = texts.compose("set_token", name=token)
-    elif name == SECRETS_FILE:
-        command = f"${{EDITOR:-vi}} {shlex.quote(str(find_home() / SECRETS_FILE))}"
+    elif name in (SECRETS_FILE, SETTINGS_FILE):
+        command = _find_file_command(find_home() / name)
         advice = texts.compose("run", command=command)
     return CheckResult(
         subject="settings",
         state="wrong",
         text=word_problem(texts, problem),
+        key="settings_wrong",
+        values={"option": name},
         advice=advice,
         where=name,
         command=command,
     )
+
+
+def _find_file_command(path: Path) -> str:
+    """Return the command for a file that can't be read. A folder in its place is moved away."""
+    if path.is_dir():
+        return find_removal_command(path)
+    return "mneme config edit" if path.name == SETTINGS_FILE else find_editor_command(path)
 
 
 def check_home(texts: Texts, settings: Settings) -> list[CheckResult]:
@@ -108,7 +129,14 @@ def check_home(texts: Texts, settings: Settings) -> list[CheckResult]:
     """
     text = texts.compose("settings_complete", home=settings.home)
     return [
-        CheckResult(subject="settings", state="right", text=text, advice=settings.advice),
+        CheckResult(
+            subject="settings",
+            state="right",
+            text=text,
+            key="settings_complete",
+            values={"home": settings.home},
+            advice=settings.advice,
+        ),
         *_find_missing_programs(texts, settings),
         *_find_unusable_folders(texts, settings.home),
         *_find_readable_files(texts, settings.home),
@@ -133,6 +161,8 @@ def _find_missing_programs(texts: Texts, settings: Settings) -> Iterator[CheckRe
                 subject="settings",
                 state="wrong",
                 text=texts.compose("program_missing", option=option, program=program),
+                key="program_missing",
+                values={"option": option, "program": program},
                 advice=texts.compose("correct_settings"),
                 where=option,
                 command="mneme config edit",
@@ -146,11 +176,13 @@ def _find_unusable_folders(texts: Texts, home: Path) -> Iterator[CheckResult]:
         if path.exists() and not path.is_dir():
             reason = os.strerror(errno.ENOTDIR)
             problem = texts.word(StoreError("folder_unusable", folder=name, reason=reason))
-            command = shlex.join(["mv", str(path), f"{path}.away"])
+            command = find_removal_command(path)
             yield CheckResult(
                 subject=name,
                 state="wrong",
                 text=problem,
+                key="folder_unusable",
+                values={"folder": name, "reason": reason},
                 advice=texts.compose("run", command=command),
                 where=str(path),
                 command=command,
@@ -164,8 +196,8 @@ def _find_readable_files(texts: Texts, home: Path) -> Iterator[CheckResult]:
         return
     for path, mode in ((home, 0o700), (home / SETTINGS_FILE, 0o600), (home / SECRETS_FILE, 0o600)):
         if path.exists() and _is_readable_by_others(path):
-            problem = texts.compose("readable_by_others", path=path)
-            yield _describe_unsafe_path(texts, path, problem, ["chmod", f"{mode:o}", str(path)])
+            command = ["chmod", f"{mode:o}", str(path)]
+            yield _describe_unsafe_path(texts, "readable_by_others", {"path": path}, command)
 
 
 def _is_readable_by_others(path: Path) -> bool:
@@ -181,8 +213,9 @@ def _find_replaceable_files(texts: Texts, home: Path) -> Iterator[CheckResult]:
         if path.is_symlink():
             yield _describe_link(texts, path)
         elif path.exists() and path.stat().st_uid != own_id:
-            problem = texts.compose("of_another_user", path=path, user=path.stat().st_uid)
-            yield _describe_unsafe_path(texts, path, problem, ["chown", str(own_id), str(path)])
+            values = {"path": path, "user": path.stat().st_uid}
+            command = ["chown", str(own_id), str(path)]
+            yield _describe_unsafe_path(texts, "of_another_user", values, command)
 
 
 def _describe_link(texts: Texts, path: Path) -> CheckResult:
@@ -192,6 +225,8 @@ def _describe_link(texts: Texts, path: Path) -> CheckResult:
         subject="privacy",
         state="wrong",
         text=texts.compose("is_link", path=path, target=target),
+        key="is_link",
+        values={"path": path, "target": target},
         advice=texts.NO_LINK.format(path=path, target=target),
         where=str(path),
         command=f"rm {quoted_path} && mv {quoted_target} {quoted_path}",
@@ -199,16 +234,18 @@ def _describe_link(texts: Texts, path: Path) -> CheckResult:
 
 
 def _describe_unsafe_path(
-    texts: Texts, path: Path, problem: str, command: Sequence[str]
+    texts: Texts, key: str, values: Mapping[str, object], command: Sequence[str]
 ) -> CheckResult:
     """Return a result for a path that other users can read or replace."""
     line = shlex.join(command)
     return CheckResult(
         subject="privacy",
         state="wrong",
-        text=problem,
+        text=texts.compose(key, **values),
+        key=key,
+        values=values,
         advice=texts.compose("run", command=line),
-        where=str(path),
+        where=str(values["path"]),
         command=line,
     )
 
@@ -217,9 +254,12 @@ def check_backups(texts: Texts, settings: Settings) -> CheckResult:
     """Check that the latest valid backup is recent enough for the settings."""
     if settings.store.url:
         text = texts.BACKUP_IN_POSTGRES.format(home=settings.home)
-        return CheckResult(subject="backups", state="off", text=text)
+        return CheckResult(subject="backups", state="off", text=text, key="backups_on_server")
     sentence, problem = describe_backups(settings, WallClock().now(), texts)
     option, fault = find_backup_fault(settings, texts)
+    state = BackupCatalog(settings.home).load()
+    last = state.last_backup
+    values = {"path": last.path, "made_at": last.made_at} if last else {}
     if fault:
         text, _, advice = fault.partition("\n")
         # A passphrase is set by the name of its variable.
@@ -228,16 +268,20 @@ def check_backups(texts: Texts, settings: Settings) -> CheckResult:
             subject="backups",
             state="wrong",
             text=" ".join(filter(None, (sentence, problem, text))),
+            key="backup_option_wrong",
+            values={**values, "option": option},
             advice=advice,
             where=option,
             command=f"mneme config set {name}",
         )
     if problem:
-        has_failed = BackupCatalog(settings.home).load().failed_at is not None
+        has_failed = state.failed_at is not None
         return CheckResult(
             subject="backups",
             state="wrong",
             text=f"{sentence} {problem}",
+            key="backup_failed" if has_failed else "backup_late",
+            values={**values, "failed_at": state.failed_at} if has_failed else values,
             advice=texts.compose("backup_again") if has_failed else texts.BACKUP_ADVICE,
             where=str(backup_folder(settings)),
             command="mneme backup",
@@ -247,10 +291,13 @@ def check_backups(texts: Texts, settings: Settings) -> CheckResult:
             subject="backups",
             state="off",
             text=sentence,
+            key="backup_none",
             advice=texts.BACKUP_SET_UP,
             command="mneme backup",
         )
-    return CheckResult(subject="backups", state="right", text=sentence)
+    return CheckResult(
+        subject="backups", state="right", text=sentence, key="backup_recent", values=values
+    )
 
 
 def check_service(texts: Texts, settings: Settings) -> list[CheckResult]:
@@ -263,6 +310,8 @@ def check_service(texts: Texts, settings: Settings) -> list[CheckResult]:
             subject="service",
             state="wrong",
             text=texts.compose("service_closes", folder=folder),
+            key="service_closes",
+            values={"folder": folder},
             advice=texts.compose("run", command="mneme service install"),
             where=str(folder),
             command="mneme service install",
@@ -277,7 +326,15 @@ def check_installation(texts: Texts) -> CheckResult:
         problems.append(texts.compose("unreadable_files", names=", ".join(unreadable)))
     right = texts.compose("installed_version", version=version("mneme-gateway"))
     advice = texts.compose("install_again")
-    return build_result("installation", problems, advice, right, command="mneme upgrade")
+    return build_result(
+        "installation",
+        problems,
+        advice,
+        right,
+        keys=("unreadable_files", "installed_version"),
+        values={"version": version("mneme-gateway"), "files": unreadable},
+        command="mneme upgrade",
+    )
 
 
 def check_sqlite(texts: Texts) -> CheckResult:
@@ -289,7 +346,15 @@ def check_sqlite(texts: Texts) -> CheckResult:
     right = texts.compose("sqlite_version", version=version_text)
     command = find_newer_python_command()
     advice = f"{texts.compose('sqlite_advice')} {texts.compose('run', command=command)}"
-    return build_result("sqlite", problems, advice, right, command=command)
+    return build_result(
+        "sqlite",
+        problems,
+        advice,
+        right,
+        keys=("sqlite_old", "sqlite_version"),
+        values={"version": version_text},
+        command=command,
+    )
 
 
 def check_disk(texts: Texts, home: Path) -> list[CheckResult]:
@@ -302,6 +367,8 @@ def check_disk(texts: Texts, home: Path) -> list[CheckResult]:
             subject="disk",
             state="wrong",
             text=texts.compose("little_space", home=home),
+            key="little_space",
+            values={"home": home},
             advice=texts.compose("space_advice", command=command),
             where=str(home),
             command=command,

@@ -1,4 +1,4 @@
-"""Finds the shell command that mends a fault of the store, of its disk or of SQLite.
+"""Finds the shell command that mends a fault of the store, its disk, SQLite, a plugin or a skill.
 
 `mneme check` shows the command next to the fault. Where no command can mend a fault, the command
 shows what a person must decide, such as which files fill the disk.
@@ -14,7 +14,9 @@ from urllib.parse import unquote, urlsplit
 
 from config.operating_system import SYSTEM
 from config.settings import Settings
-from core.errors import StoreError
+from core.errors import MnemeError, Sentence, StoreError
+from core.memory.plugins import SERVICES_FOLDER
+from core.skills.format import SKILL_FILE
 from gateway.installation import DISTRIBUTION, ROOT, describe_update
 
 # A disk with less free space counts as full: an upgrade or an import soon fails on it.
@@ -54,6 +56,51 @@ def find_store_command(settings: Settings, error: StoreError) -> str:
             variable = settings.store.password
             return f"mneme config set {variable}" if variable else "mneme config edit"
     return _COMMANDS.get(error.key, "")
+
+
+def find_editor_command(path: Path) -> str:
+    """Return a command that opens a file in the person's editor."""
+    return f"${{EDITOR:-vi}} {shlex.quote(str(path))}"
+
+
+def find_removal_command(path: Path) -> str:
+    """Return a command that moves a file or folder out of the way, without deleting it."""
+    return shlex.join(["mv", str(path), f"{path}.away"])
+
+
+def find_plugin_command(error: MnemeError) -> str:
+    """Return the command for a plugin that can't be loaded, or "" for any other error."""
+    match error.key:
+        case "plugin_unsafe":
+            return str(error.values["command"])
+        case "memory_unknown" | "memory_built_in":
+            return "mneme config edit"
+        case "memory_provider_count":
+            path = Path(str(error.values["path"]))
+        case "memory_unusable":
+            # The name of a plugin whose code fails is the path of its file.
+            path = Path(str(error.values["name"]))
+        case _:
+            return ""
+    is_plugin = path.is_absolute() and path.parent != SERVICES_FOLDER
+    return find_editor_command(path) if is_plugin else ""
+
+
+def find_skill_command(home: Path, problem: Sentence) -> str:
+    """Return the command for a folder that isn't a valid skill.
+
+    Places of skills in the home are relative to the home.
+    """
+    place = problem.values.get("place")
+    if place is None:
+        return "mneme skills list"
+    path = home / str(place)
+    match problem.key:
+        case "skill_is_link":
+            return "mneme config edit"
+        case "skill_unreadable":
+            return shlex.join(["chmod", "-R", "u+rwX", str(path)])
+    return find_editor_command(path if path.name == SKILL_FILE else path / SKILL_FILE)
 
 
 def has_little_space(home: Path) -> bool:

@@ -180,7 +180,8 @@ async def load_checks(request: PageRequest) -> Values | None:
     results = await run_checks(request.services.settings, texts=request.texts)
     if not is_running(request.services.settings.home):
         text = request.words["NOT_RUNNING"]
-        results.insert(0, CheckResult(subject="process", state="wrong", text=text))
+        stopped = CheckResult(subject="process", state="wrong", text=text, key="process_stopped")
+        results.insert(0, stopped)
     return {"results": sorted(results, key=lambda result: CHECK_ORDER.index(result.state))}
 
 

@@ -71,10 +71,14 @@ def damage(home: Path) -> None:
         file.write(b"\xff" * 30_000)
 
 
-def remove_state(home: Path) -> None:
-    good(home, "backup")
+def lose_state(home: Path) -> None:
     for path in home.glob("state.db*"):
         path.unlink()
+
+
+def remove_state(home: Path) -> None:
+    good(home, "backup")
+    lose_state(home)
 
 
 def change_schema(home: Path) -> None:
@@ -130,6 +134,21 @@ def write_secrets(home: Path) -> None:
     (home / "secrets.env").write_text("no equals sign\n")
 
 
+def replace_secrets(home: Path) -> None:
+    (home / "secrets.env").mkdir()
+
+
+def break_plugin(home: Path) -> None:
+    (home / "plugins").mkdir(mode=0o700)
+    (home / "plugins" / "diary.py").write_text("def broken(:\n")
+    write_settings("[memory.providers.diary]\nenabled = true\n")(home)
+
+
+def break_skill(home: Path) -> None:
+    (home / "skills" / "tidy-inbox").mkdir(parents=True)
+    (home / "skills" / "tidy-inbox" / "SKILL.md").write_text("Sort the mail.\n")
+
+
 def fail_backup(home: Path) -> None:
     (home.parent / "in-the-way").write_text("")
     write_settings(f'[backup]\nevery = "1d"\nfolder = "{home.parent}/in-the-way"\n')(home)
@@ -153,6 +172,18 @@ FAULTS = {
         write_secrets,
         "settings",
         "line 1 should be NAME=value",
+        "${EDITOR:-vi} /",
+    ),
+    "a folder in place of secrets.env": Fault(
+        replace_secrets, "settings", "secrets.env: can't be read", "mv /"
+    ),
+    "a plugin with a syntax error": Fault(
+        break_plugin, "memory diary", "plugins/diary.py cannot be used", "${EDITOR:-vi} /"
+    ),
+    "a folder that isn't a skill": Fault(
+        break_skill,
+        "skills",
+        "skills/tidy-inbox/SKILL.md, line 1",
         "${EDITOR:-vi} /",
     ),
     "a damaged state.db": Fault(damage, "state.db", "state.db", "mneme check --repair"),
@@ -218,6 +249,12 @@ FAULTS = {
 }
 
 
+def load_results(home: Path, subject: str) -> list[dict[str, Any]]:
+    """Return the results of `mneme check --json` for a subject."""
+    results = json.loads(mneme(home, "check", "--json").stdout)
+    return [result for result in results if result["subject"] == subject]
+
+
 @pytest.mark.parametrize("name", FAULTS)
 def test_check_names_the_fault_and_the_command_that_mends_it(home: Path, name: str) -> None:
     fault = FAULTS[name]
@@ -232,6 +269,21 @@ def test_check_names_the_fault_and_the_command_that_mends_it(home: Path, name: s
     assert fault.text in said
     assert fault.command in said
     assert fault.command in " ".join(one["command"] for one in wrong)
+    assert all(one["key"] for one in results)
+
+
+def test_check_offers_no_repair_of_a_lost_state_db(home: Path) -> None:
+    good(home, "remember", "Ana lives in Lisbon")
+    remove_state(home)
+    (with_backup,) = load_results(home, "state.db")
+    assert with_backup["command"].startswith("mneme restore /")
+    assert "--repair" not in with_backup["advice"]
+    shutil.rmtree(home.with_name("home.backups"))
+    (home / "backups.json").unlink()
+    (without_backup,) = load_results(home, "state.db")
+    assert without_backup["key"] == "store_missing"
+    assert without_backup["values"]["path"] == str(home / "state.db")
+    assert [without_backup["advice"], without_backup["command"]] == ["", ""]
 
 
 @pytest.mark.skipif(not can_mount(), reason="needs the right to mount")

@@ -63,6 +63,21 @@ def test_status_as_json_has_fields_and_no_sentences(home: Path) -> None:
 
 
 @pytest.mark.slow
+def test_check_as_json_says_by_keys_and_values_what_its_texts_say(home: Path) -> None:
+    (home / "mneme.toml").write_text('[mcp.boats]\ncommand = "no-such-program"\n')
+    english = json.loads(mneme(home, "check", "--json").stdout)
+    german = json.loads(mneme(home, "check", "--json", LC_ALL="de_DE.UTF-8").stdout)
+    names = [
+        [(result["subject"], result["key"], result["values"], result["command"]) for result in run]
+        for run in (english, german)
+    ]
+    assert names[0] == names[1]
+    values = {"option": "mcp.boats.command", "program": "no-such-program"}
+    assert ("settings", "program_missing", values, "mneme config edit") in names[0]
+    assert {key for _, key, _, _ in names[0]} >= {"not_set_up", "undamaged", "backup_none"}
+
+
+@pytest.mark.slow
 def test_jobs_as_json_have_the_schedule_itself(home: Path) -> None:
     good(home, "remind", "every monday at 9 water the plants")
     (job,) = read_json(home, "cron")
