@@ -245,6 +245,8 @@ def _name_error(error: MnemeError) -> _Naming:
         return {"key": "models_failed", "values": {"models": error.faults}}
     if error.key in load_sentences():
         return {"key": error.key, "values": error.values}
+    if isinstance(error.__cause__, MnemeError):
+        return _name_error(error.__cause__)
     return {"key": "failed", "values": {}}
 
 

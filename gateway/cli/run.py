@@ -336,8 +336,8 @@ def check_command(
     """Check the settings, SQLite, state.db, the model and the tokens.
 
     The output describes each problem and how to solve it. With --security, nothing is called: the
-    output lists who gets answers and why, groups, limits, servers, plugins, skills and rights. With
-    --json, each result has a "key" and "values" that say the same as its text, for scripts.
+    output lists who gets answers and why, groups, limits, servers, plugins, skills and rights.
+    Without --security, each result of --json has a "key" for scripts, and "values" such as paths.
     """
     from gateway.check import repair_indexes, run_checks
 
