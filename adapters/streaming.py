@@ -516,8 +516,8 @@ class StreamedReply:
     async def _try(self, call: Callable[[], Awaitable[None]]) -> None:
         """Make a call for typing or a draft. If it fails, only this draft is lost.
 
-        A permanent error ends all drafts. If the platform asks for a delay, the same text is tried
-        again after it.
+        A permanent error ends all drafts. If the platform asks for a delay, the draft is tried
+        again after that delay.
         """
         try:
             await call()

@@ -62,7 +62,7 @@ def sync_file(descriptor: int, system: System = SYSTEM) -> None:
 def exchange_paths(first: Path, second: Path, system: System = SYSTEM) -> bool:
     """Exchange two files or folders in one step. The paths are absolute.
 
-    Returns False, and changes nothing, if the system or the file system doesn't support this.
+    Returns False, and changes nothing, if a path is missing or the system doesn't support this.
     """
     # Imported here because most commands don't need it.
     import ctypes

@@ -317,7 +317,7 @@ class Access:
         await self.chat_rules.save(place, introduced_at=self._clock.now())
 
     def _stores_all(self, settings: ChatSettings) -> bool:
-        """Return whether messages that aren't addressed to Mneme are stored in a group."""
+        """Return whether a group's messages are stored even if they aren't addressed to Mneme."""
         return settings.stores == "all" if settings.stores else self._stores_unaddressed
 
     async def report_missed(self, address: Address) -> None:

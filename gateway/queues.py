@@ -433,8 +433,8 @@ class ConversationQueues:
     ) -> AsyncIterator[asyncio.Timeout]:
         """Run a turn inside this context so that `stop` or another message can end it.
 
-        The turn gets a TimeoutError when it's ended, and the yielded timeout has expired. Other
-        messages end the turn only if `interrupt` returns True.
+        The turn is then cancelled, and this context raises TimeoutError. A message that joins the
+        turn's batch ends the turn only if `interrupt` returns True.
         """
         queue = self._queues[address.key]
         queue.interrupt = interrupt

@@ -136,7 +136,7 @@ def _describe_person(accounts: Sequence[KnownAccount], settings: Settings) -> Fi
 
 
 def _check_groups(settings: Settings) -> Iterator[Finding]:
-    """List the groups whose members can write to the model."""
+    """Yield a finding for each allowed group, and for group settings that deserve a look."""
     for group in settings.access.rooms:
         yield Finding(
             subject="groups",

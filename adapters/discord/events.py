@@ -154,8 +154,9 @@ class DiscordEvents:
         )
 
     def accept_event(self, event: str, payload: Any, raw: Any) -> bool:
-        """Start a task for an event of the library. Returns False for other kinds of events.
+        """Start the tasks for an event of the library. Returns False for other kinds of events.
 
+        Events that concern nobody, such as messages of the bot, start no task.
         `payload` is the library's object, and `raw` is the data from which it was made.
         """
         match event:

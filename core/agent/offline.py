@@ -596,9 +596,9 @@ def _is_question(text: str) -> bool:
 def _list_utterances(message: Json) -> list[_Utterance]:
     """Return the texts that people wrote in a user message of a request.
 
-    Blocks with time lines, frames and memory fences are skipped. They are recognized by how they
-    begin. People can't imitate them, because `core.guard.origin_and_fence` changes such beginnings
-    in their texts.
+    A time line belongs to the texts after it. Blocks with frames and memory fences are skipped.
+    All of these are recognized by how they begin. People can't imitate them, because
+    `core.guard.origin_and_fence` changes such beginnings in their texts.
     """
     utterances: list[_Utterance] = []
     time_line = ""

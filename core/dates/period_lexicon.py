@@ -98,7 +98,11 @@ def add_day_names(lexicons: PeriodWords, data: Mapping[str, Any]) -> None:
 
 
 def _add_day_name(lexicons: PeriodWords, phrase: str, tokens: tuple[Token, ...]) -> None:
-    """Add the name of a day or month to the phrases or to the short names."""
+    """Add the name of a day, month or feast to the phrases, or to the short names.
+
+    Names that are too short for a phrase are short names. Short names of feasts are left out, and
+    so are known words that don't name a weekday.
+    """
     kind = tokens[0].kind
     is_long = len(phrase) >= MIN_DAY_NAME or len(_EASTERN.sub("...", phrase)) >= MIN_DAY_NAME
     is_new = has_unknown_word(phrase.removesuffix("*"), lexicons.words)

@@ -135,7 +135,7 @@ def _may_be_wish(text: str, plain: str, languages: frozenset[str], *, is_offer: 
 
 
 def is_marked(text: str) -> bool:
-    """Return whether signs around a text may cross it out or quote it, as in "~~send it~~"."""
+    """Return whether marks in a text may strike it out or quote it, as in "~~send it~~"."""
     return _SIGN.search(text) is not None or _is_enclosed(text)
 
 

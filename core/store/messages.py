@@ -320,7 +320,7 @@ def set_sent_blocks(
 def amend_message(
     connection: Connection, address: Address, external_id: str, text: str | None
 ) -> int | None:
-    """Replace the text of a message and of its quotes, or erase it if `text` is None.
+    """Replace the text of a message, also where later messages quote it. None erases the text.
 
     `external_id` is the message's id on its platform. The text of a command is never replaced.
     Returns the message's id in state.db, or None if it isn't stored.

@@ -304,7 +304,7 @@ def import_command(
     The events and tasks of a calendar file (trip.ics) become reminders. They are listed first, and
     you're asked to confirm.
 
-    A file of `mneme export --all` is put into a new home as it was.
+    A file from `mneme export --all` is restored unchanged into a new home.
     """
     from core.transfer.backup import is_backup
 

@@ -1,8 +1,8 @@
 """Answers messages about reminders without a model: requests, corrections and questions.
 
 `core.scheduling.dialogue` decides what a message means. This module carries out the decision and
-words the answer. After each answer, it stores a question for the person's next message. The
-question contains the dialogue so far, so the dialogue can continue after a restart.
+words the answer. With most answers, it stores an open question that the person's next message may
+answer. The question contains the dialogue so far, so the dialogue can continue after a restart.
 """
 
 from __future__ import annotations

@@ -93,6 +93,7 @@ class UndoCommands:
     async def _redo(self, undo_key: str | None, context: CommandContext) -> Answer:
         """Restore the messages that an earlier /undo or /retry has hidden.
 
+        If they are the answer before a /retry, the newer answer is hidden instead.
         `undo_key` is the idempotency key of that command. If it's None, the latest such command is
         undone. Raises Refused for members of a group, and if nothing is hidden.
         """

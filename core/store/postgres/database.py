@@ -198,7 +198,8 @@ class Database:
     ) -> T:
         """Run `work` in a read transaction, in the thread of a reader.
 
-        The caller's thread must not wait for a server, so `limit_s` has no effect.
+        `limit_s` has no effect. It limits reads in the caller's thread, and here that thread never
+        waits for the server.
         """
         return await self.read(work)
 

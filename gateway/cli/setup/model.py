@@ -137,8 +137,8 @@ def _store_key(setup: Setup, server: str, key_name: str) -> None:
 def _set_up_own_server(setup: Setup, url: str, key: str, name: str) -> None:
     """Detect which API a server has, and set it up with one of its models.
 
-    Raises StepFailed if the server offers no API for models, and ModelError if the model doesn't
-    answer.
+    Raises StepFailed if the address is malformed, or if the server can't be reached or offers no
+    API for models. Raises ModelError if the model doesn't answer.
     """
     words = setup.words["model"]
     if not _ADDRESS.match(url):

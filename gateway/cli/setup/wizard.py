@@ -126,7 +126,7 @@ def is_anything_set_up(draft: SettingsDraft) -> bool:
 def offer_setup() -> None:
     """Offer the setup before the first start in a terminal, and run it if the person agrees.
 
-    If some settings exist, or if this isn't a terminal, the setup isn't offered.
+    The setup isn't offered if anything is already set up, or if input or output isn't a terminal.
     """
     if not (sys.stdin.isatty() and sys.stdout.isatty()) or is_anything_set_up(SettingsDraft()):
         return

@@ -314,7 +314,7 @@ def test_copy_to_a_server_that_is_killed_again_and_again_is_the_same_in_the_end(
                 use_server(home, postgres_url)
                 refused = mneme(home, "recall", "ferry")
                 assert refused.returncode == 1
-                assert "Run mneme store copy again until it finishes" in refused.stderr
+                assert "Run `mneme store copy` again until it finishes" in refused.stderr
                 (home / "mneme.toml").unlink()
     assert kills >= kills_at_least
     use_server(home, postgres_url)
