@@ -9,6 +9,7 @@ import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -280,15 +281,23 @@ def has_no_client(connection: psycopg.Connection) -> bool:
 
 def kill_after(connection: psycopg.Connection, home: Path, url: str, steps: int) -> bool:
     """Start a copy and kill it after so many write transactions. Returns False if it had ended."""
-    connection.execute("SELECT pg_advisory_lock(%s)", (WRITE_LOCK,))
-    process = start_copy(home, url)
-    for _ in range(steps):
-        # The copy waits for this lock before each transaction, and locks are given in turn.
-        wait_until(partial(is_stopped_or_waiting, connection, process))
-        connection.execute("SELECT pg_advisory_unlock(%s)", (WRITE_LOCK,))
-        connection.execute("SELECT pg_advisory_lock(%s)", (WRITE_LOCK,))
-    output = kill(home, process)
-    connection.execute("SELECT pg_advisory_unlock(%s)", (WRITE_LOCK,))
+    with watch(url) as other, ThreadPoolExecutor(1) as thread:
+        holder, next_holder = connection, other
+        holder.execute("SELECT pg_advisory_lock(%s)", (WRITE_LOCK,))
+        process = start_copy(home, url)
+        for _ in range(steps):
+            wait_until(partial(is_stopped_or_waiting, holder, process))
+            # The server grants a lock in the order of the requests. So the copy gets it for one
+            # transaction, and waits for the next holder before the following one.
+            request = thread.submit(
+                next_holder.execute, "SELECT pg_advisory_lock(%s)", (WRITE_LOCK,)
+            )
+            wait_until(partial(is_stopped_or_waiting, holder, process, waiter_count=2))
+            holder.execute("SELECT pg_advisory_unlock(%s)", (WRITE_LOCK,))
+            request.result(WAIT_S)
+            holder, next_holder = next_holder, holder
+        output = kill(home, process)
+    connection.execute("SELECT pg_advisory_unlock_all()")
     wait_until(partial(has_no_client, connection))
     # The last kill may have come after the last transaction, so that the copy was complete.
     had_ended = process.returncode == 0 or "already has messages" in output
@@ -357,10 +366,13 @@ def list_copied_tables(connection: Connection) -> list[dict[str, str]]:
     return [{"name": table.name} for table in sort_tables(list_tables(connection))]
 
 
-def is_stopped_or_waiting(connection: psycopg.Connection, process: ForkedProcess) -> bool:
-    """Whether a process has ended, or waits for a lock on the server."""
+def is_stopped_or_waiting(
+    connection: psycopg.Connection, process: ForkedProcess, waiter_count: int = 1
+) -> bool:
+    """Whether a process has ended, or so many requests wait for a lock on the server."""
     row = connection.execute("SELECT count(*) FROM pg_locks WHERE NOT granted").fetchone()
-    return process.poll() is not None or row != (0,)
+    assert row is not None
+    return process.poll() is not None or row[0] >= waiter_count
 
 
 # --- Copies that are refused ---
