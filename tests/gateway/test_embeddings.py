@@ -125,7 +125,7 @@ async def test_embeddings_without_a_key_send_nothing_and_check_names_the_variabl
         (found,) = [
             one for one in await run_checks(made.services.settings) if one.subject == "embeddings"
         ]
-        assert (found.state, found.text) == ("wrong", f"It is out of order: {why}")
+        assert (found.state, found.text) == ("wrong", f"It is out of order: {why}.")
         assert double.asked == []
 
 
