@@ -51,6 +51,8 @@ _FACT_ACTIONS = (
     "undo",
     "restore",
 )
+# After "undo f12", this takes back all changes of the fact: it is deleted.
+UNDO_ALL = "--all"
 # The kinds of changes that set the wording of a fact.
 _WORDING_CHANGES = ("learn", "correct", "undo")
 _CONFIRMED = CONFIRMED_PREFIX.strip()
@@ -94,7 +96,8 @@ class FactCommands:
             return None
         new_text = (match["rest"] or "").strip()
         is_confirmed = action == "forget" and new_text.startswith(_CONFIRMED)
-        if new_text and action != "correct" and not is_confirmed:
+        is_whole = action == "undo" and new_text == UNDO_ALL
+        if new_text and action != "correct" and not is_confirmed and not is_whole:
             # The command concerns a note with a text that looks like the name of a fact.
             return None
 
@@ -248,6 +251,8 @@ class FactCommands:
             case "why":
                 return await self._explain(fact, context)
             case "undo":
+                if new_text == UNDO_ALL:
+                    return await self._unlearn(fact, context)
                 return await self._undo(fact, context)
             case "restore":
                 return await self._restore(fact, context)
@@ -272,6 +277,15 @@ class FactCommands:
         if not earlier.id:
             return Answer(text=texts.FACT_UNLEARNED.format(fact=escape(earlier.content)))
         return self._report(texts, texts.FACT_UNDONE, earlier)
+
+    async def _unlearn(self, fact: Fact, context: CommandContext) -> Answer:
+        """Take back all changes of a fact. It's deleted, and the messages that it comes from stay.
+
+        Raises Refused if the fact was deleted meanwhile.
+        """
+        if not await self._facts.forget([fact.id], context.scopes):
+            raise Refused("nothing_to_undo")
+        return Answer(text=context.texts.FACT_UNLEARNED.format(fact=escape(fact.content)))
 
     async def _restore(self, fact: Fact, context: CommandContext) -> Answer:
         """Reopen a former fact, and end the fact that replaced it.

@@ -54,6 +54,7 @@ from gateway.web.logins import (
 from gateway.web.pages import ACTIONS, PAGES, find_link
 from gateway.web.rendering import STATIC_FOLDER, Moments, create_environment
 from gateway.web.views import (
+    LastChecks,
     Page,
     PageRequest,
     Values,
@@ -123,6 +124,7 @@ class PageServer:
         self._commands = commands
         self._logins = services.page_logins
         self._spending = SpendingHistory(services.usage_log, services.clock)
+        self._last_checks = LastChecks()
         self._options = services.settings.web
         self._hosts = _list_hosts(self._options)
         self.cookie = f"{COOKIE}_{self._options.port}"
@@ -448,6 +450,7 @@ class PageServer:
             logins=self._logins,
             login=login,
             spending=self._spending,
+            last_checks=self._last_checks,
             context=context,
             page=page.name,
             path=drop_answer(request.path_qs),

@@ -129,12 +129,33 @@ async def _load_health(request: PageRequest) -> tuple[list[str], list[str]]:
     for name, reason in outages.list_reasons().items():
         problems.append(f"**{escape(name)}**: {escape(texts.word(reason))}")
     lines = await StatusCommands(services, None).render_lines(texts)
+    checked = _list_checked_problems(request)
+    problems += checked.values()
+    if outages.list_reasons() or "model" in checked:
+        # The line names the model as if it worked.
+        label, _, _ = texts.table("STATUS")["model"].partition("{")
+        lines = [line for line in lines if not line.startswith(label)]
     backup, problem = describe_backups(services.settings, services.clock.now(), texts)
     lines = [line for line in lines if line not in problems]
     label = request.words["BACKUP"]
     if problem:
         return lines, [*problems, f"**{label}**: {escape(backup)} {escape(problem)}"]
     return [*lines, f"**{label}**: {escape(backup)}"], problems
+
+
+def _list_checked_problems(request: PageRequest) -> dict[str, str]:
+    """Return the problems of the last checks by their subjects, as lines of Markdown.
+
+    While Mneme runs, it knows the state of its parts itself.
+    """
+    checks = request.last_checks
+    if checks.at is None or is_running(request.services.settings.home):
+        return {}
+    moment = request.texts.format_moment(checks.at, request.zone)
+    return {
+        problem.subject: f"**{escape(problem.subject)}** ({moment}): {escape(problem.text)}"
+        for problem in checks.problems
+    }
 
 
 async def _describe(request: PageRequest, note: PendingNote) -> PendingItem:
@@ -178,6 +199,8 @@ async def load_checks(request: PageRequest) -> Values | None:
     from gateway.check import run_checks
 
     results = await run_checks(request.services.settings, texts=request.texts)
+    request.last_checks.at = request.services.clock.now()
+    request.last_checks.problems = [result for result in results if result.state == "wrong"]
     if not is_running(request.services.settings.home):
         text = request.words["NOT_RUNNING"]
         stopped = CheckResult(subject="process", state="wrong", text=text, key="process_stopped")

@@ -6,8 +6,9 @@ The docstring of the package explains how to add a page.
 from __future__ import annotations
 
 import string
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -19,6 +20,7 @@ from core.types import Answer, Command, File, Scope
 from gateway.commands.registry import CommandContext, CommandRegistry
 from gateway.services import Services
 from gateway.texts.catalog import Texts
+from gateway.upkeep.home_checks import CheckResult
 from gateway.upkeep.spending import SpendingHistory
 from gateway.web.logins import Login, Logins
 
@@ -33,6 +35,14 @@ NUMBER_FIELDS = frozenset({"number", "fact", "changes", "session", "message"})
 PICTURE_TYPES = frozenset({"image/png", "image/jpeg", "image/webp", "image/gif"})
 
 
+@dataclass(slots=True)
+class LastChecks:
+    """The problems that the owner's last checks found, and when. All requests share it."""
+
+    at: datetime | None = None
+    problems: Sequence[CheckResult] = ()
+
+
 @dataclass(frozen=True, kw_only=True)
 class PageRequest:
     """A request by a person who is logged in."""
@@ -42,6 +52,8 @@ class PageRequest:
     logins: Logins
     login: Login
     spending: SpendingHistory
+    # The problems that the checks found last.
+    last_checks: LastChecks
     # The rights of the person, as for a command in their direct chat.
     context: CommandContext
     # The name of the page that is shown, or whose form was sent.

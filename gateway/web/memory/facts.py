@@ -14,7 +14,7 @@ from core.store.facts.history import (
 )
 from core.store.facts.rows import Fact, FactChange
 from core.types import Answer, Command, Message, Session
-from gateway.commands.facts import FactCommands
+from gateway.commands.facts import UNDO_ALL, FactCommands
 from gateway.web.conversations import find_message
 from gateway.web.memory.history import HistoryEntry, describe_changes
 from gateway.web.rendering import ChangedWords, count_fitting, diff_words, measure_html
@@ -193,3 +193,17 @@ async def undo_fact(request: PageRequest, form: Mapping[str, str]) -> Answer:
         question = request.words["UNLEARN_ASK"].format(fact=escape(fact.content))
         return Answer(text=question, confirm_command=command)
     return await request.commands.run(command, request.context)
+
+
+async def unlearn_fact(request: PageRequest, form: Mapping[str, str]) -> Answer:
+    """Delete a fact with all its changes, like `/memory undo f12 --all`, after a question.
+
+    Its messages stay. Raises Refused if there is no such fact, or if another person said it.
+    """
+    number = read_field(request, form, "fact")
+    command = Command(name="memory", arguments=f"undo f{number} {UNDO_ALL}")
+    fact = await request.services.facts.find(int(number), request.scopes)
+    if fact is None or not request.context.can_change(fact.account):
+        return await request.commands.run(command, request.context)
+    question = request.words["UNLEARN_ALL_ASK"].format(fact=escape(fact.content))
+    return Answer(text=question, confirm_command=command)

@@ -17,6 +17,7 @@ from gateway.web.memory.facts import (
     load_facts,
     measure_fact,
     undo_fact,
+    unlearn_fact,
 )
 from gateway.web.memory.history import load_history
 from gateway.web.memory.notes import (
@@ -98,6 +99,7 @@ PAGE = Page(
         *(_facts(name, f"{name} f{{fact}}") for name in FACT_ACTIONS),
         Action("fact-correct", correct_fact),
         Action("fact-undo", undo_fact),
+        Action("fact-unlearn", unlearn_fact),
         Action("note-add", add_note),
         Action("note-replace", replace_note),
         Action("note-remove", remove_note),

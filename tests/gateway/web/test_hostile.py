@@ -105,6 +105,7 @@ WITHOUT_TEXT = frozenset(
         "back-up",
         "change-undo",
         "end-reminder",
+        "fact-unlearn",
         "forget-conversation",
         "instructions-clear",
         "note-pin",

@@ -94,6 +94,21 @@ async def test_fact_that_was_only_learned_has_an_undo_and_says_what_each_button_
         assert (await page.browser.open("/memory/facts/1")).status == 404
 
 
+async def test_fact_that_was_corrected_since_is_unlearned_and_its_message_stays(home: Path) -> None:
+    async with open_page(home) as page:
+        await page.harness.say("I live in Lisbon")
+        fact = await page.browser.open("/memory/facts/1")
+        assert "/do/fact-unlearn" not in fact.body
+        corrected = await page.browser.send(fact.form("/do/fact-correct"), text="I live in Porto")
+        assert MEMORY["UNDO_LEARNED"] in corrected.text
+        fields = corrected.form("/do/fact-undo").fields
+        asked = await page.browser.post("/do/fact-unlearn", fields)
+        assert MEMORY["UNLEARN_ALL_ASK"].format(fact="I live in Porto") in asked.text
+        await page.browser.send(asked.form("/press/", "Yes"))
+        assert (await page.browser.open("/memory/facts/1")).status == 404
+        assert "I live in Lisbon" in (await page.browser.open("/conversations/1")).text
+
+
 async def test_fact_is_corrected_pinned_undone_and_forgotten_by_forms(home: Path) -> None:
     async with open_page(home) as page:
         browser = page.browser

@@ -243,6 +243,23 @@ async def test_health_and_checks_are_for_the_owner(home: Path) -> None:
         assert WORDS["STATE_OFF"] in checks.text
 
 
+async def test_problems_that_the_checks_found_are_on_today_until_mneme_runs(home: Path) -> None:
+    async with open_page(home) as page:
+        assert "backups (" not in (await page.browser.open("/today")).text
+        checks = await page.browser.open("/today/checks")
+        subjects = re.findall(r'<li class="state-wrong">\s*<p><b>([^<]+):</b>', checks.body)
+        assert len(subjects) > 1
+        today = await page.browser.open("/today")
+        problems = today.text.partition(WORDS["WAITING"])[0]
+        for subject in set(subjects) - {"process"}:
+            assert f"{subject} (" in problems
+        assert 'href="/today/checks">' in today.body.partition('id="waiting"')[0]
+        with FileLock(home / LOCK_FILE):
+            running = await page.browser.open("/today")
+        for subject in subjects:
+            assert f"{subject} (" not in running.text.partition(WORDS["WAITING"])[0]
+
+
 async def test_checks_are_worded_in_the_language_of_the_reader(home: Path) -> None:
     async with open_page(home) as page:
         checks = await page.browser.open("/today/checks", **{"Accept-Language": "de"})
@@ -278,6 +295,7 @@ async def test_health_shows_what_is_known_to_be_wrong_and_leads_to_the_checks(ho
         assert "telegram: out of reach (no network), trying again" in problems
         assert f"claude: {load_sentences()['model_429']}" in problems
         assert f"{WORDS['BACKUP']}: There is no backup." in health
+        assert "model:" not in health
 
 
 async def test_what_was_noted_lately_is_undone_unless_it_was_replaced(home: Path) -> None:
