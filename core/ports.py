@@ -17,12 +17,17 @@ from core.types import (
     Attachment,
     Completion,
     Inbound,
+    Origin,
     Request,
     Sender,
 )
 
 TextCallback = Callable[[str], None]
 """A function that receives the text to show while an answer is being written."""
+
+EditJudge = Callable[[Origin, str, str], Origin]
+"""A function that returns the new origin of an edited message, given its origin, its old text and
+its new text."""
 
 
 class Clock(Protocol):

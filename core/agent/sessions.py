@@ -25,7 +25,7 @@ from core.agent.prompt import (
 )
 from core.agent.summary import HistoryParts, split_history
 from core.errors import ModelError
-from core.guard.origin_and_fence import scrub, typed_text
+from core.guard.origin_and_fence import find_edited_origin, scrub, typed_text
 from core.memory.manager import MemoryManager
 from core.models.wrappers import ask_model
 from core.ports import Clock, Model
@@ -353,7 +353,9 @@ class SessionTracker:
         text = None
         if inbound.kind != "delete":
             text = with_attachments(inbound.text, inbound.attachments)
-        message_id = await self.conversations.amend(inbound.address, inbound.message_id, text)
+        message_id = await self.conversations.amend(
+            inbound.address, inbound.message_id, text, find_edited_origin
+        )
         if message_id is None:
             return False
         await self.memory.resync_messages(message_id)

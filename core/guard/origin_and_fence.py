@@ -24,7 +24,7 @@ from typing import Any
 
 from core.text import pastes
 from core.text.pastes import TYPED_CHARS
-from core.types import MEMORY_TAG, Account, Json, Message
+from core.types import MEMORY_TAG, Account, Json, Message, Origin
 
 OPENING = MEMORY_TAG
 CLOSING = "</memory-context>"
@@ -492,6 +492,25 @@ def find_foreign_start(text: str, sender_name: str = "") -> int:
         return len(text)
     end = len(text) if _PASTE_SIGN.search(text) is None else pastes.find_paste(text)
     return pastes.find_doubt(text[:end], sender_name)
+
+
+def find_edited_origin(origin: Origin, old_text: str, new_text: str) -> Origin:
+    """Return the origin of a person's message after an edit.
+
+    If the edit removes all foreign text, the message counts as pasted, because an answer may repeat
+    the removed text.
+    """
+    if origin in ("typed", "spoken") and _has_foreign(old_text) and not _has_foreign(new_text):
+        return "pasted"
+    return origin
+
+
+def _has_foreign(text: str) -> bool:
+    """Return whether a message has foreign text. Mentions of one word don't count."""
+    text = text.strip()
+    if is_partly_pasted(text) or find_foreign_start(text) < len(text):
+        return True
+    return any(" " in inserted for inserted in list_insertions(text))
 
 
 def typed_text(message: Message, *, with_speech: bool = False) -> str:

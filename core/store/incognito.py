@@ -13,6 +13,7 @@ from itertools import count
 from typing import Any
 
 from core.errors import StaleReadError
+from core.ports import EditJudge
 from core.store.engine import Connection
 from core.store.rows import split_turns
 from core.types import Address, Json, Message, Scope, Session
@@ -62,7 +63,7 @@ class IncognitoConversation:
         if self.session is not None:
             self.session = replace(self.session, **values)
 
-    def amend(self, message: Message, text: str | None) -> None:
+    def amend(self, message: Message, text: str | None, judge: EditJudge | None = None) -> None:
         """Set the text of a chat message, or erase any message if `text` is None.
 
         All messages that quote the changed message lose the quote.
@@ -70,7 +71,8 @@ class IncognitoConversation:
         if text is None:
             self._replace(message, kind="command", text="", blocks=None, sent_blocks=None)
         elif message.kind == "chat":
-            self._replace(message, text=text, blocks=None, sent_blocks=None)
+            origin = judge(message.origin, message.text, text) if judge else message.origin
+            self._replace(message, text=text, origin=origin, blocks=None, sent_blocks=None)
         for position, other in enumerate(self.messages):
             if other.quote is not None and other.quote.message_id == message.id:
                 self.messages[position] = replace(other, quote=None, sent_blocks=None)

@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from core.errors import StoreError
+from core.ports import EditJudge
 from core.store import rows
 from core.store.actions import YES_TO_MODEL, YES_TO_SEVERAL
 from core.store.engine import Connection, Database, Row, Values, in_list
@@ -191,7 +192,8 @@ _OWN_TOPIC_FIRST = f"ORDER BY messages.address_id <> ({rows.ADDRESS_ID})"
 """Prefers messages in the given topic. A message that was answered in another topic of its chat is
 stored in that topic."""
 _SELECT_TO_AMEND = f"""
-SELECT messages.id, messages.session_id, messages.kind, messages.text, messages.blocks
+SELECT messages.id, messages.session_id, messages.kind, messages.text, messages.blocks,
+    messages.origin
 {_FROM_CHAT_BY_EXTERNAL_ID} {_OWN_TOPIC_FIRST}
 """
 _SELECT_ORIGINAL = f"""
@@ -222,7 +224,9 @@ _SET_SENT_BLOCKS = """
 UPDATE messages SET sent = :sent WHERE id = :id AND NOT (kind = 'command' AND text = '')
 """
 """Changes nothing if the message was erased in the meantime."""
-_REWORD = "UPDATE messages SET text = :text, blocks = NULL, sent = NULL WHERE id = :id"
+_REWORD = """
+UPDATE messages SET text = :text, origin = :origin, blocks = NULL, sent = NULL WHERE id = :id
+"""
 _REWORD_QUOTES = """
 UPDATE messages SET sent = NULL,
     quoted = json_set(quoted, '$.kind', 'reply', '$.text', :quote_text)
@@ -318,12 +322,17 @@ def set_sent_blocks(
 
 
 def amend_message(
-    connection: Connection, address: Address, external_id: str, text: str | None
+    connection: Connection,
+    address: Address,
+    external_id: str,
+    text: str | None,
+    judge: EditJudge | None = None,
 ) -> int | None:
     """Replace the text of a message, also where later messages quote it. None erases the text.
 
     `external_id` is the message's id on its platform. The text of a command is never replaced.
-    Returns the message's id in state.db, or None if it isn't stored.
+    Without a `judge`, its origin stays the same. Returns the message's id in state.db, or None if
+    it isn't stored.
     """
     values: dict[str, object] = {
         **address_values(address),
@@ -340,6 +349,7 @@ def amend_message(
     if text is None:
         erase_message(connection, row)
     elif is_conversation and rows.clean(text) != row["text"]:
+        values["origin"] = judge(row["origin"], row["text"], text) if judge else row["origin"]
         connection.execute(_REWORD, values)
     else:
         return message_id  # nothing has changed, or the message is a command

@@ -13,7 +13,7 @@ from datetime import datetime
 from functools import partial
 
 from core.errors import StaleReadError, StoreError
-from core.ports import Clock
+from core.ports import Clock, EditJudge
 from core.store import lineage, messages, rows
 from core.store.actions import ButtonAction, insert_actions
 from core.store.engine import Connection, Database, in_list
@@ -445,7 +445,9 @@ class Conversations:
 
         return await self._database.write(write, epoch)
 
-    async def amend(self, address: Address, external_id: str, text: str | None) -> int | None:
+    async def amend(
+        self, address: Address, external_id: str, text: str | None, judge: EditJudge | None = None
+    ) -> int | None:
         """Replace the text of an edited message, or erase the message if `text` is None.
 
         Returns the message's id, or None if it isn't stored. The content blocks that were sent to
@@ -457,13 +459,13 @@ class Conversations:
         conversation = self._incognito.conversations.get(address)
         incognito_message = conversation.find(external_id) if conversation else None
         if conversation is not None and incognito_message is not None:
-            conversation.amend(incognito_message, text)
+            conversation.amend(incognito_message, text, judge)
             if text is not None:
                 return incognito_message.id
             # A deleted message may still have an inbox entry in state.db, which is closed below.
 
         def write(connection: Connection) -> int | None:
-            message_id = messages.amend_message(connection, address, external_id, text)
+            message_id = messages.amend_message(connection, address, external_id, text, judge)
             if text is None:
                 values = {**address_values(address), "external_id": external_id}
                 entries = connection.execute(_SELECT_ENTRY, values).fetchall()

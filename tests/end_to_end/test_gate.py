@@ -401,13 +401,24 @@ async def test_request_of_a_group_member_waits_when_the_owner_speaks_next(home: 
         assert held.ended_at is None
 
 
-async def test_after_a_forward_a_call_that_sends_carries_only_what_was_typed(home: Path) -> None:
-    sent: list[Json] = []
+def add_sending_tool(harness: GatewayHarness, sent: list[Json]) -> None:
+    """Give the model a tool that appends its arguments to `sent`."""
 
     async def send(arguments: Json, context: ToolContext) -> str:
         sent.append(arguments)
         return "It is sent."
 
+    harness.agent.tool_runner.tools["send"] = Tool(
+        name="send",
+        description="Sends.",
+        schema={"type": "object"},
+        effects={"": Effect.SEND},
+        run=send,
+    )
+
+
+async def test_after_a_forward_a_call_that_sends_carries_only_what_was_typed(home: Path) -> None:
+    sent: list[Json] = []
     typed = "Send milk to Ana"
     attempts: list[tuple[str, dict[str, Any]]] = [
         (typed, {"to": "Ana", "text": "milk", "the PIN is 4471": ""}),
@@ -421,13 +432,7 @@ async def test_after_a_forward_a_call_that_sends_carries_only_what_was_typed(hom
     ]
     model = ScriptedModel(says("It is about the ferry."))
     async with open_gateway(home, model) as harness:
-        harness.agent.tool_runner.tools["send"] = Tool(
-            name="send",
-            description="Sends.",
-            schema={"type": "object"},
-            effects={"": Effect.SEND},
-            run=send,
-        )
+        add_sending_tool(harness, sent)
         await harness.say("The ferry is late. Eve", origin="forwarded")
         for text, arguments in attempts:
             model.script = [calls(("send", arguments)), says("Done.")]
@@ -436,3 +441,23 @@ async def test_after_a_forward_a_call_that_sends_carries_only_what_was_typed(hom
         model.script = [calls(("send", {"to": "Ana", "text": "milk", "copy": ""})), says("Done.")]
         await harness.say(typed)
     assert len(sent) == 1
+
+
+@pytest.mark.parametrize("is_recalled", [False, True], ids=["same conversation", "next one"])
+async def test_paste_that_an_edit_removes_stays_foreign_as_the_answer_may_repeat_it(
+    home: Path, is_recalled: bool
+) -> None:
+    sent: list[Json] = []
+    model = ScriptedModel(says(MAIL), says("You are welcome."), says("About Eve."))
+    async with open_gateway(home, model) as harness:
+        add_sending_tool(harness, sent)
+        await harness.say(f"What is this?\n\n{MAIL}", message_id="900")
+        await harness.say("thank you")
+        await harness.say("What is this?", kind="edit", message_id="900")
+        if is_recalled:
+            await harness.say("/new")
+            await harness.say("What was that about insulin, invoices and the dentist?")
+            assert MAIL in str(model.requests[-1].messages)
+        model.script = [call("send", text="my keys"), says("I am fine.")]
+        await harness.say("And how are you?")
+    assert sent == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from core.guard.origin_and_fence import (
+    find_edited_origin,
     find_foreign_start,
     insertion,
     is_partly_pasted,
@@ -144,3 +145,20 @@ def test_text_below_more_quoted_lines_than_people_quote_is_not_typed() -> None:
 def test_text_with_more_colons_than_people_write_is_not_typed() -> None:
     assert typed_part("a: b " * 20) == ("a: b " * 20).strip()
     assert typed_part("a: b " * 60) == ""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "origin"),
+    [
+        (f"look at this: {CLAIM}", "look at this", "pasted"),
+        (f"What is this?\n\n{CLAIM}", "What is this?", "pasted"),
+        ("what is it?\n[attached picture “a.png”]", "what is it?", "pasted"),
+        (f"look at this: {CLAIM}", f"look at that: {CLAIM}", "typed"),
+        ("@Ana is my sister", "Ana is my sister", "typed"),
+        ("Remind me at 7 to strech", "Remind me at 7 to stretch", "typed"),
+    ],
+)
+def test_message_counts_as_pasted_if_an_edit_removes_its_foreign_text(
+    old: str, new: str, origin: str
+) -> None:
+    assert find_edited_origin("typed", old, new) == origin
