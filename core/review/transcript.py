@@ -36,6 +36,8 @@ from core.types import Command, Message, Sender, Session, ToolContext
 
 # Tools whose results contain only text that people typed or approved.
 OWN_TOOLS = frozenset({"facts", "remember_this", "memory", "reminder", "skill_manage"})
+# Ends the line of an imported reminder in such a result. Other people may have written it.
+CALENDAR_FILE_MARK = "(from a calendar file)"
 # The number of the latest messages that are searched for foreign text that a person repeats.
 MAX_EARLIER = 300
 _TOOL_SOURCE = Sentence("source_tool_description")
@@ -485,9 +487,10 @@ def _list_own_foreign_texts(row: Message) -> list[ForeignText]:
 def _list_result(row: Message, *, is_group: bool) -> list[ForeignText]:
     """Return a tool's result, unless it contains only what the person typed or approved.
 
-    In a group, notes, facts and reminders may come from other members.
+    In a group, notes, facts and reminders may come from other members. Reminders from a calendar
+    file may come from others, too.
     """
-    if row.tool_name in OWN_TOOLS and not is_group:
+    if row.tool_name in OWN_TOOLS and not is_group and CALENDAR_FILE_MARK not in row.text:
         return []
     return [ForeignText(Sentence("source_result", {"tool": row.tool_name}), row.text)]
 

@@ -24,7 +24,7 @@ from core.guard.tool_definitions import ToolArguments, build_tool, parse_argumen
 from core.review.carried_out import may_want_several
 from core.review.naming import resembles
 from core.review.pending import Review
-from core.review.transcript import Transcript, TranscriptReader
+from core.review.transcript import CALENDAR_FILE_MARK, Transcript, TranscriptReader
 from core.review.wish_judge import WishedCall, WishJudge
 from core.review.wishes import find_wishes
 from core.scheduling.appointments import HELD_ACTIONS, Action, Appointments, Requester
@@ -37,6 +37,7 @@ from core.scheduling.planning import (
     repeats_job,
 )
 from core.scheduling.zones import find_zones
+from core.store.jobs import CALENDAR_FILE_ORIGIN, Job
 from core.store.notes import JOB_CHANGE, QUESTION, REMINDER, Author, Operation
 from core.text.exact_words import Difference, compare_exactly
 from core.text.normalize import to_single_line
@@ -136,7 +137,7 @@ class _ReminderTool:
             return await self._add(arguments, context)
         if arguments.action == "list":
             jobs = await self.appointments.jobs.list_visible(context.scopes)
-            lines = [self.appointments.describe_job(job) for job in jobs]
+            lines = list(map(self._describe_job, jobs))
             return "\n".join(lines) or "There are no reminders here."
         if arguments.job_id is None:
             raise ToolError(
@@ -148,6 +149,12 @@ class _ReminderTool:
         return await self.appointments.change(
             arguments.action, arguments.job_id, context.scopes, context.account, context.epoch
         )
+
+    def _describe_job(self, job: Job) -> str:
+        """Return the line of a job in a list, which says if the job is from a calendar file."""
+        line = self.appointments.describe_job(job)
+        is_imported = (job.origin or "").startswith(CALENDAR_FILE_ORIGIN)
+        return f"{line} {CALENDAR_FILE_MARK}" if is_imported else line
 
     async def find_subjects(self, arguments: Json, context: ToolContext) -> Sequence[Subject]:
         """Return the job that a call changes, in a list."""

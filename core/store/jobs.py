@@ -25,6 +25,8 @@ from core.store.sessions import ensure_session
 from core.store.visibility import check_epoch, scope_parameter, visible
 from core.types import LOCAL_SCOPE, Account, Address, ErasureEpoch, Message, Scope, Session
 
+CALENDAR_FILE_ORIGIN = "ics:"
+"""Begins the origin of a job that was imported from a calendar file."""
 NOTHING_NEW = "NOTHING NEW"
 """The answer of a watch that has found nothing new. It isn't delivered."""
 # Models put the line in quotation marks, brackets or bold type.

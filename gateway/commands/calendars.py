@@ -11,6 +11,7 @@ from core.errors import Refused
 from core.scheduling.appointments import TEXT_CHARS
 from core.scheduling.due import next_due
 from core.scheduling.recurrence_words import describe_recurrences
+from core.store.jobs import CALENDAR_FILE_ORIGIN
 from core.text.normalize import join_sentences
 from core.types import LOCAL_SCOPE
 from gateway.commands.registry import CommandContext
@@ -53,7 +54,7 @@ async def set_reminders(
     problems: list[str] = []
     for item in items:
         schedule = Schedule(zone=zone.key, at=item.moment, recurrences=item.recurrences)
-        origin = f"ics:{scope.key}:{item.uid}"
+        origin = f"{CALENDAR_FILE_ORIGIN}{scope.key}:{item.uid}"
         is_known = await services.jobs.find_by_origin(origin, scope) is not None
         if is_known or next_due(schedule, services.clock.now()) is None:
             continue

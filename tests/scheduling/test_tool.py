@@ -13,11 +13,11 @@ from core.dates.schedule import ParsedSchedule, Schedule
 from core.errors import Refused, ToolError
 from core.facts.evidence import EvidenceSearch
 from core.review.pending import Review
-from core.review.transcript import TranscriptReader
+from core.review.transcript import CALENDAR_FILE_MARK, TranscriptReader
 from core.review.wish_judge import WishJudge
 from core.scheduling.appointments import Appointments
 from core.scheduling.tool import read_choices, reminder_tool
-from core.store.jobs import Jobs
+from core.store.jobs import CALENDAR_FILE_ORIGIN, Jobs
 from core.store.notes import MAX_PENDING, Notes
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
@@ -133,6 +133,21 @@ async def test_reminder_tool_adds_lists_pauses_resumes_and_removes_a_reminder(
     assert "Resumed" in await tool.run({"action": "resume", "job_id": "1"}, context)
     assert "Removed" in await tool.run({"action": "remove", "job_id": 1}, context)
     assert await tool.run({"action": "list"}, context) == "There are no reminders here."
+
+
+async def test_list_marks_reminders_from_a_calendar_file(
+    tool: Tool, appointments: Appointments, context: ToolContext
+) -> None:
+    await tool.run({"action": "add", "moment": "2026-11-21T09:00", "task": "call Bob"}, context)
+    (job,) = await appointments.jobs.list_visible(context.scopes)
+    reading = ParsedSchedule(schedule=job.schedule, text="call Eve", is_certain=True)
+    await appointments.add_job(
+        reading, CHAT, ANA, account=job.account, origin=f"{CALENDAR_FILE_ORIGIN}1"
+    )
+    lines = str(await tool.run({"action": "list"}, context)).splitlines()
+    marks = {line.endswith(CALENDAR_FILE_MARK): line for line in lines}
+    assert "call Eve" in marks[True]
+    assert "call Bob" in marks[False]
 
 
 async def test_tool_adds_a_repeated_question_with_its_recurrence(
