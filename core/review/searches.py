@@ -277,9 +277,12 @@ def has_other_content(messages: Iterable[str], texts: Sequence[str]) -> bool:
     if has_marker(_drop_asked_time(message, plain, languages), "condition", languages):
         return True
     for language in languages:
+        plain = drop_polite_ends(plain, language)
         for name in ("deeds", "lookups", "sends", "writes", "gives", "nouns"):
             plain = _pattern(language, name).sub(" ", plain)
-        plain = " ".join(word for word in plain.split() if word not in polite_words(language))
+        # "Good morning" is polite, but "morning" alone may say when to send something.
+        ignored = polite_words(language) - detail_words(language)
+        plain = " ".join(word for word in plain.split() if word not in ignored)
     return not consists_of(plain, "\n".join(texts))
 
 

@@ -46,8 +46,12 @@ _SIGN = re.compile(
     rf"[^\w\s{_FRIENDLY}'\u2019.,!?:;#\u2116\"\u2018\u201a\u201c-\u201e\u00ab\u00bb\u2039\u203a\u00bf\u00a1\u3001\u3002"
     r"\u300a-\u300f\uff01\uff0c\uff1a\uff1b\uff1f-]|(?<!\w)-|-(?!\w)"
 )
-# A verb that reports what the person did: "Borré …", "Annulé …", "Excluí …".
-_PAST_VERB = re.compile(r"\W*[^\W\d_]+[\u00e9\u00ed](?!\w)")
+# A verb that reports what the person did: "Borré …", "Annulé …", "Excluí …", and the Chinese verbs
+# for deleting, cancelling, pausing and so on with the ending for a completed action.
+_PAST_VERB = re.compile(
+    r"\W*[^\W\d_]+[\u00e9\u00ed](?!\w)"
+    r"|\W*(?:\u5220\u9664|\u79fb\u9664|\u53d6\u6d88|\u6e05\u9664|\u6682\u505c|\u505c\u6b62|\u505c\u7528|\u5173\u95ed)\u4e86(?!.*\u5427\W*$)"
+)
 # Numbers that aren't the number of an item: "reminder 1.5", "1:30".
 _OTHER_NUMBER = re.compile(r"\d[.,:\uff1a-]\d")
 # The Unicode categories of brackets, quotation marks and dashes.

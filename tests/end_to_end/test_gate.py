@@ -429,6 +429,7 @@ async def test_after_a_forward_a_call_that_sends_carries_only_what_was_typed(hom
         ("\U0001f6ab send milk to Ana", {"to": "Ana", "text": "milk"}),
         ("What do I get Ana, milk", {"to": "Ana", "text": "milk"}),
         ("Note milk, Ana", {"to": "Ana", "text": "milk"}),
+        ("Schick morgen milk Ana", {"to": "Ana", "text": "milk"}),
     ]
     model = ScriptedModel(says("It is about the ferry."))
     async with open_gateway(home, model) as harness:

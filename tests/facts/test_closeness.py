@@ -514,6 +514,8 @@ DOUBTFUL = (
     ("en", ["Rex eats anything but chocolate"], "Rex eats anything, chocolate."),
     ("en", ["Ben may lend out my bike and my tent"], "Ben may lend out User's bike and car."),
     ("en", ["Eve: my boss, so she hopes"], "Eve is User's boss."),
+    ("de", ["Ich habe geträumt, dass Eve meine Chefin ist"], "Eve ist meine Chefin"),
+    ("ru", ["Мне приснилось, что Ева моя начальница"], "Ева моя начальница"),
 )
 """Notes that don't follow, which a model has to find out."""
 

@@ -95,6 +95,8 @@ def test_wish_to_stop_pauses_and_a_statement_of_what_i_cancel_is_not_a_wish() ->
     assert wants("Stop the insulin reminder", Effect.WEAKEN, insulin)
     for typed in ("Cancelo el recordatorio", "Borré el recordatorio", "Annulé le rappel"):
         assert not wants(f"{typed} insulin", Effect.REMOVE, insulin)
+    assert not wants("\u5220\u9664\u4e86insulin\u63d0\u9192", Effect.REMOVE, insulin)
+    assert wants("\u5220\u9664insulin\u63d0\u9192", Effect.REMOVE, insulin)
 
 
 def test_wish_for_one_item_ends_only_one_item() -> None:
