@@ -52,6 +52,7 @@ from gateway.supervisor import Supervisor, run_chores, watch_store
 from gateway.texts.catalog import SHELL as texts
 from gateway.turns import TurnDispatcher
 from gateway.upkeep.growth import SizeLog
+from gateway.upkeep.retention import RetentionKeeper
 
 if TYPE_CHECKING:
     from gateway.web.server import PageServer
@@ -244,6 +245,7 @@ class GatewayProcess:
             run_chores([services.recall.tend, services.forgetting.maintain]),
             run_chores([embeddings.tend] if embeddings else []),
             run_chores([SizeLog(services.settings, services.database, services.clock).tend]),
+            run_chores([RetentionKeeper(services, services.clock).tend]),
             run_chores([self._path.reviewer.tend] if self._path.reviewer else []),
             self._create_control_server().run(),
             self._supervisor.watch_platforms(
@@ -280,10 +282,6 @@ class GatewayProcess:
             from gateway.upkeep.backups import BackupScheduler
 
             chores.append(BackupScheduler(settings, services.clock, services.owner_notices).tend)
-        if settings.retention.is_on:
-            from gateway.upkeep.retention import RetentionKeeper
-
-            chores.append(RetentionKeeper(services, services.clock).tend)
         if settings.usage.month_line:
             from gateway.upkeep.spending import MonthLine
 

@@ -68,14 +68,14 @@ class WebhookServer:
 
     async def _handle(self, request: web.Request) -> web.Response:
         """Admit one update, and confirm the request if the update is stored."""
-        token = request.headers.get(SECRET_HEADER, "")
-        if not hmac.compare_digest(token.encode(), self.secret.encode()):
+        token = request.headers.get(SECRET_HEADER, "").encode("utf-8", "surrogateescape")
+        if not hmac.compare_digest(token, self.secret.encode()):
             _log.warning("telegram.webhook_refused", reason="the secret token is wrong")
             return web.Response(status=HTTPStatus.FORBIDDEN)
         try:
             raw = await request.json()
             update_id = int(raw["update_id"])
-        except (ValueError, LookupError, TypeError):
+        except (ValueError, LookupError, TypeError, OverflowError, RecursionError):
             _log.warning("telegram.webhook_refused", reason="it isn't an update")
             return web.Response(status=HTTPStatus.BAD_REQUEST)
         async with self._lock:

@@ -1,14 +1,17 @@
-"""Erases messages and usage older than the retention period in the settings.
+"""Erases messages and usage older than the retention period.
 
-The owner is notified a day before the first run, and again if the settings change. Pinned notes and
-facts, skills and active jobs are kept.
+The owner sets the period in the settings, and the admins of a group with `/setup retention`. The
+owner is notified a day before messages are erased for the first time, and again if a period
+changes. Pinned notes and facts, skills and active jobs are kept.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
@@ -24,7 +27,7 @@ from core.types import LOCAL_SCOPE, Address, Scope
 if TYPE_CHECKING:
     from gateway.services import Services
 
-# A key in `state_meta` for the settings that were announced, and the time of the announcement.
+# A key in `state_meta` for the periods that were announced, and the times of the announcements.
 ANNOUNCED_KEY = "retention_announced"
 # The first run follows this long after the announcement.
 NOTICE_PERIOD = timedelta(days=1)
@@ -32,6 +35,15 @@ RUN_INTERVAL = timedelta(hours=6)
 _OWNER = "owner"
 _ADDRESS = Address(platform=TERMINAL.platform, chat_id=TERMINAL.user_id)
 _log = structlog.get_logger("retention")
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """How many days the messages of a scope are kept."""
+
+    days: int
+    # The group whose admins set the period. None for the owner's settings.
+    group: str | None = None
 
 
 class RetentionKeeper:
@@ -48,42 +60,40 @@ class RetentionKeeper:
         now = self._clock.now()
         if self._runs_at is not None and now < self._runs_at:
             return False
-        days_by_scope = await self._load_days()
-        if not await self._is_announced(days_by_scope, now):
-            self._runs_at = now + RUN_INTERVAL / 6
-            return False
-        for scope, days in days_by_scope.items():
-            if await self._expire(scope, now - timedelta(days=days)):
+        periods = await self._load_periods()
+        due_scopes = await self._list_due(periods, now)
+        for scope in due_scopes:
+            if await self._expire(scope, now - timedelta(days=periods[scope].days)):
                 return True
-        self._runs_at = now + RUN_INTERVAL
+        is_complete = len(due_scopes) == len(periods)
+        self._runs_at = now + (RUN_INTERVAL if is_complete else RUN_INTERVAL / 6)
         return False
 
-    async def _load_days(self) -> dict[Scope, int]:
-        """Return the retention period in days by scope, without scopes that keep their messages."""
+    async def _load_periods(self) -> dict[Scope, Period]:
+        """Return the retention period by scope, without scopes that keep their messages."""
         own_scopes = await self._services.people.load_visible_scopes(LOCAL_SCOPE)
         await self._services.chat_rules.load()
         rows = await self._services.database.fetch_all("SELECT key FROM scopes ORDER BY id", {})
-        days_by_scope = {}
+        periods = {}
         for row in rows:
             scope = Scope(key=row["key"])
-            days = self._find_days(scope, is_own=scope in own_scopes)
-            if days:
-                days_by_scope[scope] = days
-        return days_by_scope
+            period = self._find_period(scope, is_own=scope in own_scopes)
+            if period.days:
+                periods[scope] = period
+        return periods
 
-    def _find_days(self, scope: Scope, *, is_own: bool) -> int:
-        """Return the retention period of a scope in days, or 0 if its messages don't expire.
+    def _find_period(self, scope: Scope, *, is_own: bool) -> Period:
+        """Return the period of a scope, with 0 days if its messages don't expire.
 
         A setting by the admins of a group can only shorten the owner's period.
         """
         days = self._find_owners_days(scope, is_own=is_own)
-        if not scope.is_group or is_own:
-            return days
-        key = scope.key.removeprefix("room:").partition("#")[0]
-        admins_days = self._services.chat_rules.find_retention(key)
-        if admins_days is None:
-            return days
-        return min(days, admins_days) if days else admins_days
+        if scope.is_group and not is_own:
+            group = scope.key.removeprefix("room:").partition("#")[0]
+            admins_days = self._services.chat_rules.find_retention(group)
+            if admins_days is not None and (not days or admins_days < days):
+                return Period(admins_days, group)
+        return Period(days)
 
     def _find_owners_days(self, scope: Scope, *, is_own: bool) -> int:
         """Return the period in the owner's settings in days, or 0 if messages don't expire."""
@@ -96,57 +106,102 @@ class RetentionKeeper:
                 return self._options.scopes[name]
         return self._options.days
 
-    async def _is_announced(self, days_by_scope: dict[Scope, int], now: datetime) -> bool:
-        """Return whether the owner was told early enough that messages will be erased.
+    async def _list_due(self, periods: Mapping[Scope, Period], now: datetime) -> list[Scope]:
+        """Return the scopes whose period was announced to the owner early enough.
 
-        If these settings haven't been announced and would erase messages, they are announced now.
-        While the owner can't be notified, no messages are erased.
+        Periods that haven't been announced and would erase messages are announced now. While the
+        owner can't be notified, no messages are erased for them.
         """
-        current: dict[str, object] = {
-            "days": self._options.days,
-            "scopes": dict(self._options.scopes),
-        }
-        chats = self._services.chat_rules.list_retention()
-        if chats:
-            current["chats"] = chats
-        database = self._services.database
-        stored_announcement = await database.read(
+        announced = await self._load_announced()
+        due_scopes = []
+        new_scopes = []
+        for scope, period in periods.items():
+            at = self._find_announcement(announced, period)
+            if at is None:
+                new_scopes.append(scope)
+            elif now - at >= NOTICE_PERIOD:
+                due_scopes.append(scope)
+        counts = {scope: await self._count(scope, periods[scope], now) for scope in new_scopes}
+        counts = {scope: count for scope, count in counts.items() if count}
+        if not counts:
+            return due_scopes
+        if await self._services.find_private_chat(LOCAL_SCOPE) is None:
+            _log.warning("some messages don't expire, because the owner can't be told")
+            return due_scopes
+        await self._announce({scope: periods[scope] for scope in counts}, counts, now)
+        for period in {periods[scope] for scope in counts}:
+            if period.group is None:
+                announced |= {"options": self._describe_options(), "at": now.isoformat()}
+            else:
+                announced["chats"][period.group] = {"days": period.days, "at": now.isoformat()}
+        value = json.dumps(announced)
+        await self._services.database.write(
+            lambda connection: set_meta(connection, ANNOUNCED_KEY, value)
+        )
+        return due_scopes
+
+    def _describe_options(self) -> dict[str, object]:
+        return {"days": self._options.days, "scopes": dict(self._options.scopes)}
+
+    async def _load_announced(self) -> dict[str, Any]:
+        """Return the announcements: `options` and `at` of the settings, and `chats` by group."""
+        stored = await self._services.database.read(
             lambda connection: get_meta(connection, ANNOUNCED_KEY)
         )
-        announced = json.loads(stored_announcement) if stored_announcement else {}
-        if announced.get("options") == current:
-            return now - datetime.fromisoformat(announced["at"]) >= NOTICE_PERIOD
-        count = await self._count(days_by_scope, now)
-        if not count:
-            return False
-        if await self._services.find_private_chat(LOCAL_SCOPE) is None:
-            _log.warning("nothing expires, because the owner can't be told")
-            return False
-        await self._announce(count, now)
-        value = json.dumps({"options": current, "at": now.isoformat()})
-        await database.write(lambda connection: set_meta(connection, ANNOUNCED_KEY, value))
-        return False
+        announced: dict[str, Any] = json.loads(stored) if stored else {}
+        # An earlier version announced the periods of groups together with the settings.
+        earlier_chats = announced.get("options", {}).pop("chats", {})
+        earlier = {
+            group: {"days": days, "at": announced["at"]} for group, days in earlier_chats.items()
+        }
+        return {**announced, "chats": earlier | announced.get("chats", {})}
 
-    async def _announce(self, message_count: int, now: datetime) -> None:
+    def _find_announcement(self, announced: Mapping[str, Any], period: Period) -> datetime | None:
+        """Return when a period was announced, or None if it wasn't."""
+        if period.group is None:
+            is_announced = announced.get("options") == self._describe_options()
+            return datetime.fromisoformat(announced["at"]) if is_announced else None
+        announcement = announced["chats"].get(period.group)
+        if announcement is None or announcement["days"] != period.days:
+            return None
+        return datetime.fromisoformat(announcement["at"])
+
+    async def _announce(
+        self, periods: Mapping[Scope, Period], counts: Mapping[Scope, int], now: datetime
+    ) -> None:
         """Tell the owner how many messages will be erased, and when."""
         texts = await self._services.owner_notices.load_texts()
-        text = texts.RETENTION_ANNOUNCED.format(
-            messages=texts.format_count(message_count, "message"),
-            moment=texts.format_moment(now + NOTICE_PERIOD, self._services.zone),
+        groups = sorted({period.group for period in periods.values() if period.group is not None})
+        sentences = []
+        for template, is_of_group in (
+            (texts.RETENTION_ANNOUNCED, False),
+            (texts.RETENTION_OF_GROUPS_ANNOUNCED, True),
+        ):
+            count = sum(
+                counts[scope]
+                for scope, period in periods.items()
+                if (period.group is not None) is is_of_group
+            )
+            if count:
+                sentences.append(
+                    template.format(
+                        messages=texts.format_count(count, "message"),
+                        moment=texts.format_moment(now + NOTICE_PERIOD, self._services.zone),
+                        groups=texts.COMMA.join(f"`{group}`" for group in groups),
+                    )
+                )
+        await self._services.owner_notices.notify(
+            f"retention:{now.isoformat()}", "\n\n".join(sentences)
         )
-        await self._services.owner_notices.notify(f"retention:{now.isoformat()}", text)
 
-    async def _count(self, days_by_scope: dict[Scope, int], now: datetime) -> int:
-        """Return how many messages would be erased."""
-        count = 0
-        for scope, days in days_by_scope.items():
-            values = {
-                "scopes": scope_parameter(frozenset({scope})),
-                "before": now - timedelta(days=days),
-            }
-            row = await self._services.database.fetch_one(expiry.COUNT_EXPIRED_MESSAGES, values)
-            count += row[0] if row is not None else 0
-        return count
+    async def _count(self, scope: Scope, period: Period, now: datetime) -> int:
+        """Return how many messages of a scope would be erased."""
+        values = {
+            "scopes": scope_parameter(frozenset({scope})),
+            "before": now - timedelta(days=period.days),
+        }
+        row = await self._services.database.fetch_one(expiry.COUNT_EXPIRED_MESSAGES, values)
+        return row[0] if row is not None else 0
 
     async def _expire(self, scope: Scope, before: datetime) -> bool:
         """Erase the messages of a scope before a time. Returns whether messages were erased."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from urllib.parse import urlsplit
 
 import aiohttp
 import pytest
@@ -107,6 +109,25 @@ async def test_request_without_the_secret_token_is_refused(
         assert house.desk.admitted == []
         assert await api.push_updates() == [200]
         assert api.webhook_secret not in caplog.text
+
+
+async def test_malformed_secret_token_and_body_are_refused_with_their_status(
+    api: BotApi, house: WebhookHouse
+) -> None:
+    async with house.running():
+        await is_set(api)
+        address = urlsplit(api.webhook_url)
+        reader, writer = await asyncio.open_connection(address.hostname, address.port)
+        head = f"POST {address.path or '/'} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n"
+        writer.write(head.encode() + b"X-Telegram-Bot-Api-Secret-Token: \xff\r\n\r\n{}")
+        assert b" 403 " in await reader.readline()
+        writer.close()
+        headers = {"X-Telegram-Bot-Api-Secret-Token": api.webhook_secret}
+        async with aiohttp.ClientSession(headers=headers) as session:
+            for body in ('{"update_id": Infinity}', "[" * 100_000, '{"update_id": null}'):
+                async with session.post(api.webhook_url, data=body) as answer:
+                    assert answer.status == 400, body[:30]
+        assert house.desk.admitted == []
 
 
 async def test_update_that_is_sent_twice_is_admitted_once(api: BotApi, house: WebhookHouse) -> None:

@@ -204,7 +204,7 @@ async def test_topics_keep_their_rules_in_a_group_with_a_new_id(home: Path) -> N
         )
         await say(harness, "/setup retention 9", ADMIN, **moved_topic)
         keeper = RetentionKeeper(harness.services, harness.services.clock)
-        assert (await keeper._load_days())[GROUP["scope"]] == 9
+        assert (await keeper._load_periods())[GROUP["scope"]].days == 9
 
 
 async def test_unaddressed_group_messages_are_stored_only_while_an_admin_has_enabled_it(
@@ -373,15 +373,16 @@ async def test_messages_expire_as_the_admins_say_but_not_later_than_the_owner_sa
         await say(harness, "/setup retention 30", ADMIN)
         await say(harness, "/setup for:all retention 9", ADMIN, **CHANNEL)
         keeper = RetentionKeeper(harness.services, harness.services.clock)
-        days = await keeper._load_days()
+        periods = await keeper._load_periods()
+        days = {scope: period.days for scope, period in periods.items()}
         assert days == {GROUP["scope"]: 30, CHANNEL["scope"]: 9}
         await say(harness, "/setup retention off", ADMIN)
-        assert GROUP["scope"] not in await keeper._load_days()
+        assert GROUP["scope"] not in await keeper._load_periods()
     options = 'rooms = ["telegram:-5"]\n[retention]\ndays = 7\n'
     async with open_gateway(home, ScriptedModel(), options) as harness:
         await say(harness, "/setup retention 30", ADMIN)
         keeper = RetentionKeeper(harness.services, harness.services.clock)
-        assert (await keeper._load_days())[GROUP["scope"]] == 7
+        assert (await keeper._load_periods())[GROUP["scope"]].days == 7
 
 
 async def test_admin_erases_everything_that_was_said_in_the_group(home: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -9,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from core.store.rows import set_meta
 from core.store.sqlite.copying import copy_database
 from core.types import Address, Scope
-from gateway.upkeep.retention import RetentionKeeper
+from gateway.upkeep.retention import ANNOUNCED_KEY, RetentionKeeper
 from tests.end_to_end.test_media import kept_files
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
@@ -93,6 +95,45 @@ async def test_retention_neither_tells_nor_erases_while_all_messages_are_new(hom
             clock.advance(days=2)
         assert await notices_of(harness) == []
         assert "old ferry" in await texts_of(harness)
+
+
+async def test_period_of_a_group_is_announced_with_its_name_and_does_not_delay_others(
+    home: Path,
+) -> None:
+    async with talked(home) as harness:
+        keeper, clock = keeper_of(harness, days=31)
+        await run(keeper)
+        clock.advance(hours=20)
+        await harness.services.chat_rules.save("telegram:-5", retention_days=5)
+        await run(keeper)
+        _, notice = await notices_of(harness)
+        assert "`telegram:-5`" in notice
+        assert "mneme.toml" not in notice
+        clock.advance(hours=5)
+        await run(keeper)
+        texts = await texts_of(harness)
+        assert "old ferry" not in texts
+        assert "tea" in texts
+        clock.advance(days=1)
+        await run(keeper)
+        assert "tea" not in await texts_of(harness)
+
+
+async def test_announcement_by_an_earlier_version_still_counts(home: Path) -> None:
+    async with talked(home) as harness:
+        keeper, clock = keeper_of(harness, days=31)
+        await harness.services.chat_rules.save("telegram:-5", retention_days=5)
+        at = clock.now() - timedelta(days=2)
+        options = {"days": 30, "scopes": {}, "chats": {"telegram:-5": 5}}
+        value = json.dumps({"options": options, "at": at.isoformat()})
+        await harness.services.database.write(
+            lambda connection: set_meta(connection, ANNOUNCED_KEY, value)
+        )
+        await run(keeper)
+        texts = await texts_of(harness)
+        assert "old ferry" not in texts
+        assert "tea" not in texts
+        assert await notices_of(harness) == []
 
 
 async def expire_all(harness: GatewayHarness, days: float = 31) -> None:
