@@ -281,7 +281,7 @@ class ToolRunner:
         about whether the call was carried out, and `advice` if it wasn't.
         """
         tool = self.tools[call["name"]]
-        if not _may_change(tool, call):
+        if not may_change(tool, call):
             return f"{reason} {advice}", True
         try:
             outcome = await self._find_outcome(ToolCallKey(context.session.id, call["id"]))
@@ -387,7 +387,7 @@ class ToolRunner:
             ) from error
 
 
-def _may_change(tool: Tool, call: Json) -> bool:
+def may_change(tool: Tool, call: Json) -> bool:
     """Return whether a call may change something, here or elsewhere."""
     if tool.is_read_only or tool.is_lookup:
         return False

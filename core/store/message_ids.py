@@ -11,8 +11,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from core.store.engine import Database
-from core.store.rows import address_values, get_meta, set_meta
-from core.types import Address, Scope
+from core.store.rows import address_values, get_meta, load_blocks, set_meta
+from core.types import Address, Json, Scope
 
 # The beginning of keys in `state_meta`. The rest is the key of an address, and the value is the id
 # of a message that was written during setup.
@@ -91,6 +91,10 @@ SELECT question.text, (
     WHERE session_id = question.session_id AND id >= question.id
         AND (role = 'tool' OR role = 'user' AND tool_name IS NOT NULL)
 ) AS tool_names, (
+    SELECT json_group_array(blocks) FROM messages
+    WHERE session_id = question.session_id AND id > question.id
+        AND role = 'assistant' AND tool_name IS NOT NULL AND blocks IS NOT NULL
+) AS completions, (
     SELECT posted FROM outbox
     WHERE done_at IS NOT NULL AND key NOT LIKE 'voice:%' AND message_id IN (
         SELECT id FROM messages WHERE session_id = question.session_id AND id > question.id
@@ -121,9 +125,9 @@ WHERE platform = :platform AND chat_id = :chat_id AND thread_id = :thread_id
 """
 """Selects a question if only its answer or a notice follows.
 
-Also selects the tools and the platform messages of the answer. Commands may stand between the
-question and its answer, and so may further messages of the same person that were answered together
-with it, such as the other photos of an album."""
+Also selects the tools, their calls and the platform messages of the answer. Commands may stand
+between the question and its answer, and so may further messages of the same person that were
+answered together with it, such as the other photos of an album."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +137,8 @@ class LatestQuestion:
     text: str
     # The tools that ran for the answer, or whose work rules did without a model.
     tool_names: Sequence[str]
+    # The calls of these tools that are still stored.
+    calls: Sequence[Json]
     # The platform messages that show the answer. Empty if one of them isn't known.
     answer_ids: tuple[str, ...]
 
@@ -155,6 +161,12 @@ async def load_latest_question(
     return LatestQuestion(
         text=row["text"],
         tool_names=json.loads(row["tool_names"]),
+        calls=[
+            block
+            for blocks in json.loads(row["completions"])
+            for block in load_blocks(blocks) or ()
+            if block.get("type") == "tool_use"
+        ],
         answer_ids=tuple(answer_ids) if are_known else (),
     )
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 from core.agent.prompt import with_attachments
+from core.agent.tool_runner import may_change
 from core.agent.turn import Agent
 from core.media.intake import is_replaced
 from core.store.mailbox import Inbox
 from core.store.message_ids import LatestQuestion
-from core.types import Address, Inbound, Scope
+from core.types import Address, Inbound, Scope, Tool
 from gateway.queues import ConversationQueues, PendingEvent
 
 
@@ -98,6 +99,17 @@ async def load_repeatable_question(
     question = await agent.sessions.conversations.load_latest_question(address, message_id)
     if question is None:
         return None
-    tools = agent.tool_runner.tools
-    is_read_only = all(name in tools and tools[name].is_read_only for name in question.tool_names)
-    return question if is_read_only else None
+    return None if _may_have_changed(agent.tool_runner.tools, question) else question
+
+
+def _may_have_changed(tools: Mapping[str, Tool], question: LatestQuestion) -> bool:
+    """Return whether a tool may have changed something for the answer to a question.
+
+    A tool without a stored call may have, because rules did its work or the call was erased.
+    """
+    if not {call["name"] for call in question.calls}.issuperset(question.tool_names):
+        return True
+    return any(
+        call["name"] not in tools or may_change(tools[call["name"]], call)
+        for call in question.calls
+    )

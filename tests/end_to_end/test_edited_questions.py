@@ -152,6 +152,31 @@ async def test_answer_that_changed_something_is_not_repeated(home: Path) -> None
         assert await edit(harness, "100", "Remember that Ana likes the boats") == ""
 
 
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("facts", {"mode": "search", "query": "car"}),
+        ("reminder", {"action": "list"}),
+        ("web_fetch", {"url": "https://example.com/"}),
+    ],
+)
+async def test_answer_that_only_looked_something_up_is_written_again_after_an_edit(
+    home: Path, tool: str, arguments: dict[str, Any]
+) -> None:
+    model = ScriptedModel(calls((tool, arguments)), says("Red."), says("Blue."))
+    async with open_gateway(home, model) as harness:
+        await harness.say("What colour is Bo's car?", message_id="100")
+        assert await edit(harness, "100", "What colour is Ana's car?") == "Blue."
+
+
+async def test_answer_that_read_and_then_changed_something_is_not_repeated(home: Path) -> None:
+    add = {"action": "add", "target": "memory", "content": "Ana likes boats"}
+    listing = calls(("reminder", {"action": "list"}), ("memory", add))
+    async with open_gateway(home, ScriptedModel(listing, says("Noted."))) as harness:
+        await harness.say("Remember that Ana likes boats", message_id="100")
+        assert await edit(harness, "100", "Remember that Ana likes the boats") == ""
+
+
 async def test_question_of_a_member_in_a_group_where_others_spoke_before_is_answered_again(
     home: Path,
 ) -> None:
