@@ -385,7 +385,9 @@ class TurnRunner:
         """
         if event.outbox_item.id:
             return True  # An earlier process has begun the new answer.
-        question = await load_repeatable_question(self._agent, event.inbound.address, question_id)
+        question = await load_repeatable_question(
+            self._agent, self._commands, event.inbound.address, question_id
+        )
         if question is None:
             return False
         event.outbox_item = replace(event.outbox_item, posted=question.answer_ids)

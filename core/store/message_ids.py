@@ -95,9 +95,17 @@ SELECT question.text, (
     WHERE session_id = question.session_id AND id > question.id
         AND role = 'assistant' AND tool_name IS NOT NULL AND blocks IS NOT NULL
 ) AS completions, (
+    SELECT json_group_array(text) FROM messages AS later
+    WHERE session_id = question.session_id AND role = 'user' AND kind = 'command' AND EXISTS (
+        SELECT 1 FROM messages
+        WHERE session_id = question.session_id AND id > question.id AND id < later.id
+            AND role = 'assistant' AND kind <> 'command'
+    )
+) AS commands, (
     SELECT posted FROM outbox
     WHERE done_at IS NOT NULL AND key NOT LIKE 'voice:%' AND message_id IN (
-        SELECT id FROM messages WHERE session_id = question.session_id AND id > question.id
+        SELECT id FROM messages
+        WHERE session_id = question.session_id AND id > question.id AND kind <> 'command'
     )
     ORDER BY outbox.id DESC LIMIT 1
 ) AS posted FROM messages AS question
@@ -109,8 +117,8 @@ WHERE platform = :platform AND chat_id = :chat_id AND thread_id = :thread_id
     AND NOT EXISTS (
         SELECT 1 FROM messages AS later
         WHERE session_id = question.session_id AND id > question.id
-            AND (role = 'user' OR kind = 'command') AND (
-                kind <> 'command' AND (sender_id IS NULL OR sender_id <> question.sender_id)
+            AND role = 'user' AND kind <> 'command' AND (
+                sender_id IS NULL OR sender_id <> question.sender_id
                 OR EXISTS (
                     SELECT 1 FROM messages
                     WHERE session_id = question.session_id AND id > question.id AND id < later.id
@@ -123,11 +131,11 @@ WHERE platform = :platform AND chat_id = :chat_id AND thread_id = :thread_id
             AND role = 'assistant' AND kind NOT IN ('undone', 'command')
     )
 """
-"""Selects a question if only its answer or a notice follows.
+"""Selects a question if only its answer or a notice, and commands, follow.
 
-Also selects the tools, their calls and the platform messages of the answer. Commands may stand
-between the question and its answer, and so may further messages of the same person that were
-answered together with it, such as the other photos of an album."""
+Also selects the tools, their calls and the platform messages of the answer, and the commands that
+follow the answer. Between the question and its answer, there may be further messages of the same
+person that were answered together with it, such as the other photos of an album."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +147,8 @@ class LatestQuestion:
     tool_names: Sequence[str]
     # The calls of these tools that are still stored.
     calls: Sequence[Json]
+    # The commands after the answer, with their slashes and arguments.
+    commands: Sequence[str]
     # The platform messages that show the answer. Empty if one of them isn't known.
     answer_ids: tuple[str, ...]
 
@@ -167,6 +177,7 @@ async def load_latest_question(
             for block in load_blocks(blocks) or ()
             if block.get("type") == "tool_use"
         ],
+        commands=json.loads(row["commands"]),
         answer_ids=tuple(answer_ids) if are_known else (),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 
 from core.agent.prompt import with_attachments
 from core.agent.tool_runner import may_change
@@ -10,7 +10,8 @@ from core.agent.turn import Agent
 from core.media.intake import is_replaced
 from core.store.mailbox import Inbox
 from core.store.message_ids import LatestQuestion
-from core.types import Address, Inbound, Scope, Tool
+from core.types import Address, Command, Inbound, Scope, Tool
+from gateway.commands.registry import CommandRegistry
 from gateway.queues import ConversationQueues, PendingEvent
 
 
@@ -23,11 +24,13 @@ class Edits:
     def __init__(
         self,
         agent: Agent,
+        commands: CommandRegistry,
         queues: ConversationQueues,
         inbox: Inbox,
         withdraw: Callable[[PendingEvent], Awaitable[None]],
     ) -> None:
         self._agent = agent
+        self._commands = commands
         self._queues = queues
         self._inbox = inbox
         self._withdraw = withdraw
@@ -75,7 +78,9 @@ class Edits:
         if event is not None:
             is_last = event.is_running and not self._queues.has_waiting(inbound.address)
             return is_last and (has_new_file or _has_other_content(event.inbound, inbound))
-        question = await load_repeatable_question(self._agent, inbound.address, inbound.message_id)
+        question = await load_repeatable_question(
+            self._agent, self._commands, inbound.address, inbound.message_id
+        )
         if question is None:
             return False
         return has_new_file or question.text != with_attachments(edit.text, edit.attachments)
@@ -90,16 +95,24 @@ def _has_other_content(message: Inbound, edit: Inbound) -> bool:
 
 
 async def load_repeatable_question(
-    agent: Agent, address: Address, message_id: str
+    agent: Agent, commands: CommandRegistry, address: Address, message_id: str
 ) -> LatestQuestion | None:
     """Return a question that may be answered again, or None.
 
-    Only its answer may follow it, and no tool may have changed anything for that answer.
+    Only its answer and commands may follow it. Neither these commands nor a tool of the answer may
+    have changed anything.
     """
     question = await agent.sessions.conversations.load_latest_question(address, message_id)
-    if question is None:
+    if question is None or not all(map(commands.is_read_only, _parse_commands(question))):
         return None
     return None if _may_have_changed(agent.tool_runner.tools, question) else question
+
+
+def _parse_commands(question: LatestQuestion) -> Iterator[Command]:
+    """Yield the commands that follow the answer to a question."""
+    for line in question.commands:
+        name, _, arguments = line.removeprefix("/").partition(" ")
+        yield Command(name=name, arguments=arguments)
 
 
 def _may_have_changed(tools: Mapping[str, Tool], question: LatestQuestion) -> bool:

@@ -138,6 +138,29 @@ async def test_question_after_a_command_is_only_reworded(home: Path) -> None:
         assert await edit(harness, "100", "to Ischia?") == ""
 
 
+@pytest.mark.parametrize("command", ["/help", "/why", "/recall Capri"])
+async def test_question_after_a_command_that_changed_nothing_is_answered_again(
+    home: Path, command: str
+) -> None:
+    model = ScriptedModel(says("At nine."), says("At ten."))
+    async with open_gateway(home, model) as harness:
+        first = await harness.say("to Capri?", message_id="100")
+        await harness.say(command)
+        assert await edit(harness, "100", "to Ischia?") == "At ten."
+        assert first.text == "At nine."
+        assert "At nine." not in str(model.requests[1].messages)
+
+
+async def test_question_after_the_private_command_of_another_member_is_answered_again(
+    home: Path,
+) -> None:
+    model = ScriptedModel(says("At nine."), says("At ten."))
+    async with open_gateway(home, model, LISTENING) as harness:
+        await harness.say("to Capri?", "9", message_id="100", **GROUP)
+        await harness.say("/facts", "8", **{**GROUP, "is_interaction": True})
+        assert await edit(harness, "100", "to Ischia?", "9", **GROUP) == "At ten."
+
+
 async def test_edit_that_leaves_the_text_unchanged_starts_no_new_answer(home: Path) -> None:
     async with open_gateway(home, ScriptedModel(says("At nine."))) as harness:
         await harness.say("to Capri?", message_id="100")
