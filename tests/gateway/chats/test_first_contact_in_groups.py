@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from core.types import Address, Scope
 from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import list_languages, load_texts
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, says
 from tests.gateway.chats.test_setup import CHANNEL, GROUP, MEMBER, OVERHEARD, gateway, say
@@ -99,6 +101,17 @@ async def test_direct_chat_gets_no_group_introduction(home: Path) -> None:
     async with open_gateway(home) as harness:
         await harness.say("hello", "7")
         assert await notices(harness) == []
+
+
+@pytest.mark.parametrize("language", list_languages())
+def test_introduction_has_two_sentences_and_the_word_to_strangers_has_one(language: str) -> None:
+    texts = load_texts(language)
+    sentence_end = re.compile(r"[.!?](?=\s|$)|。")
+    counts = [
+        len(sentence_end.findall(text))
+        for text in (texts.INTRODUCTION, texts.INTRODUCTION_ALL, texts.STRANGER_IN_GROUP)
+    ]
+    assert counts == [2, 2, 1]
 
 
 async def test_strangers_of_an_unlisted_group_are_told_once(home: Path) -> None:
