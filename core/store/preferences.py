@@ -261,7 +261,11 @@ INSERT INTO chat_settings (
 
 
 class ChatRules:
-    """The settings of all groups, kept in memory because there are few."""
+    """The settings of all groups, kept in memory because there are few.
+
+    Methods that look up settings raise RuntimeError until `load` has read them. Otherwise, a limit
+    that admins set wouldn't apply after a restart.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -286,6 +290,7 @@ class ChatRules:
 
         Settings of the enclosing group or server aren't included.
         """
+        self._require_loaded()
         return self._settings.get(key, ChatSettings())
 
     def find(self, inbound: Inbound) -> ChatSettings:
@@ -293,6 +298,7 @@ class ChatRules:
 
         A topic's settings take precedence over its chat's, and the chat's over the server's.
         """
+        self._require_loaded()
         settings = ChatSettings()
         if self._settings:
             for key in chat_keys(inbound):
@@ -317,10 +323,12 @@ class ChatRules:
 
     def list_chats(self, server: str) -> list[str]:
         """Return the keys of the chats that belong to a server."""
+        self._require_loaded()
         return [key for key, settings in self._settings.items() if settings.server == server]
 
     def list_retention(self) -> dict[str, int]:
         """Return how many days messages are kept, by the key of each chat with a setting."""
+        self._require_loaded()
         return {
             key: settings.retention_days
             for key, settings in sorted(self._settings.items())
@@ -329,6 +337,7 @@ class ChatRules:
 
     async def save(self, key: str, **changes: Any) -> None:
         """Change some settings of a topic, group or server."""
+        await self.load()
         settings = replace(self.get(key), **changes)
         values = {**rows.field_values(settings), "roles": rows.dump_json(list(settings.roles))}
         await self._database.write(
@@ -350,3 +359,7 @@ class ChatRules:
             settings = self.get(new_key).take_over(self.get(key))
             if settings != self.get(new_key):
                 await self.save(new_key, **rows.field_values(settings))
+
+    def _require_loaded(self) -> None:
+        if not self._is_loaded:
+            raise RuntimeError("The settings of groups aren't loaded yet.")

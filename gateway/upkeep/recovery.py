@@ -26,6 +26,7 @@ async def recover(services: Services) -> None:
     """Recover all chats when the only gateway of a store starts."""
     # Load the languages first, so that reminders and notices after a start use them.
     await services.languages.load()
+    await services.chat_rules.load()
     await services.outbox.recover(services.clock.now())
     await _recover_rest(services, await services.conversations.recover_incognito())
 
@@ -45,6 +46,7 @@ async def recover_front(services: Services, chats: Collection[str]) -> None:
         return chat in chats or chat not in owners
 
     await services.languages.load()
+    await services.chat_rules.load()
     await _wait_for_posts(services, chats)
     now = services.clock.now()
     await recover_chats(services.database, chats, now)

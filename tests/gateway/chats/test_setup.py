@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from core.types import Account, Address, Quote, Scope, Sender
+from core.types import Account, Address, Command, Quote, Scope, Sender
 from gateway.texts.catalog import ENGLISH as texts
 from gateway.texts.text_files import load_names
 from gateway.upkeep.retention import RetentionKeeper
 from tests.fixtures.forgetting import left_of
-from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
+from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, says
 
 pytestmark = pytest.mark.slow
@@ -235,6 +235,29 @@ async def test_only_members_with_a_role_are_answered(home: Path) -> None:
             sender=Sender(id=ADMIN, name="A", roles=(role,)),
         )
         assert await say(harness, "hello", MEMBER, **CHANNEL) == "two"
+
+
+@pytest.mark.parametrize("event", ["autocomplete", "press", "interaction"])
+async def test_role_that_a_group_requires_still_applies_after_a_restart(
+    home: Path, event: str
+) -> None:
+    slash = {**CHANNEL, "is_interaction": True}
+    async with gateway(home) as harness:
+        await say(harness, "/remember The safe code is 1234", ADMIN, **CHANNEL)
+        await say(harness, "/setup roles <@&123456789012345678>", ADMIN, **CHANNEL)
+    async with gateway(home) as harness:
+        match event:
+            case "autocomplete":
+                inbound = harness.inbound("/memory", MEMBER, **CHANNEL)
+                assert await harness.admission.autocomplete(inbound, "safe", "facts") == {}
+            case "press":
+                press = {**slash, "kind": "action", "command": Command(name="facts")}
+                assert await say(harness, "x", MEMBER, **press) == texts.ROLE_NEEDED
+            case _:
+                inbound = harness.inbound("/facts", MEMBER, **slash)
+                reply = KeptReply()
+                assert not await harness.admission.answer_unstored(inbound, reply)
+                assert reply.answer is None
 
 
 async def test_manager_without_the_required_role_keeps_setup_and_a_member_is_told_why(
