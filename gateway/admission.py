@@ -157,7 +157,7 @@ class Admission:
 
     async def _answer_unserved(self, inbound: Inbound, reply: Reply, judgement: Judgement) -> None:
         """Reply to someone without access if their event gets a reply. Ignored events get none."""
-        if judgement.may_set_up and await self._run_setup(inbound, reply, judgement):
+        if judgement.may_set_up and await self._run_open_command(inbound, reply, judgement):
             return
         if judgement.verdict is Verdict.STRANGER:
             if inbound.kind == "edit":
@@ -178,22 +178,25 @@ class Admission:
         answer = Answer(text=text, is_private=inbound.is_interaction)
         await self._delivery.send_unstored(inbound, reply, answer)
 
-    async def _run_setup(self, inbound: Inbound, reply: Reply, judgement: Judgement) -> bool:
+    async def _run_open_command(self, inbound: Inbound, reply: Reply, judgement: Judgement) -> bool:
         """Run `/setup` of a sender who isn't answered here, but may manage the group.
 
-        Only the settings are stored. Returns False for any other event.
+        Members who lack a required role may also run `/forget`, because earlier words of theirs may
+        be stored. The messages themselves aren't stored. Returns False for any other event.
         """
         is_command = inbound.kind == "message" and inbound.command is not None
         if not (is_command or (inbound.kind != "edit" and can_confirm(inbound))):
             return False
         resolved_inbound = await self._commands.resolve(inbound, judgement.scope)
         command = resolved_inbound.command
-        if command is None or (command.name != "setup" and command != YES_TO_SEVERAL):
+        is_roleless = judgement.verdict is Verdict.ROLELESS
+        names = {"setup", "forget"} if is_roleless else {"setup"}
+        if command is None or (command.name not in names and command != YES_TO_SEVERAL):
             return False
         if not self._rates.acquire_command(inbound, command):
             return True
         inbound = _clean_sender_name(resolved_inbound.inbound)
-        if await self._access.is_group_served(inbound, judgement.scope):
+        if is_roleless or await self._access.is_group_served(inbound, judgement.scope):
             await self._run_unstored(command, inbound, reply, judgement.scope)
         else:
             key = replace(inbound.address, thread_id=None).key
