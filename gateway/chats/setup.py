@@ -12,7 +12,7 @@ from dataclasses import replace
 from core.dates.schedule import DAY_S
 from core.errors import Refused
 from core.markup.markdown import escape
-from core.store.preferences import LISTENING, ChatSettings, chat_keys
+from core.store.preferences import LISTENING, ChatSettings, chat_keys, server_key
 from core.types import Address, Answer, Command, Scope
 from gateway.chats.admins import ChatAdmins
 from gateway.commands.language import find_language
@@ -79,7 +79,8 @@ class SetupCommands:
             raise Refused(texts.SETUP_UNKNOWN.format(names=texts.join_list(list(self._changes))))
         await self._admins.require(context)
         keys = chat_keys(context.inbound)
-        return await change(keys[-1] if is_whole else keys[0], value.strip(), context)
+        narrowest_key, widest_key = keys[0], keys[-1]
+        return await change(widest_key if is_whole else narrowest_key, value.strip(), context)
 
     async def autocomplete(self, source: str, typed: str, scope: Scope) -> Mapping[str, str]:
         """Return the labels of a setting's values. `typed` begins with the setting's name."""
@@ -172,7 +173,8 @@ class SetupCommands:
         """Set which messages get an answer: mentions, replies, both, all, or only commands."""
         words = value.lower().replace(",", " ").split()
         if words and words[0] == "prefix":
-            return await self._set_prefix(key, value.split(maxsplit=1)[-1], context)
+            prefix = "".join(value.split(maxsplit=1)[1:])
+            return await self._set_prefix(key, prefix, context)
         listens = " ".join(word for word in LISTENING if word in words)
         is_known = set(words) <= set(LISTENING)
         if words and _OFF.issuperset(words):
@@ -193,9 +195,10 @@ class SetupCommands:
     async def _set_storing(self, key: str, value: str, context: CommandContext) -> Answer:
         """Set whether messages that aren't addressed to the assistant are stored."""
         stores = value.lower()
-        if stores not in ("all", "addressed"):
+        is_cleared = stores in _OFF
+        if not is_cleared and stores not in ("all", "addressed"):
             raise Refused(context.texts.SETUP_STORES_UNKNOWN)
-        await self._rules.save(key, stores=stores)
+        await self._rules.save(key, stores=None if is_cleared else stores)
         return await self._confirm(key, context)
 
     async def _set_roles(self, key: str, value: str, context: CommandContext) -> Answer:
@@ -221,8 +224,13 @@ class SetupCommands:
             )
         is_server = ":server:" in key
         key = key if is_server else context.scope.key
-        await self._services.languages.save(key, language)
-        inbound = replace(context.inbound, language=language or context.inbound.language)
+        languages = self._services.languages
+        await languages.save(key, language)
+        codes = languages.codes
+        inbound = context.inbound
+        place_language = codes.get(context.scope.key) or codes.get(server_key(inbound))
+        new_language = place_language or codes.get(inbound.account.key, "en")
+        inbound = replace(inbound, language=new_language)
         return await self._confirm(key, replace(context, inbound=inbound))
 
     async def _set_retention(self, key: str, value: str, context: CommandContext) -> Answer:
@@ -277,11 +285,6 @@ class SetupCommands:
         return replace(
             overview, text=f"{texts.SETUP_CHANGED} {place}\n\n{overview.text}", buttons=()
         )
-
-
-def _label_choices(meanings: Mapping[str, str]) -> dict[str, str]:
-    """Return each choice with a label that also explains it."""
-    return {choice: f"{choice}: {meaning}" for choice, meaning in meanings.items()}
 
 
 def _split_place(arguments: str) -> tuple[str, bool]:

@@ -220,6 +220,14 @@ async def test_unaddressed_group_messages_are_stored_only_while_an_admin_has_ena
         assert ["blue" in recalled, "red" in recalled, "green" in recalled] == [False, True, False]
 
 
+@pytest.mark.parametrize("word", ["off", "default"])
+async def test_storing_of_a_group_returns_to_the_default(home: Path, word: str) -> None:
+    stores = texts.table("SETUP_STORES")
+    async with gateway(home) as harness:
+        assert stores["all"] in await say(harness, "/setup store all", ADMIN)
+        assert stores["addressed"] in await say(harness, f"/setup store {word}", ADMIN)
+
+
 async def test_only_members_with_a_role_are_answered(home: Path) -> None:
     role = "123456789012345678"
     async with gateway(home, "one", "two") as harness:
@@ -258,6 +266,25 @@ async def test_role_that_a_group_requires_still_applies_after_a_restart(
                 reply = KeptReply()
                 assert not await harness.admission.answer_unstored(inbound, reply)
                 assert reply.answer is None
+
+
+async def test_member_without_the_required_role_may_still_forget_their_own_words(
+    home: Path,
+) -> None:
+    slash = {**CHANNEL, "is_interaction": True}
+    async with gateway(home, "ok", "ok") as harness:
+        await say(harness, "my giraffe is blue", MEMBER, **CHANNEL)
+        await say(harness, "my giraffe is red", ADMIN, **CHANNEL)
+        await say(harness, "/setup roles <@&123456789012345678>", ADMIN, **CHANNEL)
+        shown = await say(harness, "/forget giraffe", MEMBER, **slash)
+        assert "blue" in shown
+        assert "red" not in shown
+        assert await say(harness, "yes", MEMBER, **CHANNEL)
+        with_role = Sender(id="7", name="Seven", roles=("123456789012345678",))
+        recalled = await say(harness, "/recall giraffe", "7", **CHANNEL, sender=with_role)
+        assert "blue" not in recalled
+        assert "red" in recalled
+        assert await say(harness, "/recall giraffe", MEMBER, **slash) == texts.ROLE_NEEDED
 
 
 async def test_manager_without_the_required_role_keeps_setup_and_a_member_is_told_why(
@@ -421,6 +448,17 @@ async def test_admin_erases_everything_that_was_said_in_the_group(home: Path) ->
         assert "plans" in (await harness.say("/recall Zanzibar", "7")).text
 
 
+async def test_question_before_a_group_is_erased_names_what_stays(home: Path) -> None:
+    async with gateway(home) as harness:
+        await say(harness, "/remind tomorrow at 9:00 feed the zebra", MEMBER)
+        await say(harness, "/instructions set always mention the zebra", "42")
+        question = await say(harness, "/setup erase", ADMIN)
+        assert "reminders and instructions stay" in question
+        assert "Erased: " in await say(harness, "yes", ADMIN)
+        assert "zebra" in await say(harness, "/cron list", "42")
+        assert "zebra" in await say(harness, "/instructions", "42")
+
+
 async def test_group_admin_can_forget_messages_of_everybody_and_a_member_only_their_own(
     home: Path,
 ) -> None:
@@ -467,6 +505,7 @@ async def test_setup_of_a_group_is_refused_to_members(home: Path, change: str) -
         ("listen always mention", texts.SETUP_LISTENS_UNKNOWN),
         ("listen", texts.SETUP_LISTENS_UNKNOWN),
         ("listen mention always", texts.SETUP_LISTENS_UNKNOWN),
+        ("listen prefix", texts.SETUP_PREFIX_UNKNOWN.format(limit=20)),
         ("prefix /x", texts.SETUP_PREFIX_UNKNOWN.format(limit=20)),
         ("store some", texts.SETUP_STORES_UNKNOWN),
         ("roles <@&123456789012345678>", texts.SETUP_NO_ROLES),
@@ -542,7 +581,7 @@ async def test_group_without_a_language_of_its_own_uses_that_of_the_person_again
 ) -> None:
     async with gateway(home) as harness:
         await say(harness, "/setup language Deutsch", ADMIN)
-        assert "Das ist eingestellt." in await say(harness, f"/setup language {word}", ADMIN)
+        assert texts.SETUP_CHANGED in await say(harness, f"/setup language {word}", ADMIN)
         assert texts.SETUP_SHOWN in await say(harness, "/setup", MEMBER)
 
 
