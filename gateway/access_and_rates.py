@@ -147,7 +147,8 @@ class Access:
         access = await self.people.load_access(account, inbound.scope)
         if is_from_group:
             return self._judge_group_admin(inbound, access)
-        await self.chat_rules.load()
+        if access.scope.is_group or not inbound.is_direct:
+            await self.chat_rules.load()
         verdict = self._find_verdict(inbound, account, access)
         if verdict is Verdict.SERVED:
             self._served.add((inbound.address.key, account))

@@ -263,8 +263,8 @@ INSERT INTO chat_settings (
 class ChatRules:
     """The settings of all groups, kept in memory because there are few.
 
-    Methods that look up settings raise RuntimeError until `load` has read them. Otherwise, a limit
-    that admins set wouldn't apply after a restart.
+    Call `load` before any method that looks up settings. Otherwise, a limit that admins set
+    wouldn't apply after a restart.
     """
 
     def __init__(self, database: Database) -> None:
@@ -361,5 +361,4 @@ class ChatRules:
                 await self.save(new_key, **rows.field_values(settings))
 
     def _require_loaded(self) -> None:
-        if not self._is_loaded:
-            raise RuntimeError("The settings of groups aren't loaded yet.")
+        assert self._is_loaded, "load() must come before the first look-up"
