@@ -511,6 +511,13 @@ class RateLimiter:
         self._turns_in_a_row[inbound.scope] = _TurnsInARow(inbound.account, count, now)
         return count
 
+    def has_too_many_turns(self, inbound: Inbound) -> bool:
+        """Return whether the sender's last message in a group was over the limit of turns."""
+        previous = self._turns_in_a_row.get(inbound.scope, _TurnsInARow())
+        is_recent = monotonic() - previous.last_at <= TURNS_RESET_S
+        is_over_limit = previous.count > MAX_TURNS_IN_A_ROW
+        return previous.account == inbound.account and is_recent and is_over_limit
+
     async def find_daily_refusal(self, inbound: Inbound, scope: Scope) -> LimitRefusal | None:
         """Return a refusal if the sender is over a daily limit, or None if the model may answer.
 

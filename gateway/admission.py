@@ -289,6 +289,8 @@ class Admission:
         has_content = bool(inbound.text or inbound.attachments)
         if not (is_new_question and is_question and has_content):
             return None
+        if not judgement.is_owner and self._rates.has_too_many_turns(inbound):
+            return None
         inbound = _clean_sender_name(await self._access.set_language(inbound, judgement))
         command = Command(name="retry")
         return await self._run_command(inbound, reply, judgement, command, make_edit_key(inbound))

@@ -101,7 +101,10 @@ SELECT question.text, (
         WHERE session_id = question.session_id AND id > question.id AND id < later.id
             AND role = 'assistant' AND kind <> 'command'
     )
-) AS commands, (
+) AS commands, EXISTS (
+    SELECT 1 FROM messages WHERE session_id = question.session_id AND id > question.id
+        AND role = 'assistant' AND kind NOT IN ('undone', 'command')
+) AS is_answered, (
     SELECT posted FROM outbox
     WHERE done_at IS NOT NULL AND key NOT LIKE 'voice:%' AND message_id IN (
         SELECT id FROM messages
@@ -126,12 +129,8 @@ WHERE platform = :platform AND chat_id = :chat_id AND thread_id = :thread_id
                 )
             )
     )
-    AND EXISTS (
-        SELECT 1 FROM messages WHERE session_id = question.session_id AND id > question.id
-            AND role = 'assistant' AND kind NOT IN ('undone', 'command')
-    )
 """
-"""Selects a question if only its answer or a notice, and commands, follow.
+"""Selects a question if nothing, or only its answer or a notice, and commands, follow.
 
 Also selects the tools, their calls and the platform messages of the answer, and the commands that
 follow the answer. Between the question and its answer, there may be further messages of the same
@@ -140,9 +139,11 @@ person that were answered together with it, such as the other photos of an album
 
 @dataclass(frozen=True, slots=True)
 class LatestQuestion:
-    """The latest question of a conversation, if it has an answer, or a notice that says why not."""
+    """The latest question of a conversation."""
 
     text: str
+    # The question has an answer, or a notice that says why not.
+    is_answered: bool
     # The tools that ran for the answer, or whose work rules did without a model.
     tool_names: Sequence[str]
     # The calls of these tools that are still stored.
@@ -158,8 +159,7 @@ async def load_latest_question(
 ) -> LatestQuestion | None:
     """Return the question with a message id, and the known parts of its answer.
 
-    Returns None unless the message is the latest question of an open conversation and has an answer
-    or a notice.
+    Returns None unless the message is the latest question of an open conversation.
     """
     values = {**address_values(address), "external": external_id}
     row = await database.fetch_one(_SELECT_LATEST_QUESTION, values)
@@ -170,6 +170,7 @@ async def load_latest_question(
     are_known = not any(answer_id.startswith("?") for answer_id in answer_ids)
     return LatestQuestion(
         text=row["text"],
+        is_answered=bool(row["is_answered"]),
         tool_names=json.loads(row["tool_names"]),
         calls=[
             block

@@ -65,7 +65,9 @@ class Edits:
     async def _changes_latest_question(
         self, inbound: Inbound, edit: Inbound, has_new_file: bool
     ) -> bool:
-        """Return whether a message has other words or files, and only its answer follows it.
+        """Return whether a message has other words or files, and at most its answer follows it.
+
+        A message without an answer may also be unchanged, because a mention is no part of its text.
 
         `edit` is the edit `inbound` with the spoken words of the message. Returns False for
         incognito messages, and if a tool may have changed something for the answer, because a
@@ -83,6 +85,9 @@ class Edits:
         )
         if question is None:
             return False
+        if not question.is_answered:
+            # The message wasn't for Mneme before the edit.
+            return True
         return has_new_file or question.text != with_attachments(edit.text, edit.attachments)
 
 

@@ -12,6 +12,7 @@ import pytest
 from core.agent.offline import OfflineModel
 from core.store.media.files import AttachedFile
 from core.types import Address, Attachment, Json, Request
+from gateway.access_and_rates import MAX_TURNS_IN_A_ROW
 from gateway.texts.catalog import load_texts
 from tests.end_to_end.test_media import pictures_of, texts_of
 from tests.end_to_end.test_voice import NOTE, SEGMENTS, options_for
@@ -216,6 +217,40 @@ async def test_question_in_a_group_that_others_followed_is_only_reworded(home: P
         await harness.say("to Capri?", "9", message_id="100", **GROUP)
         await harness.say("I like boats", "8", **{**GROUP, "is_addressed": False})
         assert await edit(harness, "100", "to Ischia?", "9", **GROUP) == ""
+
+
+async def test_message_in_a_group_is_answered_once_an_edit_adds_the_mention(home: Path) -> None:
+    model = ScriptedModel(says("At nine."))
+    async with open_gateway(home, model, LISTENING) as harness:
+        await harness.say("I like boats", "8", **{**GROUP, "is_addressed": False})
+        overheard = {**GROUP, "is_addressed": False}
+        await harness.say("to Capri?", "9", message_id="100", **overheard)
+        assert await edit(harness, "100", "To Capri?", "9", **overheard) == ""
+        mention = {**GROUP, "is_mention": True}
+        assert await edit(harness, "100", "To Capri?", "9", **mention) == "At nine."
+        assert await edit(harness, "100", "To Capri?", "9", **mention) == ""
+        assert "To Capri?" in str(model.requests[0].messages)
+
+
+async def test_mention_that_is_added_after_others_wrote_starts_no_answer(home: Path) -> None:
+    async with open_gateway(home, ScriptedModel(), LISTENING) as harness:
+        overheard = {**GROUP, "is_addressed": False}
+        await harness.say("to Capri?", "9", message_id="100", **overheard)
+        await harness.say("I like boats", "8", **overheard)
+        mention = {**GROUP, "is_mention": True}
+        assert await edit(harness, "100", "@bot to Capri?", "9", **mention) == ""
+
+
+async def test_message_over_the_limit_of_turns_in_a_row_is_not_answered_after_an_edit(
+    home: Path,
+) -> None:
+    model = ScriptedModel(*[says("At nine.")] * MAX_TURNS_IN_A_ROW)
+    async with open_gateway(home, model, LISTENING) as harness:
+        for number in range(MAX_TURNS_IN_A_ROW + 1):
+            await harness.say("to Capri?", "9", message_id=str(100 + number), **GROUP)
+        last_id = str(100 + MAX_TURNS_IN_A_ROW)
+        assert await edit(harness, last_id, "to Ischia?", "9", **GROUP) == ""
+        assert len(model.requests) == MAX_TURNS_IN_A_ROW
 
 
 async def test_photo_with_an_edited_caption_is_looked_at_again(home: Path) -> None:
