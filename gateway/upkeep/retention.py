@@ -128,7 +128,7 @@ class RetentionKeeper:
         if await self._services.find_private_chat(LOCAL_SCOPE) is None:
             _log.warning("some messages don't expire, because the owner can't be told")
             return due_scopes
-        await self._announce({scope: periods[scope] for scope in counts}, counts, now)
+        await self._announce(periods, counts, now)
         for period in {periods[scope] for scope in counts}:
             if period.group is None:
                 announced |= {"options": self._describe_options(), "at": now.isoformat()}
@@ -169,29 +169,31 @@ class RetentionKeeper:
     async def _announce(
         self, periods: Mapping[Scope, Period], counts: Mapping[Scope, int], now: datetime
     ) -> None:
-        """Tell the owner how many messages will be erased, and when."""
+        """Tell the owner how many messages will be erased, and when.
+
+        `counts` has the number of messages for each scope of the announcement.
+        """
         texts = await self._services.owner_notices.load_texts()
-        groups = sorted({period.group for period in periods.values() if period.group is not None})
-        sentences = []
-        for template, is_of_group in (
-            (texts.RETENTION_ANNOUNCED, False),
-            (texts.RETENTION_OF_GROUPS_ANNOUNCED, True),
-        ):
-            count = sum(
-                counts[scope]
-                for scope, period in periods.items()
-                if (period.group is not None) is is_of_group
-            )
-            if count:
-                sentences.append(
-                    template.format(
-                        messages=texts.format_count(count, "message"),
-                        moment=texts.format_moment(now + NOTICE_PERIOD, self._services.zone),
-                        groups=texts.COMMA.join(f"`{group}`" for group in groups),
-                    )
+        moment = texts.format_moment(now + NOTICE_PERIOD, self._services.zone)
+        group_counts = {
+            scope: count for scope, count in counts.items() if periods[scope].group is not None
+        }
+        group_count = sum(group_counts.values())
+        own_count = sum(counts.values()) - group_count
+        paragraphs = []
+        if own_count:
+            messages = texts.format_count(own_count, "message")
+            paragraphs.append(texts.RETENTION_ANNOUNCED.format(messages=messages, moment=moment))
+        if group_count:
+            messages = texts.format_count(group_count, "message")
+            groups = sorted({f"`{periods[scope].group}`" for scope in group_counts})
+            paragraphs.append(
+                texts.RETENTION_OF_GROUPS_ANNOUNCED.format(
+                    messages=messages, moment=moment, groups=texts.COMMA.join(groups)
                 )
+            )
         await self._services.owner_notices.notify(
-            f"retention:{now.isoformat()}", "\n\n".join(sentences)
+            f"retention:{now.isoformat()}", "\n\n".join(paragraphs)
         )
 
     async def _count(self, scope: Scope, period: Period, now: datetime) -> int:
