@@ -39,7 +39,7 @@ _PART = re.compile(rf"\d+|[{_UNSPACED_LETTERS}]+|[^\W\d_{_UNSPACED_LETTERS}]+")
 _NUMBER_LIST = re.compile(r"(?<=\d)(?: (?:and|und|y|et|e|\u0438|ve) | ?[\u548c\u3068] ?)(?=\d)")
 _HIRAGANA = re.compile("[\u3041-\u309f]+")
 # A capitalized word after another word.
-_INNER_CAPITAL = re.compile(r"(?<=\w[\s,])\s?([A-Z\u00c0-\u00de\u0410-\u042f][^\W\d_]+)")
+INNER_CAPITAL = re.compile(r"(?<=\w[\s,])\s?([A-Z\u00c0-\u00de\u0410-\u042f][^\W\d_]+)")
 _HANGUL = re.compile("[\uac00-\ud7a3]")
 _CYRILLIC = re.compile("[\u0400-\u052f]")
 # In scripts without spaces, at most one letter in this many may be missing.
@@ -324,7 +324,7 @@ def resembles(text: str, source: str) -> bool:
     covered, missing = (
         sum(counts) for counts in zip(_compare(spaced, source), _compare(runs, source), strict=True)
     )
-    anchors = [*re.findall(r"\d+", text), *_INNER_CAPITAL.findall(text)]
+    anchors = [*re.findall(r"\d+", text), *INNER_CAPITAL.findall(text)]
     return 0 < covered >= missing and _compare([*map(to_plain, anchors)], source)[1] == 0
 
 

@@ -15,7 +15,7 @@ from unicodedata import is_normalized
 from urllib.parse import urlsplit
 
 from core.guard.guard import find_suspicion
-from core.review.naming import consists_of
+from core.review.naming import INNER_CAPITAL, consists_of
 from core.review.negation import to_plain_pattern
 from core.review.phrases import (
     UNSPACED_LANGUAGES,
@@ -283,7 +283,19 @@ def has_other_content(messages: Iterable[str], texts: Sequence[str]) -> bool:
         # "Good morning" is polite, but "morning" alone may say when to send something.
         ignored = polite_words(language) - detail_words(language)
         plain = " ".join(word for word in plain.split() if word not in ignored)
-    return not consists_of(plain, "\n".join(texts))
+    names = _list_inner_names(message).intersection(plain.split())
+    are_names_in_texts = names.issubset(to_plain("\n".join(texts)).split())
+    return not are_names_in_texts or not consists_of(plain, "\n".join(texts))
+
+
+def _list_inner_names(message: str) -> set[str]:
+    """Return the capitalized words inside a message that are names, such as that of a recipient.
+
+    "Ben" is a name, although it is a common word in Turkish. English and German write some of their
+    common words with a capital letter, such as "I" and the polite "Sie".
+    """
+    common_words = filler_words("en") | filler_words("de")
+    return set(map(to_plain, INNER_CAPITAL.findall(message))) - common_words
 
 
 def _drop_asked_time(message: str, plain: str, languages: Iterable[str]) -> str:

@@ -178,6 +178,8 @@ def test_question_or_request_for_a_file_asks_to_send_it_but_a_summary_does_not()
         ("\u2014Send milk", True),
         ("Send milk to Eve", True),
         ("Send milk only if I have to", True),
+        ("Send milk to Ben", True),
+        ("Please search the Internet for milk", False),
     ],
 )
 def test_signs_around_a_request_to_send_count_as_other_content(typed: str, has_more: bool) -> None:
