@@ -24,6 +24,7 @@ from gateway.commands.privacy import (
     CONFIRMED_PREFIX,
     describe_copies,
     is_owner_alone,
+    quote_phrase,
     render_erasure_list,
     render_receipt,
 )
@@ -404,12 +405,10 @@ class FactCommands:
 
     async def _ask_to_forget(self, fact: Fact, context: CommandContext) -> Answer:
         """Ask for confirmation to erase a fact and all messages that contain its text."""
-        # The wording is searched for as a phrase in quotation marks, so it can't contain such
-        # marks.
         texts = context.texts
-        phrase = " ".join(re.sub(r'["“”„″]', " ", fact.content).split())
+        phrase = quote_phrase(fact.content)
         request = context.erasure_request
-        erasure_list = await self._services.forgetting.prepare(f'"{phrase}"', request)
+        erasure_list = await self._services.forgetting.prepare(phrase, request)
         summary = self._render_line(texts, fact)
         arguments = f"forget f{fact.id} {_CONFIRMED}"
         if erasure_list.token:

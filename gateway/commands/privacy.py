@@ -6,6 +6,7 @@ The person first sees a list. No data is erased before they confirm it.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import tzinfo
@@ -26,6 +27,7 @@ from gateway.texts.catalog import Texts
 # was asked knows the token.
 CONFIRMED_PREFIX = "--confirmed "
 _MAX_ITEM_CHARS = 160
+_QUOTATION_MARKS = re.compile('["“”„″]')
 
 
 class ForgetCommands:
@@ -100,6 +102,12 @@ def _render_item(texts: Texts, item: ErasureItem, zone: tzinfo) -> str:
         author = f"{escape(item.author)}{texts.COMMA}" if item.author else ""
         return "- " + texts.pair(f"{author}{texts.format_day(item.at, zone)}", text)
     return f"- {texts.table('TRACE_KINDS').get(item.kind, '')}{text}"
+
+
+def quote_phrase(text: str) -> str:
+    """Return the request of /forget that searches for a text as a phrase."""
+    # The phrase is in quotation marks, so it can't contain such marks.
+    return f'"{" ".join(_QUOTATION_MARKS.sub(" ", text).split())}"'
 
 
 def is_owner_alone(context: CommandContext) -> bool:

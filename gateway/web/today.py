@@ -61,7 +61,9 @@ WISHES = (
 OWNER_WISHES = (
     ("/conversations", "WISH_GO_ON"),
     ("/people", "WISH_PEOPLE"),
+    ("/settings/limits", "WISH_BUDGET"),
     ("/settings#backups", "WISH_BACKUP"),
+    ("/settings", "WISH_SETTINGS"),
     ("/today/checks", "WISH_CHECKS"),
 )
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from core.errors import Refused
 from core.notes.notebook import FILES
 from core.store.notes import INSTRUCTIONS, NoteVersion, Operation
-from core.types import LOCAL_SCOPE, Answer, Command, Scope
+from core.types import LOCAL_SCOPE, Answer, Button, Command, Scope
 from gateway.commands.memory import MemoryCommands, NoteEdit
+from gateway.commands.privacy import quote_phrase
 from gateway.commands.registry import CommandContext, make_button
 from gateway.web.memory.history import (
     MAX_CHANGES_TRACED,
@@ -161,17 +162,16 @@ async def set_instructions(request: PageRequest, form: Mapping[str, str]) -> Ans
     return answer if answer.buttons else Answer(text=request.words["INSTRUCTIONS_SAVED"])
 
 
-async def clear_instructions(request: PageRequest, form: Mapping[str, str]) -> Answer:
-    """Remove the instructions of a direct chat, like `/instructions clear`.
+async def forget_instructions(request: PageRequest, form: Mapping[str, str]) -> Answer:
+    """Ask whether to erase the instructions of a direct chat, like `/forget`.
 
-    The answer has a button to undo that.
+    Raises Refused if the chat has none.
     """
     context = _enter_chat(request, form)
-    await request.commands.run(Command(name="instructions", arguments="clear"), context)
-    changes = await request.services.notebook.history(frozenset({context.scope}), 1)
-    label = request.texts.BUTTON_UNDO
-    buttons = [make_button(label, "memory", f"undo {change.id}") for change in changes]
-    return Answer(text=request.words["INSTRUCTIONS_GONE"], buttons=tuple(buttons))
+    entries = await request.services.notebook.entries(frozenset({context.scope}), INSTRUCTIONS)
+    if not entries:
+        raise Refused(request.texts.NO_INSTRUCTIONS)
+    return await ask_to_forget(request, entries[0])
 
 
 def run_in_chat(action: str) -> Run:
@@ -192,21 +192,47 @@ async def add_note(request: PageRequest, form: Mapping[str, str]) -> Answer:
 
 async def replace_note(request: PageRequest, form: Mapping[str, str]) -> Answer:
     """Replace a note, like `/memory replace`."""
-    old_text = read_field(request, form, "note")
     new_text = read_field(request, form, "text")
-    target = form.get("target", "")
-    if target in FILES:
-        entries = await request.services.notebook.entries(request.scopes, target)
-        if old_text not in entries:
-            raise Refused(request.words["NOTE_GONE"])
+    _, old_text = await _find_note(request, form)
     operation = Operation(action="replace", old_text=old_text, content=new_text)
     return await _change_note(request, form, operation)
 
 
-async def remove_note(request: PageRequest, form: Mapping[str, str]) -> Answer:
-    """Remove a note, like `/memory remove`."""
-    operation = Operation(action="remove", old_text=read_field(request, form, "note"))
-    return await _change_note(request, form, operation)
+async def forget_note(request: PageRequest, form: Mapping[str, str]) -> Answer:
+    """Ask whether to erase a note with all that repeats it, like `/forget`.
+
+    A button of the question only takes the note out, which can be undone. Raises Refused if the
+    note was changed meanwhile.
+    """
+    target, note = await _find_note(request, form)
+    label = request.words["TAKE_OUT"]
+    return await ask_to_forget(
+        request, note, make_button(label, "memory", f"remove {target}: {note}")
+    )
+
+
+async def ask_to_forget(request: PageRequest, text: str, *buttons: Button) -> Answer:
+    """Ask whether to erase a text with all that repeats it, like `/forget`.
+
+    `buttons` are the other answers to the question.
+    """
+    command = Command(name="forget", arguments=quote_phrase(text))
+    answer = await request.commands.run(command, request.context)
+    return replace(answer, buttons=(*answer.buttons, *buttons))
+
+
+async def _find_note(request: PageRequest, form: Mapping[str, str]) -> tuple[str, str]:
+    """Return the file and the text of the note that a form names.
+
+    Raises Refused if there is no such file, or if the note isn't there any more.
+    """
+    note = read_field(request, form, "note")
+    target = form.get("target", "")
+    if target not in FILES:
+        raise Refused(request.words["WRONG_FIELD"])
+    if note not in await request.services.notebook.entries(request.scopes, target):
+        raise Refused(request.words["NOTE_GONE"])
+    return target, note
 
 
 async def _change_note(

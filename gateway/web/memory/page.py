@@ -22,17 +22,17 @@ from gateway.web.memory.facts import (
 from gateway.web.memory.history import load_history
 from gateway.web.memory.notes import (
     add_note,
-    clear_instructions,
+    forget_instructions,
+    forget_note,
     load_instructions,
     load_note,
     load_note_file,
-    remove_note,
     replace_note,
     run_in_chat,
     set_instructions,
 )
 from gateway.web.memory.prompt import load_prompt
-from gateway.web.memory.skills import edit_skill, load_skill, load_skills, remove_skill
+from gateway.web.memory.skills import edit_skill, forget_skill, load_skill, load_skills
 from gateway.web.rendering import count_fitting
 from gateway.web.views import (
     Action,
@@ -102,14 +102,14 @@ PAGE = Page(
         Action("fact-unlearn", unlearn_fact),
         Action("note-add", add_note),
         Action("note-replace", replace_note),
-        Action("note-remove", remove_note),
+        Action("note-forget", forget_note),
         Action("note-right", run_command("memory", "right {number}")),
         Action("note-wrong", run_command("memory", "wrong {number}")),
         Action("note-pin", run_command("memory", "pin {number}")),
         Action("note-unpin", run_command("memory", "unpin {number}")),
         Action("change-undo", run_command("memory", "undo {number}")),
         Action("instructions-set", set_instructions),
-        Action("instructions-clear", clear_instructions),
+        Action("instructions-forget", forget_instructions),
         Action("instructions-right", run_in_chat("right")),
         Action("instructions-wrong", run_in_chat("wrong")),
         Action("instructions-pin", run_in_chat("pin")),
@@ -121,7 +121,7 @@ PAGE = Page(
         Action("skill-pin", run_command("skills", "pin {skill}")),
         Action("skill-unpin", run_command("skills", "unpin {skill}")),
         Action("skill-edit", edit_skill),
-        Action("skill-remove", remove_skill),
+        Action("skill-forget", forget_skill),
         Action("forget-words", run_command("forget", "{words}")),
     ),
 )

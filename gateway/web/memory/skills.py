@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from core.errors import Refused
-from core.markup.markdown import escape
 from core.store.notes import Operation
-from core.types import Answer, Command
+from core.types import Answer, Button, Command
 from gateway.commands.skills import describe_change
 from gateway.web.memory.history import MAX_CHANGES_TRACED, fit_entries, make_entry
+from gateway.web.memory.notes import ask_to_forget
 from gateway.web.views import (
     MAX_FIELD_CHARS,
     PageRequest,
@@ -62,10 +61,14 @@ async def edit_skill(request: PageRequest, form: Mapping[str, str]) -> Answer:
     return describe_change(request.texts, report)
 
 
-async def remove_skill(request: PageRequest, form: Mapping[str, str]) -> Answer:
-    """Ask whether to remove a skill. Raises Refused if there is none, or if it can't be removed."""
+async def forget_skill(request: PageRequest, form: Mapping[str, str]) -> Answer:
+    """Ask whether to erase a skill and what was said about it, like `/forget`.
+
+    A button of the question only removes the skill, which can be undone. Raises Refused if there is
+    no such skill, or if it can't be removed.
+    """
     name = read_field(request, form, "skill")
     command = Command(name="skills", arguments=f"remove {name}")
-    answer = await request.commands.run(command, request.context)
-    # The page has its own button for switching a skill off.
-    return replace(answer, text=request.words["SKILL_ASK"].format(name=f"**{escape(name)}**"))
+    removal = (await request.commands.run(command, request.context)).confirm_command
+    buttons = [] if removal is None else [Button(label=request.words["TAKE_OUT"], command=removal)]
+    return await ask_to_forget(request, name, *buttons)

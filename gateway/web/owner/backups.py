@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -31,6 +32,11 @@ def list_backups(request: PageRequest) -> list[BackupRecord]:
     records = BackupCatalog(request.services.settings.home).load().records
     backups = [record for record in records if record.kind == "backup" and record.state == "there"]
     return backups[::-1][:MAX_BACKUPS]
+
+
+def build_restore_command(record: BackupRecord) -> str:
+    """Return the command for a shell that restores a backup."""
+    return f"mneme restore {shlex.quote(str(record.path))}"
 
 
 def _find_backup(request: PageRequest, name: str) -> BackupRecord | None:

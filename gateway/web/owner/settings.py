@@ -33,6 +33,7 @@ from gateway.texts.text_files import load_option_reasons
 from gateway.upkeep.catalog import find_fault_of_option
 from gateway.web.owner.backups import (
     back_up,
+    build_restore_command,
     check_backup,
     describe_backup_state,
     list_backups,
@@ -124,7 +125,7 @@ async def load_settings(request: PageRequest) -> Values | None:
         "options": options,
         "backup": backup,
         "backup_problem": problem,
-        "backups": list_backups(request),
+        "backups": [(record, build_restore_command(record)) for record in list_backups(request)],
         "services": await _list_services(request),
         "day_money": _list_day_money(options),
         "models": await _list_models(request),

@@ -152,17 +152,3 @@ async def test_text_for_a_note_that_is_gone_is_shown_below_the_page(home: Path) 
         assert TEXTS.table("page_memory")["NOTE_GONE"] in refused.text
         assert WORDS["TYPED_HINT"] in refused.text
         assert "The plumber comes on Mondays</textarea>" in refused.body
-
-
-async def test_removed_instructions_are_brought_back_by_the_button_of_the_answer(
-    home: Path,
-) -> None:
-    async with open_page(home) as page:
-        form = (await page.browser.open("/memory")).form("/do/instructions-set")
-        saved = await page.browser.send(form, text="Be brief.")
-        assert TEXTS.table("page_memory")["INSTRUCTIONS_SAVED"] in saved.text
-        gone = await page.browser.send(saved.form("/do/instructions-clear"))
-        assert "/memory undo" not in gone.text
-        await page.browser.send(gone.form("/press/", TEXTS.BUTTON_UNDO))
-        entries = page.harness.services.notebook.entries
-        assert await entries(LOCAL, "instructions") == ["Be brief."]

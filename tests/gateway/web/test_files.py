@@ -180,6 +180,7 @@ async def test_backup_is_made_checked_and_saved_on_the_page(home: Path, tmp_path
         made = await page.browser.send(settings.form("/do/back-up"))
         (link,) = find_links(made, "/settings/backups/")
         (file,) = folder.glob("*.tar.gz")
+        assert f"mneme restore {file}" in made.text
         content, _, disposition = await fetch(page, link)
         assert (content, disposition) == (file.read_bytes(), "attachment")
         right = await page.browser.send(made.form("/do/check-backup"))

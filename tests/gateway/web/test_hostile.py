@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -14,7 +14,7 @@ import pytest
 
 from core.store.archive import TransferConversation, TransferRecord
 from core.store.notes import TOOL_CALL, Author, Operation
-from core.types import Address, Scope
+from core.types import LOCAL_SCOPE, Address, Scope
 from gateway.web.memory.facts import FACT_ACTIONS
 from gateway.web.pages import ACTIONS, PAGES
 from gateway.web.rendering import render_commands, render_markdown, render_snippet
@@ -107,7 +107,6 @@ WITHOUT_TEXT = frozenset(
         "end-reminder",
         "fact-unlearn",
         "forget-conversation",
-        "instructions-clear",
         "note-pin",
         "note-right",
         "note-unpin",
@@ -123,22 +122,49 @@ WITHOUT_TEXT = frozenset(
         *(f"fact-{name}" for name in FACT_ACTIONS),
     }
 )
-FIELDS = (
-    "account",
-    "code",
-    "line",
-    "login",
-    "name",
-    "note",
-    "option",
-    "service",
-    "skill",
-    "text",
-    "title",
-    "value",
-    "when",
-    "words",
-)
+# The fields of all forms. Some actions read only a valid text in one of those that have a value.
+FIELDS: Mapping[str, str | None] = {
+    "account": None,
+    "back": "/logins",
+    "backup": None,
+    "changes": "1",
+    "code": None,
+    "fact": "1",
+    "kind": "reminder",
+    "limit-answers": None,
+    "limit-files": None,
+    "limit-input_tokens": None,
+    "limit-money": None,
+    "limit-output_tokens": None,
+    "limit-reminders": None,
+    "limit-scheduled_questions": None,
+    "limit-tokens": None,
+    "limits.day": None,
+    "limits.owner_day": None,
+    "limits.room_day": None,
+    "line": None,
+    "login": None,
+    "minutes": "60",
+    "note": None,
+    # A number that names nothing, so that nothing else is changed.
+    "number": "987654",
+    "option": "general.language",
+    "scope": LOCAL_SCOPE.key,
+    "service": None,
+    "session": "1",
+    "shown": None,
+    "shown_time": None,
+    "skill": None,
+    "target": "memory",
+    "text": None,
+    "text0": None,
+    "title": None,
+    "value": None,
+    "when": None,
+    "words": None,
+}
+# The fields that every form has, or that a page reads from its address.
+OTHER_FIELDS = {"token", "form", "q", "month"}
 OWNER = Scope.account("telegram", "42")
 
 
@@ -188,6 +214,14 @@ async def fill(page: OpenPage) -> None:
     await page.harness.say(f"/memory add The gate code is {SCRIPT}")
 
 
+async def list_form_fields(page: OpenPage) -> set[str]:
+    """Return the names of the fields of all forms that the pages have."""
+    paths = [view.path for each in PAGES for view in each.views if is_document(view)]
+    details = ["/memory/facts/1", "/conversations/1", "/settings/limits", "/settings/general"]
+    answers = [await page.browser.open(path) for path in (*paths, *details)]
+    return {name for answer in answers for form in answer.forms for name in form.fields}
+
+
 @pytest.mark.slow
 async def test_hostile_texts_are_shown_as_text_on_every_page(home: Path) -> None:
     async with open_page(home) as page:
@@ -215,17 +249,20 @@ async def test_hostile_texts_in_every_field_of_a_form(home: Path, texts: Sequenc
         await page.harness.say("/remember I live in Lisbon")
         await page.harness.say("The ferry leaves at nine")
         token = (await page.browser.open("/logins")).form("/do/").fields["token"]
-        sessions = await page.harness.services.conversations.list_recent(frozenset({OWNER}), 1)
-        fixed = {"fact": "1", "target": "memory", "kind": "reminder", "back": "/logins"}
-        # A number that names nothing, so that nothing else is changed.
-        fixed |= {"session": str(sessions[0].id), "number": "987654", "token": token}
+        assert await list_form_fields(page) <= {*FIELDS, *OTHER_FIELDS}
         # Starting Mneme reads no field, and would leave a process running.
-        for action in sorted(set(ACTIONS) - {"start-mneme"}):
-            for text in texts[:1] if action in WITHOUT_TEXT else texts:
-                form = Form(f"/do/{action}", {**dict.fromkeys(FIELDS, text), **fixed})
-                answer = await page.browser.send(form)
-                assert answer.status in (200, 422), (action, text[:60])
-                check_document(answer, f"{action} {text[:60]}")
+        for number, action in enumerate(sorted(set(ACTIONS) - {"start-mneme"})):
+            fixed = {name: value for name, value in FIELDS.items() if value is not None}
+            sent = [
+                {**dict.fromkeys(FIELDS, text), **fixed}
+                for text in (texts[:1] if action in WITHOUT_TEXT else texts)
+            ]
+            # Each action also gets one of the texts where it expects a number or a name.
+            sent.append(dict.fromkeys(FIELDS, texts[number % len(texts)]))
+            for fields in sent:
+                answer = await page.browser.send(Form(f"/do/{action}", {**fields, "token": token}))
+                assert answer.status in (200, 422), (action, fields["text"][:60])
+                check_document(answer, f"{action} {fields['text'][:60]}")
         check_document(await page.browser.open("/conversations"), "/conversations")
         check_document(await page.browser.open("/memory"), "/memory")
         check_document(await page.browser.open("/memory/facts"), "/memory/facts")

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.slow
 
 MEMORY = load_texts("en").table("page_memory")
 DONE = load_texts("en").table("NOTE_DONE")
+WORDS = load_texts("en").table("page")
 OWNER_SCOPES = frozenset({Scope.account("telegram", "42"), LOCAL_SCOPE})
 NOTE = "The gate code is 1234."
 
@@ -174,6 +175,51 @@ async def test_forgetting_a_fact_on_its_page_ends_on_the_page_above_with_the_ans
         assert (await page.browser.open("/memory/facts/1")).status == 404
 
 
+async def test_forgotten_note_is_erased_with_its_history_and_what_was_said_about_it(
+    home: Path,
+) -> None:
+    async with open_page(home) as page:
+        await page.harness.say("My note for you: the gate code is 1234.")
+        await page.harness.say("/memory add The plumber comes on Fridays")
+        await page.harness.say(f"/memory add {NOTE}")
+        notes = (await page.browser.open("/memory")).forms
+        forgets = [form for form in notes if form.action == "/do/note-forget"]
+        (form,) = [form for form in forgets if form.fields["note"] == NOTE]
+        asked = await page.browser.send(form)
+        assert "My note for you" in asked.text
+        entries = page.harness.services.notebook.entries
+        assert NOTE in await entries(OWNER_SCOPES, "memory")
+        await page.browser.send(asked.form("/press/", WORDS["YES"]))
+        assert await entries(OWNER_SCOPES, "memory") == ["The plumber comes on Fridays"]
+        for path in ("/memory", "/memory/history", "/recall?q=gate"):
+            assert "1234" not in (await page.browser.open(path)).body, path
+
+
+async def test_note_that_was_changed_since_is_not_forgotten(home: Path) -> None:
+    async with open_page(home) as page:
+        await page.harness.say(f"/memory add {NOTE}")
+        stale = (await page.browser.open("/memory")).form("/do/note-forget")
+        await page.harness.say("/memory replace 1234 => 4471")
+        assert MEMORY["NOTE_GONE"] in (await page.browser.send(stale)).text
+
+
+async def test_skill_is_forgotten_with_its_history_or_only_taken_out(home: Path) -> None:
+    skill = {"action": "create", "name": "tidy-inbox", "content": SKILL}
+    model = ScriptedModel(calls(("skill_manage", skill)), says("Done"))
+    async with open_page(home, model) as page:
+        await page.harness.say("Make a skill that tidies my inbox")
+        path = "/memory/skills/tidy-inbox"
+        asked = await page.browser.send((await page.browser.open(path)).form("/do/skill-forget"))
+        assert (await page.browser.open(path)).status == 200
+        taken = await page.browser.send(asked.form("/press/", MEMORY["TAKE_OUT"]))
+        assert (await page.browser.open(path)).status == 404
+        await page.browser.send(taken.form("/press/", load_texts("en").BUTTON_UNDO))
+        asked = await page.browser.send((await page.browser.open(path)).form("/do/skill-forget"))
+        await page.browser.send(asked.form("/press/", WORDS["YES"]))
+        assert (await page.browser.open(path)).status == 404
+        assert "Sort what is unread" not in (await page.browser.open("/memory/history")).text
+
+
 async def test_instructions_lead_to_their_history_and_are_undone(home: Path) -> None:
     async with open_page(home) as page:
         memory = await page.browser.open("/memory")
@@ -187,7 +233,7 @@ async def test_instructions_lead_to_their_history_and_are_undone(home: Path) -> 
         assert "Answer at length" in history.text
         assert MEMORY["KIND_INSTRUCTIONS"] in history.text
         assert MEMORY["KIND_NOTE"] not in history.text
-        assert not [form for form in history.forms if form.action == "/do/note-remove"]
+        assert not [form for form in history.forms if form.action == "/do/note-forget"]
         assert "<del>briefly</del>" in history.body
         await page.browser.send(history.form("/do/change-undo"))
         memory = await page.browser.open("/memory")

@@ -184,7 +184,8 @@ async def test_note_is_added_changed_pinned_removed_and_brought_back(home: Path)
         assert "<del>" in history.body
         pinned = await browser.send((await browser.open("/memory")).form("/do/note-pin"))
         assert "pinned" in pinned.text
-        removed = await browser.send((await browser.open("/memory")).form("/do/note-remove"))
+        asked = await browser.send((await browser.open("/memory")).form("/do/note-forget"))
+        removed = await browser.send(asked.form("/press/", MEMORY["TAKE_OUT"]))
         assert "The code is 7 f" in removed.text
         assert "The code is 7 f" not in (await browser.open("/memory")).text
         await browser.send((await browser.open("/memory/history")).form("/do/change-undo"))
@@ -201,14 +202,17 @@ async def test_suspicious_note_is_asked_about_as_in_a_chat(home: Path) -> None:
         assert len(await page.harness.services.notebook.entries(OWNER_SCOPES, "memory")) == 1
 
 
-async def test_instructions_are_set_and_cleared(home: Path) -> None:
+async def test_instructions_are_set_and_forgotten(home: Path) -> None:
     async with open_page(home) as page:
         form = (await page.browser.open("/memory")).form("/do/instructions-set")
         await page.browser.send(form, text="Answer in one sentence")
         memory = await page.browser.open("/memory")
         assert "Answer in one sentence</textarea>" in memory.body
-        await page.browser.send(memory.form("/do/instructions-clear"))
-        assert "Answer in one sentence" not in (await page.browser.open("/memory")).text
+        asked = await page.browser.send(memory.form("/do/instructions-forget"))
+        assert "Answer in one sentence</textarea>" in asked.body
+        await page.browser.send(asked.form("/press/", SHARED["YES"]))
+        assert "one sentence" not in (await page.browser.open("/memory")).text
+        assert "one sentence" not in (await page.browser.open("/memory/history")).text
 
 
 async def test_topic_is_forgotten_after_a_preview(home: Path) -> None:
@@ -501,7 +505,8 @@ async def test_note_is_corrected_pinned_and_removed_where_its_history_is(home: P
             unpinned.form("/do/note-replace"), text="The gate code is on the door"
         )
         assert "<ins>door</ins>" in corrected.body
-        removed = await page.browser.send(corrected.form("/do/note-remove"))
+        asked = await page.browser.send(corrected.form("/do/note-forget"))
+        removed = await page.browser.send(asked.form("/press/", MEMORY["TAKE_OUT"]))
         assert "<del>The gate code is on the door</del>" in removed.body
         assert await page.harness.services.notebook.entries(OWNER_SCOPES, "memory") == []
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from core.store.notes import FACT, Author, Operation
-from core.types import Account, Address, Scope
+from core.store.notes import FACT, INSTRUCTIONS, Author, Operation
+from core.types import LOCAL_SCOPE, Account, Address, Scope
 from gateway.texts.catalog import load_texts
 from gateway.web.logins import Visitor
 from gateway.web.pages import PAGES
@@ -35,33 +35,72 @@ VIEWS: Mapping[str, tuple[str, str]] = {
     "/files/{file}/view": ("{file}", "987654"),
     "/files/{file}/original": ("{file}", "987654"),
     "/memory/facts/{fact}": ("{fact}", "987654"),
-    "/memory/notes/{number}": ("{note}", "987654"),
+    "/memory/notes/{number}": ("{change}", "987654"),
     "/memory/skills/{skill}": ("tidy-inbox", "no-such-skill"),
     r"/reminders/{number:\d+}": ("{job}", "987654"),
 }
 # Settings and backups belong to nobody, and files of answers to a login. They have tests of their own.
 WITHOUT_OWNER = {"/settings/{section}", "/settings/backups/{backup}", "/chat/files/{file}"}
-# The actions that take an id.
+# The actions that take an id, or the scope of a chat.
 FORMS = (
     "rename",
     "forget-conversation",
     "fact-right",
     "fact-wrong",
     "fact-pin",
+    "fact-unpin",
     "fact-undo",
+    "fact-unlearn",
+    "fact-restore",
     "fact-forget",
     "fact-correct",
     "change-undo",
     "note-pin",
+    "note-unpin",
     "note-right",
     "note-wrong",
+    "note-replace",
+    "note-forget",
+    "instructions-set",
+    "instructions-right",
+    "instructions-wrong",
+    "instructions-pin",
+    "instructions-unpin",
+    "instructions-forget",
     "skill-right",
     "skill-wrong",
+    "skill-pin",
+    "skill-unpin",
+    "skill-enable",
+    "skill-disable",
     "skill-edit",
+    "skill-forget",
+    "edit-reminder",
+    "delay-reminder",
+    "snooze-reminder",
+    "end-reminder",
+    "pause-reminder",
+    "resume-reminder",
+    "skip-reminder",
+    "run-reminder",
+    "urgent-reminder",
+    "remove-reminder",
+    "restore-reminder",
+    "end-login",
     "approve-change",
     "approve-edited",
     "reject-change",
 )
+# The other actions of a person who isn't the owner.
+FORMS_WITHOUT_ID = {
+    "add-reminder",
+    "end-other-logins",
+    "forget-words",
+    "note-add",
+    "raise-line",
+    "remember",
+    "start-mneme",
+}
 SECRET = "Nero"
 HINT = load_texts("en").table("page_logins")["HINT"]
 
@@ -76,20 +115,24 @@ async def test_web_requests_for_another_persons_data_are_answered_like_missing_d
     )
     async with open_page(home, options="people = true") as page, open_browser(page.server) as ana:
         await page.harness.say(f"/remember My cat is called {SECRET}")
-        await page.harness.say(f"/memory add The vet of {SECRET} is in Almada")
+        note = f"The vet of {SECRET} is in Almada"
+        await page.harness.say(f"/memory add {note}")
+        await page.harness.say(f"/instructions set Call {SECRET} a tiger")
         await page.harness.say(f"/remind tomorrow at 9 feed {SECRET}")
         await page.harness.say("yes")
         await page.harness.send(make_pdf(), f"{SECRET}.pdf", text=f"{SECRET} sleeps")
         services = page.harness.services
         key = services.page_logins.create_key(ANA)
         await ana.log_in(f"/login?key={key}")
-        ids = {"skill": "tidy-inbox"}
+        ids = {"skill": "tidy-inbox", "note": note, "scope": OWNER.key}
         tables = {"session": "sessions", "message": "messages", "fact": "facts"}
-        for name, table in {**tables, "file": "message_files", "note": "note_changes"}.items():
+        for name, table in {**tables, "file": "message_files", "change": "note_changes"}.items():
             row = await services.database.fetch_one(f"SELECT MAX(id) AS id FROM {table}", {})
             assert row is not None
             ids[name] = str(row["id"])
         (job,) = await services.jobs.list_visible(frozenset({OWNER}))
+        logins = await page.browser.open("/logins")
+        ids["login"] = logins.form("/do/end-login").fields["login"]
         review = services.notebook.review
         waiting = [Operation(action="add", content=f"{SECRET} likes fish")]
         await review.put_aside(OWNER, FACT, waiting, Author(), "a test")
@@ -114,12 +157,19 @@ async def test_web_requests_for_another_persons_data_are_answered_like_missing_d
 
         token = (await ana.open("/logins")).form("/do/").fields["token"]
         facts = await services.facts.list_page(frozenset({OWNER}))
+        is_for_all = {a.name for p in PAGES if not p.is_for_owner for a in p.actions}
+        assert is_for_all == {*FORMS, *FORMS_WITHOUT_ID}
         for action in FORMS:
             answers = []
             for values in (ids, dict.fromkeys(ids, "987654")):
                 fields = {
                     **values,
-                    "number": values["fact"],
+                    "number": values["job" if action.endswith("-reminder") else "fact"],
+                    "target": "memory",
+                    "changes": "1",
+                    "minutes": "60",
+                    "when": "tomorrow at 8",
+                    "words": "tomorrow",
                     "text": "x",
                     "text0": "x",
                     "title": "x",
@@ -133,6 +183,13 @@ async def test_web_requests_for_another_persons_data_are_answered_like_missing_d
             assert SECRET not in owns, action
             assert owns[:80].split("N")[0] == missing_one[:80].split("N")[0], action
         assert await services.facts.list_page(frozenset({OWNER})) == facts
+        assert await services.jobs.list_visible(frozenset({OWNER})) == [job]
         assert await services.notebook.load_verdicts(frozenset({OWNER})) == {}
+        for target, text in (("memory", note), (INSTRUCTIONS, f"Call {SECRET} a tiger")):
+            assert await services.notebook.entries(frozenset({OWNER}), target) == [text]
+        kept = await services.skills.find("tidy-inbox", frozenset({LOCAL_SCOPE}))
+        assert not kept.is_disabled
+        assert not kept.is_pinned
+        assert (await page.browser.open("/logins")).status == 200
         (pending,) = await review.list_pending(frozenset({OWNER}))
         assert (str(pending.id), list(pending.operations)) == (ids["fact"], waiting)

@@ -143,7 +143,7 @@ async def test_money_for_a_day_is_limited_for_everyone_in_one_form(page_home: Pa
         assert [form.fields[name] for name in names] == ["5", "10", "20"]
         amounts = {"limits.owner_day": "5", "limits.day": "7,5", "limits.room_day": ""}
         changed = await page.browser.send(form, **amounts)
-        assert "Money for a day, in $ is saved" in changed.text
+        assert "Daily budget, in $ is saved" in changed.text
         limits = Settings.load(own_text=file.read_text(), own_secrets={}).limits
         own_money = [table["money"] for table in (limits.owner_day, limits.day, limits.room_day)]
         assert own_money == [5, 7.5, 0]
