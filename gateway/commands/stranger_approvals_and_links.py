@@ -294,7 +294,7 @@ async def _announce_decision(texts: Texts, services: Services, link: Link) -> An
         key = f"link:{link.digest}:{side}:{link.is_joined}"
         await _send_notice(services, key, address, notice)
     text = texts.LINK_DONE if link.is_joined else texts.LINK_NOT_DONE
-    return Answer(text=text.format(**_format_sides(texts, link)))
+    return Answer(text=text.format(**format_sides(texts, link)))
 
 
 async def _send_notice(
@@ -358,10 +358,11 @@ def _ask_to_link(texts: Texts, other: Sequence[NamedAccount], own: Sequence[Name
 
 
 def _ask_owner(texts: Texts, link: Link) -> str:
-    return texts.LINK_FOR_OWNER.format(code=link.token, **_format_sides(texts, link))
+    return texts.LINK_FOR_OWNER.format(code=link.token, **format_sides(texts, link))
 
 
-def _format_sides(texts: Texts, link: Link) -> dict[str, str]:
+def format_sides(texts: Texts, link: Link) -> dict[str, str]:
+    """Return the names of the two persons of a link, by the placeholders of the texts."""
     return {
         "offered": texts.join_list(_format_names(texts, link.offering_accounts)),
         "claimed": texts.join_list(_format_names(texts, link.claiming_accounts)),

@@ -54,6 +54,9 @@ async def draw(folder: Path, home: Path) -> None:
         skill = {"action": "create", "name": "tidy-inbox", "content": SKILL}
         model.script = [calls(("skill_manage", skill)), says("I keep that as a skill.")]
         await page.harness.say("Make a skill that tidies my inbox")
+        # A person who is served, and one who asks for access.
+        await page.harness.say("When does the ferry leave?", who="7")
+        await page.harness.say("Hello, may I write to you?", who="99")
         settings = await page.browser.open("/settings")
         await page.browser.send(settings.form("/do/back-up"))
         listed = await page.browser.open("/conversations")

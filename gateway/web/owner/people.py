@@ -11,7 +11,7 @@ from core.errors import Refused
 from core.store.ownership.people import TERMINAL, KnownAccount
 from core.store.usage_limits import Spending
 from core.types import LOCAL_SCOPE, Account, Answer, BillingScope, Scope
-from gateway.commands.stranger_approvals_and_links import ACCOUNT_KEY
+from gateway.commands.stranger_approvals_and_links import ACCOUNT_KEY, format_sides
 from gateway.web.views import (
     Action,
     Page,
@@ -46,17 +46,38 @@ async def load_people(request: PageRequest) -> Values:
     now = services.clock.now()
     listed = services.settings.access.people
     accounts = await services.people.list_accounts(listed)
+    keys = {account.account.key for account in accounts}
+    persons = [list(group) for _, group in groupby(accounts, key=lambda account: account.person_id)]
+    persons += [[_describe_listed_account(key)] for key in listed if key not in keys]
     people = []
-    for _, group in groupby(accounts, key=lambda account: account.person_id):
-        members = list(group)
+    for members in persons:
         if any(member.why for member in members):
             people.append(await _load_person(request, members, now))
     return {
         "people": people,
-        "groups": services.settings.access.rooms,
+        "groups": _list_groups(request),
         "requests": await services.people.list_pending(now),
+        "links": [
+            (link.token, request.words["LINK_REQUEST"].format(**format_sides(request.texts, link)))
+            for link in await services.links.list_for_owner(now)
+        ],
         "describe_access": lambda account: _describe_access(request, account),
     }
+
+
+def _describe_listed_account(key: str) -> KnownAccount:
+    """Return an account to which the settings give access, and which hasn't written yet."""
+    platform, _, user_id = key.partition(":")
+    account = Account(platform=platform, user_id=user_id)
+    return KnownAccount(account=account, name="", person_id=0, why="listed", at=None, seen_at=None)
+
+
+def _list_groups(request: PageRequest) -> list[tuple[str, str]]:
+    """Return the groups and roles of the settings, and who has access by each, in words."""
+    settings = request.services.settings
+    groups = [(room, request.words["WHY_OWN_ROOM"]) for room in settings.owner.rooms]
+    groups += [(room, request.words["WHY_ROOM"]) for room in settings.access.rooms]
+    return groups + [(role, request.words["WHY_ROLE"]) for role in settings.access.roles]
 
 
 def _describe_access(request: PageRequest, account: KnownAccount) -> str:
@@ -109,6 +130,7 @@ PEOPLE = Page(
     actions=(
         Action("add-person", add_person),
         Action("approve-person", run_command("approve", "{code}")),
+        Action("reject-link", run_command("approve", "no {code}")),
         Action("remove-person", run_command("people", "remove {account}")),
         Action("block-person", run_command("people", "block {account}")),
         Action("revoke-account", run_command("people", "revoke {account}")),

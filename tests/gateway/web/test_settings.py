@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from config.settings import Settings
+from core.store.ownership.links import NamedAccount
 from core.types import Account, Address, Scope
 from gateway.texts.catalog import load_texts
 from gateway.web.logins import Visitor
@@ -269,6 +270,41 @@ async def test_person_is_let_in_by_their_number_with_their_limits_and_a_stranger
         assert "removed on" in removed.text
         again = await page.browser.send(removed.form("/do/add-person"), text="telegram:8")
         assert "removed on" not in again.text
+
+
+async def test_people_who_have_not_written_and_groups_are_listed_with_the_reason(
+    page_home: Path,
+) -> None:
+    async with open_page(page_home) as page:
+        services = page.harness.services
+        groups = {"rooms": ("discord:77",), "roles": ("discord:123",)}
+        access = services.settings.access.model_copy(update=groups)
+        services.settings = services.settings.model_copy(update={"access": access})
+        people = await page.browser.open("/people")
+        assert f"telegram:7 {PEOPLE['WHY_LISTED']}" in people.text
+        assert f"discord:77 {PEOPLE['WHY_ROOM']}" in people.text
+        assert f"discord:123 {PEOPLE['WHY_ROLE']}" in people.text
+
+
+@pytest.mark.parametrize("action", ["/do/approve-person", "/do/reject-link"])
+async def test_link_that_waits_for_the_owner_is_decided_on_the_page(
+    page_home: Path, action: str
+) -> None:
+    async with open_page(page_home) as page:
+        services = page.harness.services
+        links, now = services.links, services.clock.now()
+        ana, stranger = (Account(platform="telegram", user_id=number) for number in ("7", "8"))
+        chat = Address(platform="telegram", chat_id="7")
+        code = await links.offer(ana, chat, Scope.account("telegram", "7"), now)
+        link = await links.claim(code, NamedAccount(account=stranger, name="Eva"), chat, now)
+        for account in (stranger, ana):
+            await links.confirm(link.digest, account, now)
+        people = await page.browser.open("/people")
+        assert "Eva" in people.text
+        await page.browser.send(people.form(action))
+        assert await links.list_for_owner(services.clock.now()) == []
+        accounts = await links.list_accounts(ana)
+        assert len(accounts) == (2 if action == "/do/approve-person" else 1)
 
 
 async def test_access_request_is_approved_on_the_web_page(page_home: Path) -> None:
