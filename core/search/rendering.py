@@ -29,7 +29,7 @@ TITLE_CHARS = 80
 MAX_CARD_MATCHES = 2
 """A card shows at most this many matches of its session."""
 # Kinds of files whose names on the platform are meaningless.
-_NAMELESS_KINDS = frozenset({"voice", "video", "video_note"})
+NAMELESS_KINDS = frozenset({"voice", "video", "video_note"})
 # The labels that the decoders give to parts of a file. A chapter may have a heading after it.
 _NUMBERED_PART = re.compile(r"(?P<part>page|line|chapter|slide) (?P<number>\d+)(?=,|\Z)")
 _BLANKS = re.compile(r"\s+")
@@ -206,7 +206,7 @@ def list_parts(
 def describe_file(file: FileHit, words: ResultWords = ENGLISH_WORDS) -> str:
     """Name a file and the place of the words in it: "contract.pdf, page 7"."""
     key = file.kind.replace(" ", "_")
-    name = words.templates[key] if key in _NAMELESS_KINDS else _escape_line(file.name)
+    name = words.templates[key] if key in NAMELESS_KINDS else _escape_line(file.name)
     return f"{name}, {_escape_line(word_place(file.place, words))}" if file.place else name
 
 

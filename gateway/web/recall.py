@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from urllib.parse import quote
 
 from core.search.query import extract_filters, split_filters, text_for_next_page
-from core.store.query import ResultLimits, SearchQuery, SearchResults
+from core.search.rendering import NAMELESS_KINDS, word_place
+from core.store.query import FileHit, ResultLimits, SearchQuery, SearchResults
 from core.text.normalize import shorten
 from gateway.web.rendering import shorten_attachments
 from gateway.web.views import Page, PageRequest, Values, View
@@ -71,7 +73,15 @@ async def load_recall(request: PageRequest) -> Values:
         "in_use": _list_removing_chips(words, filters, chips),
         "chips": chips,
         "help": HELP,
+        "name_file": partial(_name_file, request),
+        "name_place": partial(word_place, words=request.texts.result_words),
     }
+
+
+def _name_file(request: PageRequest, file: FileHit) -> str:
+    """Return the name of a file, or the word for its kind if it has no name of its own."""
+    key = file.kind.replace(" ", "_")
+    return request.texts.result_words.templates[key] if key in NAMELESS_KINDS else file.name
 
 
 def _list_removing_chips(

@@ -15,6 +15,7 @@ from tests.fixtures.page_browser import OpenPage, find_free_port, open_page
 from tests.gateway.local.running import open_gateway
 from tests.gateway.web.test_hostile import MARK, OWNER
 from tests.gateway.web.test_hostile import fill as fill_with_hostile_texts
+from tests.gateway.web.test_pages import SKILL
 from tests.pages.conftest import find_chromium, log_in, open_chromium
 
 # A browser on a busy machine takes minutes for all pages.
@@ -154,8 +155,10 @@ async def test_everything_can_be_read_without_scripts_and_reached_by_tab(year: O
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 async def test_axe_finds_no_serious_accessibility_fault_on_any_web_page(
-    year: OpenPage, scheme: str
+    year: OpenPage, home: Path, scheme: str
 ) -> None:
+    (home / "skills" / "tidy-inbox").mkdir(parents=True)
+    (home / "skills" / "tidy-inbox" / "SKILL.md").write_text(SKILL)
     async with open_chromium(color_scheme=scheme) as context:
         # The policy of the page forbids scripts of others, so axe is put into the browser itself.
         from axe_playwright_python.base import AXE_FILE_PATH
@@ -169,9 +172,14 @@ async def test_axe_finds_no_serious_accessibility_fault_on_any_web_page(
             "/login?key=x",
             "/memory/facts/6",
             "/memory/notes/1",
+            "/memory/skills/tidy-inbox",
             "/reminders/1",
+            "/reminders/2",
             "/recall?q=ferry",
+            "/recall?q=has:file",
+            "/settings/limits",
             first,
+            first.replace("/conversations/", "/chat?session="),
         ]
         for path in [*list_paths(), *details]:
             await tab.goto(year.server.address + path)

@@ -14,13 +14,14 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from core.store.media.files import FileFilter, FilePart
 from core.types import Account, File
 from gateway.local.sockets import find_socket
 from gateway.texts.catalog import ENGLISH
 from gateway.web.logins import MAX_FILES, keep_file
 from tests.fixtures.media_samples import make_exif, make_pdf, make_photo
 from tests.fixtures.page_browser import OpenPage, PageAnswer, open_browser, open_page
-from tests.gateway.web.test_scopes import ANA
+from tests.gateway.web.test_scopes import ANA, OWNER
 
 pytestmark = pytest.mark.slow
 
@@ -49,6 +50,32 @@ async def test_file_that_a_search_finds_can_be_saved(home: Path) -> None:
         found = await page.browser.open("/recall?q=has:file")
         (link,) = find_links(found, "/files/")
         assert await fetch(page, link) == (make_pdf(), "application/octet-stream", "attachment")
+
+
+async def test_found_file_names_the_page_or_second_in_the_language_of_the_reader(
+    home: Path,
+) -> None:
+    async with open_page(home) as page:
+        await page.harness.send(make_pdf(), "lease.pdf", text="The lease")
+        await page.harness.send(b"OggS", "", "voice", text="Listen")
+        (voice,) = [
+            file
+            for file in await page.harness.services.files.list_latest(
+                frozenset({OWNER}), FileFilter(), 5
+            )
+            if file.kind == "voice"
+        ]
+        assert voice.content is not None
+        parts = [FilePart(label="0:42", text="The chimney smokes")]
+        await page.harness.services.files.store_parts(voice.content, parts)
+        found = await page.browser.open("/recall?q=boiler serviced")
+        assert "lease.pdf" in found.text
+        assert "page 7" in found.text
+        german = {"Accept-Language": "de"}
+        assert "Seite 7" in (await page.browser.open("/recall?q=boiler serviced", **german)).text
+        voices = await page.browser.open("/recall?q=chimney", **german)
+        assert "0:42" in voices.text
+        assert "Sprachnachricht" in voices.text
 
 
 def has_position(content: bytes) -> bool:

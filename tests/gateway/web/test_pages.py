@@ -47,6 +47,7 @@ PATHS = (
 SKILL = "---\nname: tidy-inbox\ndescription: Tidies the inbox\n---\nSort what is unread.\n"
 SHARED = load_texts("en").table("page")
 MEMORY = load_texts("en").table("page_memory")
+CONVERSATIONS = load_texts("en").table("page_conversations")
 
 
 async def test_search_shows_snippets_and_opens_the_conversation_at_the_message(home: Path) -> None:
@@ -258,6 +259,42 @@ async def test_transcript_is_paged_searched_renamed_saved_and_forgotten(home: Pa
         assert "Line 29 about the harbour" in (await browser.open(link[1])).text
         await browser.send(preview.form("/press/", "Yes"))
         assert SHARED["NOTHING"] in (await browser.open("/recall?q=harbour")).text
+
+
+async def test_branch_of_a_conversation_is_below_it_in_the_tree_and_linked_from_it(
+    home: Path,
+) -> None:
+    async with open_page(home) as page:
+        await page.harness.say("The ferry leaves at nine")
+        await page.harness.say("/title Ferries")
+        await page.harness.say("/branch Trains instead")
+        await page.harness.say("And the train?")
+        listed = await page.browser.open("/conversations")
+        first, _, branches = listed.body.partition('class="branches"')
+        assert "Ferries" in first
+        assert "Trains instead" in branches
+        origin = re.search(r'href="(/conversations/\d+)"><bdi>Ferries', first)
+        assert origin is not None
+        opened = await page.browser.open(origin[1])
+        related = re.search(r'href="(/conversations/\d+)"><bdi>Trains instead', opened.body)
+        assert related is not None
+        assert "And the train?" in (await page.browser.open(related[1])).text
+
+
+async def test_compressed_conversation_is_one_in_the_tree_and_lists_its_parts(home: Path) -> None:
+    model = ScriptedModel()
+    async with open_page(home, model) as page:
+        for number in range(6):
+            await page.harness.say(f"Line {number} about the harbour")
+        model.script = [says("The harbour has lines.")]
+        await page.harness.say("/compress")
+        await page.harness.say("And the lighthouse?")
+        listed = await page.browser.open("/conversations")
+        links = re.findall(r'class="title" href="(/conversations/\d+)"', listed.body)
+        assert len(links) == 1
+        opened = await page.browser.open(links[0])
+        assert CONVERSATIONS["RELATED"] in opened.text
+        assert "And the lighthouse?" in opened.text
 
 
 async def test_tool_calls_are_folded_in_the_transcript(home: Path) -> None:

@@ -13,6 +13,7 @@ from gateway.texts.catalog import load_texts
 from gateway.web.logins import Visitor
 from gateway.web.owner import settings as owner
 from tests.fixtures.page_browser import OpenPage, PageBrowser, open_browser, open_page
+from tests.fixtures.provider_harness import plugged
 
 pytestmark = pytest.mark.slow
 
@@ -327,6 +328,20 @@ def test_every_section_of_the_settings_is_in_a_group_with_a_title() -> None:
     words = WORDS
     assert all(f"GROUP_{group}" in words for group, _ in owner.GROUPS)
     assert all(f"ABOUT_{name.upper()}" in words for name in grouped)
+
+
+async def test_memory_service_is_listed_with_its_queue_and_tested_by_a_button(
+    page_home: Path,
+) -> None:
+    plugged(page_home, "diary")
+    async with open_page(page_home, options="[memory.providers.diary]") as page:
+        await page.harness.say("The ferry leaves at nine")
+        settings = await page.browser.open("/settings")
+        services = settings.text.partition(SETTINGS["SERVICES"])[2]
+        waiting = load_texts("en").table("SYNC_WAITING")["one"].format(count=1)
+        assert f"diary {waiting}" in services
+        tested = await page.browser.send(settings.form("/do/test-service"))
+        assert "diary" in tested.text.partition(SETTINGS["LEAD"])[2]
 
 
 async def test_models_are_listed_with_their_tasks_and_asked_by_a_button(page_home: Path) -> None:
