@@ -122,8 +122,8 @@ def main() -> int:
     parser.add_argument(
         "--messages",
         type=int,
-        help="of grow: how long the conversation becomes, 5,000 by default; of engines: how many "
-        "messages one person has, 1,000,000 by default",
+        help="of grow: how long the conversation becomes, 5,000 by default; of page and engines: how "
+        "many messages one person has, 200,000 and 1,000,000 by default",
     )
     asked = parser.parse_args()
     which = asked.only or BENCHES
@@ -161,7 +161,8 @@ def main() -> int:
     if "page" in which:
         sys.stdout.write("## The local page: first byte, size, and the chats meanwhile\n\n")
         with tempfile.TemporaryDirectory() as folder:
-            sys.stdout.write(asyncio.run(page.measure(Path(folder))) + "\n\n")
+            messages = asked.messages or page.MESSAGES
+            sys.stdout.write(asyncio.run(page.measure(Path(folder), messages)) + "\n\n")
         sys.stdout.flush()
     if "facts" in which:
         sys.stdout.write("## Facts: what each part of the blend adds, and what 100,000 cost\n\n")
