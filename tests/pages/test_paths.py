@@ -151,6 +151,12 @@ async def test_everything_can_be_read_without_scripts_and_reached_by_tab(year: O
             await tab.keyboard.press("Tab")
             focused = tab.locator(":focus")
             assert await focused.get_attribute("href") == "#content", path
+            # Nothing that reacts to a click is left out by the Tab key.
+            controls = tab.locator("a[href], button, input, select, textarea, summary")
+            skipped = await controls.evaluate_all(
+                "all => all.filter(each => each.tabIndex < 0).map(each => each.outerHTML)"
+            )
+            assert skipped == [], path
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -25,7 +25,7 @@ from config.settings import (
 from core.errors import Refused
 from core.store.model_limits import ModelOutages
 from core.types import Answer
-from gateway.local.control import ask_gateway
+from gateway.local.control import LIVE_OPTIONS, ask_gateway
 from gateway.services import is_running, load_providers
 from gateway.texts.catalog import Texts
 from gateway.texts.settings_problems import word_problem
@@ -98,6 +98,8 @@ class ShownOption:
     is_switch: bool
     # Whether mneme.toml sets it.
     is_own: bool
+    # Whether a running gateway applies a change at once.
+    is_live: bool
     # The limit of each resource but money, if it's a limit of a day.
     parts: Mapping[str, str]
     # The limit of money, if it's a limit of a day.
@@ -181,6 +183,7 @@ def _show_option(
         default=_write_value(default),
         is_switch=is_switch,
         is_own=find_option(draft.own_options, option.path) is not None,
+        is_live=option.path.startswith(LIVE_OPTIONS),
         parts={name: value for name, value in parts.items() if name != MONEY},
         money=parts.get(MONEY, ""),
     )

@@ -77,6 +77,14 @@ async def test_malformed_value_is_refused_with_a_sentence_and_not_stored(
         assert (page_home / "mneme.toml").read_text() == before
 
 
+async def test_options_that_need_no_restart_are_marked(page_home: Path) -> None:
+    async with open_page(page_home) as page:
+        general = await page.browser.open("/settings/general")
+        assert SETTINGS["RESTART_HINT"].format(mark=SETTINGS["APPLIES_NOW"]) in general.text
+        assert f"general.log_level {SETTINGS['APPLIES_NOW']}" in general.text
+        assert f"general.zone {SETTINGS['APPLIES_NOW']}" not in general.text
+
+
 async def test_settings_file_with_a_mistake_is_named_on_the_page(page_home: Path) -> None:
     async with open_page(page_home) as page:
         (page_home / "mneme.toml").write_text("[limits\n")
