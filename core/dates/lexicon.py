@@ -86,6 +86,8 @@ class Lexicon:
     task_things: frozenset[str] = frozenset()
     # Words such as "not" that belong to the beginning of a task: "not to eat".
     task_negations: frozenset[str] = frozenset()
+    # Words such as "is" and "works", with which a message tells about a timer.
+    timer_statements: frozenset[str] = frozenset()
     # Last characters of a request that may begin a time instead: the 下 of "提醒我下午三点".
     shared_ends: str = ""
     # The task of a request for an alarm, if the request names none.
@@ -211,6 +213,7 @@ def build_lexicon(language: str, data: Mapping[str, Any]) -> Lexicon:
         task_endings=tuple(task.get("endings", {}).items()),
         task_things=frozenset(map(plain_phrase, task.get("things", ()))),
         task_negations=frozenset(map(plain_phrase, task.get("negations", ()))),
+        timer_statements=frozenset(map(plain_phrase, task.get("timer_statements", ()))),
         shared_ends=data.get("shared_ends", ""),
         alarm=task.get("alarm", ""),
         short_weekdays=_read_short_weekdays(data.get("short_weekdays", {})),

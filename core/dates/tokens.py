@@ -236,6 +236,10 @@ class Match:
         tokens = self.all(name)
         return tokens[0] if tokens else None
 
+    def has(self, name: str) -> bool:
+        """Return whether a group takes part in the match. It may be empty, as a lookahead is."""
+        return self._match[name] is not None
+
     def number(self, name: str) -> int:
         token = self.get(name)
         if token is None:

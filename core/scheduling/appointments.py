@@ -113,10 +113,17 @@ class Appointments:
         return preference.zone or self.zone
 
     async def parse_line(
-        self, line: str, zone: str | None = None, languages: Sequence[str] = ()
+        self,
+        line: str,
+        zone: str | None = None,
+        languages: Sequence[str] = (),
+        said_at: datetime | None = None,
     ) -> ParsedSchedule:
-        """Split a line into a schedule and a text. Raises Refused if it contains no time."""
-        now = self.clock.now()
+        """Split a line into a schedule and a text. Raises Refused if it contains no time.
+
+        "In 10 minutes" counts from `said_at`, which is now by default.
+        """
+        now = said_at or self.clock.now()
         # Parsing can take long, so it runs in a thread, one line at a time.
         async with self._parse_lock:
             return await asyncio.to_thread(_parse, line, now, zone or self.zone, languages)
@@ -129,14 +136,17 @@ class Appointments:
         is_prompt: bool = False,
         account: Account | None = None,
         languages: Sequence[str] = (),
+        said_at: datetime | None = None,
     ) -> ParsedSchedule:
         """Parse the time and the text of a new job. Nothing is stored.
 
         If `text` is None, `when` also contains the text: "tomorrow at 9 call Ana". `is_prompt`
         marks a scheduled question. Times are in the zone of `account`. Ambiguous words are read in
-        the first of `languages`. Raises Refused if the time or the text is missing or invalid.
+        the first of `languages`. The words were said at `said_at`, which is now by default. Raises
+        Refused if the time or the text is missing or invalid.
         """
-        reading = await self.parse_line(when, await self.zone_of(account), languages)
+        zone = await self.zone_of(account)
+        reading = await self.parse_line(when, zone, languages, said_at)
         if text is None:
             text = reading.text
         elif reading.text:

@@ -208,22 +208,27 @@ class JobChanges:
     # --- Times ---
 
     async def read_snooze(
-        self, words: str, account: Account | None, languages: Sequence[str] = ()
+        self,
+        words: str,
+        account: Account | None,
+        languages: Sequence[str] = (),
+        said_at: datetime | None = None,
     ) -> Snooze | None:
         """Read how long to snooze: "10 minutes", "18:00", "tomorrow", or "" for ten minutes.
 
         Times are in the zone of `account`. Words with several meanings are read in the first of
-        `languages`. Returns None if the words aren't a single time.
+        `languages`. The words were said at `said_at`, which is now by default. Returns None if the
+        words aren't a single time.
         """
         words = words.strip() or "10 minutes"
         zone = await self.appointments.zone_of(account)
-        now = self.appointments.clock.now()
+        now = said_at or self.appointments.clock.now()
         length = await asyncio.to_thread(read_whole_length, words, (*languages, "en"))
         hour = await asyncio.to_thread(_read_hour, words, languages)
         if hour is not None:
             words = f"{hour}:00"
         if length is None or length.seconds > _MAX_HOURS_IN_WORDS * 3_600:
-            snooze = await self._read_snooze_time(words, zone, languages)
+            snooze = await self._read_snooze_time(words, zone, languages, now)
             if snooze is not None:
                 return snooze
         if length is None:
@@ -233,16 +238,15 @@ class JobChanges:
         return Snooze(Shift(length, is_earlier=False, name="").apply(now, load_zone(zone)))
 
     async def _read_snooze_time(
-        self, words: str, zone: str, languages: Sequence[str]
+        self, words: str, zone: str, languages: Sequence[str], now: datetime
     ) -> Snooze | None:
         """Read a time that isn't a length: "18:00", "next Friday at 10" or "tomorrow"."""
-        now = self.appointments.clock.now()
         if await asyncio.to_thread(_names_tomorrow, words, now, load_zone(zone), languages):
             return Snooze()
         # "in 15" means minutes.
         for line in (words, f"in {words}"):
             try:
-                reading = await self.appointments.parse_line(line, zone, languages)
+                reading = await self.appointments.parse_line(line, zone, languages, now)
             except Refused:
                 continue
             if not reading.text and reading.schedule.at is not None:

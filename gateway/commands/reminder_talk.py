@@ -11,7 +11,7 @@ import asyncio
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import cache
 from zoneinfo import ZoneInfo
 
@@ -28,7 +28,7 @@ from core.scheduling.phrases import list_phrases
 from core.store.actions import ButtonAction, build_question
 from core.store.jobs import Job
 from core.text.normalize import join_sentences
-from core.types import Account, Address, Answer, Button, Command
+from core.types import Account, Address, Answer, Button, Command, Inbound
 from gateway.commands.privacy import is_owner_alone
 from gateway.commands.registry import (
     CommandContext,
@@ -43,6 +43,8 @@ from gateway.texts.catalog import Texts
 
 # How long the next message may answer a question or correct a reminder.
 DIALOGUE_LIFETIME = timedelta(hours=12)
+# A message that waited longer than this opens a question as if it had waited only so long.
+MAX_DIALOGUE_DELAY = timedelta(hours=6)
 # Lists show at most this many reminders.
 MAX_LISTED = 10
 # The steps that change a reminder. They aren't repeated if the person edits their message.
@@ -104,6 +106,7 @@ class ReminderTalk:
         step = await asyncio.to_thread(decide, inbound.text, situation)
         if step.move is Move.NONE:
             return None
+        step = ask_if_past(step, self._services.clock.now())
         try:
             talk_answer = await self._carry_out(step, context)
             return replace(talk_answer, is_change=step.move in _CHANGES)
@@ -166,10 +169,10 @@ class ReminderTalk:
     async def _load_situation(
         self, context: CommandContext, dialogue: Dialogue | None
     ) -> Situation:
-        """Return the time, the person's time zone, and the jobs that they may change."""
+        """Return the time of the message, the person's zone, and the jobs that they may change."""
         jobs = await self._appointments.jobs.list_visible(context.scopes)
         return Situation(
-            now=self._services.clock.now(),
+            now=find_time_of_words(context.inbound, self._services.clock.now()),
             zone=ZoneInfo(await self._appointments.zone_of(context.account)),
             jobs=[job for job in jobs if context.can_change(job.account)],
             dialogue=dialogue,
@@ -338,7 +341,8 @@ class ReminderTalk:
         if job is None:
             return self._build(texts.NOTHING_TO_SNOOZE, (), (), context)
         languages = (texts.request_language,)
-        snooze = await self._changes.read_snooze(step.words, context.account, languages)
+        said_at = find_time_of_words(context.inbound, self._services.clock.now())
+        snooze = await self._changes.read_snooze(step.words, context.account, languages, said_at)
         if snooze is None:
             return self._build(texts.SNOOZE_USAGE, (), (), context)
         later = await self._changes.snooze(
@@ -409,7 +413,9 @@ class ReminderTalk:
             context.idempotency_key,
             now,
         )
-        return replace(question, expires_at=now + DIALOGUE_LIFETIME)
+        # The next message's dialogue computes the time of this message from the expiry.
+        asked_at = max(find_time_of_words(context.inbound, now), now - MAX_DIALOGUE_DELAY)
+        return replace(question, expires_at=asked_at + DIALOGUE_LIFETIME)
 
     def _build(
         self,
@@ -426,6 +432,28 @@ class ReminderTalk:
         now = self._services.clock.now()
         actions = [*make_button_actions(labelled_buttons, context.scope, presser, now), *questions]
         return TalkAnswer(Answer(text=text, buttons=labelled_buttons), actions)
+
+
+def find_time_of_words(inbound: Inbound, now: datetime) -> datetime:
+    """Return the time from which words such as "in 10 minutes" count, at `now`.
+
+    It's when the person sent the message, even if the message waited before it was read. Presses of
+    buttons count from now, because their `sent_at` is that of the message with the button.
+    """
+    if inbound.kind not in ("message", "edit"):
+        return now
+    return min(inbound.sent_at, now)
+
+
+def ask_if_past(step: Step, now: datetime) -> Step:
+    """Return a step that asks for another time, if the time passed while the message waited."""
+    reading = step.reading
+    is_set = step.move in (Move.SET, Move.CHANGE)
+    if not is_set or reading is None or reading.moment is None or reading.moment > now:
+        return step
+    missing = reading.missing | {Missing.TIME}
+    reading = replace(reading, moment=None, missing=missing, problem=Problem.PAST)
+    return replace(step, move=Move.ASK, reading=reading)
 
 
 def make_requester(context: CommandContext) -> Requester:

@@ -28,6 +28,7 @@ from gateway.commands.reminder_talk import (
     describe_finished,
     describe_skipped,
     describe_snoozed,
+    find_time_of_words,
     make_requester,
 )
 from gateway.commands.time_settings import hint_at_events, hint_at_zone
@@ -196,11 +197,14 @@ class ReminderCommands:
         """
         texts = context.texts
         languages = (texts.request_language,)
+        said_at = find_time_of_words(context.inbound, self._services.clock.now())
         first, _, time_words = arguments.strip().partition(" ")
         number = parse_number(first)
         until = None
         if number is not None:
-            until = await self._changes.read_snooze(time_words, context.account, languages)
+            until = await self._changes.read_snooze(
+                time_words, context.account, languages, said_at
+            )
         if until is None:
             latest = await self._appointments.jobs.find_last_delivered(
                 context.inbound.address, context.scopes
@@ -208,7 +212,9 @@ class ReminderCommands:
             if latest is None:
                 raise Refused(texts.NOTHING_TO_SNOOZE)
             number = latest.id
-            until = await self._changes.read_snooze(arguments, context.account, languages)
+            until = await self._changes.read_snooze(
+                arguments, context.account, languages, said_at
+            )
         if number is None or until is None:
             raise Refused(texts.SNOOZE_USAGE)
         job = await self._changes.snooze(
@@ -250,6 +256,7 @@ class ReminderCommands:
             is_prompt=is_prompt,
             account=context.account,
             languages=(texts.request_language,),
+            said_at=find_time_of_words(context.inbound, self._services.clock.now()),
         )
         if not schedule.is_certain:
             zone = await self._appointments.zone_of(context.account)

@@ -105,6 +105,18 @@ def _hour(match: Match, context: Context) -> TimeParts | None:
     return _half_of_day(match, number, 0)
 
 
+@RULES.add(f"{_AT} (?P<hour> number ) hour and? (?P<minute> number ) minute?")
+def _hours_and_minute(match: Match, context: Context) -> TimeParts | None:
+    """Read French "18 heures 30", which is a clock time. Up to twelve hours, it is a length."""
+    hour, minute = match.number("hour"), match.number("minute")
+    if not context.lexicon.has_hours_as_clock or hour <= HALF_DAY_HOURS:
+        return None
+    return clock_parts(hour, minute, is_bare=False)
+
+
+HALF_DAY_HOURS = 12
+
+
 @RULES.add(
     f"{_AT} (?P<hour> {_HOUR_} ) (?P<sign> oclock | hour_sign ) and? (?P<minute> number )"
     "(?P<unit> minute )? (?P<ampm> ampm )?",
@@ -128,6 +140,7 @@ def _hour_and_minute(match: Match, context: Context) -> TimeParts | None:
 
 @RULES.add(
     f"{_MUST_AT} (?P<hour> number ) and? (?P<minute> number ) (?P<ampm> ampm )?(?= {_DAY_TOKEN} )",
+    f"{_MUST_AT} (?P<hour> number ) (?P<minute> number ) oclock",
 )
 def _hour_and_minute_before_day(match: Match, context: Context) -> TimeParts | None:
     """Read "at 7 30 tonight" and Portuguese "às 7 e quinze da noite"."""

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from core.dates.requests import clocks, days, grammar, rhythms
 from core.dates.requests.combining import AFTER_MARKERS, MARKERS, combine, conflicts
-from core.dates.requests.grammar import SPAN, Context, TimeItem, read_span
+from core.dates.requests.grammar import SPAN, TIMER_LENGTH, Context, TimeItem, read_span
 from core.dates.requests.halves import ClockTime
 from core.dates.requests.parts import Problem, TimeParts
 from core.dates.requests.sentence import ALARM, ASKING, GLUE, Cluster, Sentence
@@ -49,6 +49,7 @@ _LIMITS = compile_grammar(
 )
 """A limit of a time that no rule reads, such as the "before 11" of "before 11 tonight"."""
 _LENGTH = compile_grammar(SPAN)
+_TIMER_LENGTH = compile_grammar(TIMER_LENGTH)
 _TIME_WORDS = {
     *(Kind.UNIT, Kind.MONTH, Kind.RELATIVE, Kind.FEAST, Kind.WEEKDAY, Kind.NUMBER, Kind.PART),
     *(Kind.MONTH_EDGE, Kind.EDGE_OF, Kind.CLOCK, Kind.DATE, Kind.YEAR, Kind.VAGUE, Kind.MONTH_DAY),
@@ -254,7 +255,7 @@ class ClusterReader:
         """Read the length in "a timer of 10 minutes" or "20 min tea" as a time from now."""
         is_timer = any(token.kind in ASKING and token.number == ALARM for token in self._tokens)
         kinds = kinds_of(self._tokens)
-        match = _LENGTH.search(kinds) if is_timer else _LENGTH.match(kinds)
+        match = _TIMER_LENGTH.search(kinds) if is_timer else _LENGTH.match(kinds)
         if match is None or any(cluster.parts.lead for cluster in selection):
             return []
         start, end = match.span()

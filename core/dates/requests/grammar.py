@@ -65,6 +65,8 @@ _SPAN_PART = (
     f"(?: span | {_COUNT} and_half? {UNIT} (?: and_half | and? quarter )? | {UNIT} and_half )"
 )
 SPAN = f"(?: {_SPAN_PART} (?: and? {_SPAN_PART} )* )"
+TIMER_LENGTH = f"(?: number to (?: minute | hour ) | {SPAN} )"
+"""The length of a timer: "9 minutes", "9-minute"."""
 
 
 def add_unit(unit: Unit | None, count: float) -> Span:
@@ -131,14 +133,27 @@ def _several_offsets(match: Match, context: Context) -> TimeParts | None:
     return TimeParts(problem=Problem.SEVERAL_TIMES)
 
 
-@RULES.add(f"in+ (?P<span> {SPAN} ) (?P<minutes> number )")
+@RULES.add(
+    f"in+ (?P<span> {SPAN} ) and? (?P<minutes> number )"
+    "(?P<end> (?= of | from | to | at | comma | colon | request | mention | polite | $ ) )?"
+)
 def _offset_and_minutes(match: Match, context: Context) -> TimeParts | None:
-    """Read Russian "через час пятнадцать", where "minutes" is implied."""
+    """Read Russian "через час пятнадцать" and French "dans 2 heures 30", without "minutes".
+
+    In "in 2 hours 30 squats", the digits belong to the task.
+    """
     minutes = match.get("minutes")
     span = read_span(match.all("span"))
-    if minutes is None or minutes.is_digits or not span.seconds or span.seconds % 3600:
+    if minutes is None or not span.seconds or span.seconds % 3600:
+        return None
+    if minutes.is_digits and (minutes.end - minutes.start != 2 or not match.has("end")):
+        return None
+    if minutes.number >= HOUR_MINUTES:
         return None
     return TimeParts(offset=span.plus(Span(seconds=60 * int(minutes.number))))
+
+
+HOUR_MINUTES = 60
 
 
 @RULES.add(

@@ -8,6 +8,7 @@ from enum import Enum
 from itertools import pairwise
 
 from core.dates.requests.sentence import ALARM, ASKING, GLUE, Cluster, Sentence
+from core.dates.requests.timers import is_timer
 from core.dates.tokens import Kind
 
 _QUOTE = re.compile(r'"[^"]*"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|「[^」]*」|『[^』]*』')
@@ -151,6 +152,8 @@ class IntentReader:
             return True
         if self._tells(index):
             return False
+        if is_timer(self._sentence, index, self._clusters):
+            return True
         if self._tokens[index].number == ALARM and self._has_other_words():
             return False
         before, after = self._sentence.neighbour(index, -1), self._sentence.neighbour(index + 1, 1)
