@@ -154,6 +154,8 @@ async def test_snooze_reads_a_length_a_clock_time_and_tomorrow_in_ten_languages(
             assert snoozes == expected, language
         for language, words in _CLOCK_TIMES_IN_HOURS.items():
             assert await changes.read_snooze(words, None, (language,)) == Snooze(evening), words
+        half_past = await changes.read_snooze("18 heures 30", None, ("fr",))
+        assert half_past == Snooze(evening + timedelta(minutes=30))
         eighteen_hours = await changes.read_snooze("18 hours", None, ("en",))
         assert eighteen_hours == Snooze(now + timedelta(hours=18))
         # A unit needs a number: "/snooze 10 minutes" doesn't mean reminder 10.

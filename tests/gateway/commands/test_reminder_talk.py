@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -304,3 +305,33 @@ async def test_reminder_task_answered_as_to_do_something_is_stored_without_to(ho
         await harness.say("remind me tomorrow at 9am")
         await harness.say("to buy milk")
         assert await texts_of_jobs(harness) == ["buy milk"]
+
+
+async def test_length_of_time_counts_from_when_the_message_was_sent(home: Path) -> None:
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        sent_at = harness.services.clock.now().replace(microsecond=0) - timedelta(minutes=5)
+        await harness.say("remind me in 20 minutes to leave", sent_at=sent_at)
+        await harness.say("/remind in 30 minutes | call Ana", sent_at=sent_at)
+        await harness.say("remind me in 40 minutes", sent_at=sent_at)
+        await harness.say("to feed the hens")
+
+        lengths = {
+            job.text: job.schedule.at - sent_at
+            for job in await harness.services.jobs.list_active()
+            if job.schedule.at is not None
+        }
+        assert lengths == {
+            "leave": timedelta(minutes=20),
+            "call Ana": timedelta(minutes=30),
+            "feed the hens": timedelta(minutes=40),
+        }
+
+
+async def test_time_that_passed_while_the_message_waited_is_asked_again(home: Path) -> None:
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        sent_at = harness.services.clock.now() - timedelta(minutes=5)
+        asked = await harness.say("remind me in 2 minutes to stir the soup", sent_at=sent_at)
+        assert asked.text.startswith("That time has passed.")
+        assert await texts_of_jobs(harness) == []
+        await harness.say("in 3 minutes")
+        assert await texts_of_jobs(harness) == ["stir the soup"]
