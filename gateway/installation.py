@@ -88,6 +88,7 @@ DATA_FILES: Mapping[str, Sequence[str]] = {
         "data/han.txt",
         "data/languages.toml",
         "data/pastes.toml",
+        "data/short_messages.toml",
         "data/signs.toml",
         "data/smalltalk.toml",
         "data/words.toml",

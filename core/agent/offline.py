@@ -22,7 +22,8 @@ from zoneinfo import ZoneInfo
 
 from core.guard.origin_and_fence import FILE_LEAD, FRAME_START, OPENING, TIME_LINE
 from core.ports import TextCallback
-from core.text.normalize import join_sentences, plain_with_offsets
+from core.text.normalize import join_sentences
+from core.text.short_messages import ShortMessage, find_short_message
 from core.text.terms import is_smalltalk
 from core.types import Completion, Json, Request
 
@@ -39,8 +40,6 @@ MAX_FACTS = 10
 WINDOW_MESSAGES = 12
 RESULT_CHARS = 30_000
 MAX_QUERY_CHARS = 2000
-# A longer message isn't a greeting or another short message.
-MAX_SMALL_CHARS = 80
 # A line of `prompt.with_attachments`: "[attached photo: boat.jpg (image/jpeg)]".
 _ATTACHMENT = re.compile(r"\[attached [^:\[\]\n]{1,40}: [^\n]*\]")
 # The line after the words of a voice message, which is stored with them. Without the words, a frame
@@ -259,15 +258,13 @@ class _Answerer:
         Returns None for any other message. The answer to the first greeting also explains how to
         use Mneme without a model.
         """
-        if len(text) > MAX_SMALL_CHARS:
-            return None
-        kind = _small_phrases().get(_plain_words(text))
+        kind = find_short_message(text)
         if kind is None:
             return None
-        answer = self.texts[_WORDING["small"][kind]["answer"]]
-        if kind == "time":
+        answer = self.texts[kind]
+        if kind is ShortMessage.TIME:
             return self._tell_time(answer, messages)
-        if kind == "greeting" and not self._has_explained(messages):
+        if kind is ShortMessage.GREETING and not self._has_explained(messages):
             return join_sentences((answer, self._explain_usage()))
         return answer
 
@@ -556,23 +553,6 @@ def _speaker(item: Json, texts: OfflineTexts) -> str:
 def _pick_name(names: str, index: int) -> str:
     """Return one of the names in a list that is separated by commas."""
     return names.split(", ")[index]
-
-
-def _plain_words(text: str) -> str:
-    """Return the words of a text in lower case, without accents and punctuation."""
-    plain, _ = plain_with_offsets(text.replace("’", "'"))
-    return " ".join(re.sub(r"[^\w']+", " ", plain).split())
-
-
-@cache
-def _small_phrases() -> Mapping[str, str]:
-    """Return the kind of each short message in `offline.toml`, by its plain words."""
-    kinds: dict[str, str] = {}
-    for kind, table in _WORDING["small"].items():
-        for phrase in re.split(r"[,\n]", table["phrases"]):
-            kinds.setdefault(_plain_words(phrase), kind)
-    kinds.pop("", None)
-    return kinds
 
 
 @cache

@@ -35,6 +35,7 @@ from core.scheduling.phrases import (
 from core.scheduling.refusals import find_reason, is_cancellation, list_cancelled_names
 from core.scheduling.shifts import Shift, read_shift
 from core.store.jobs import Job
+from core.text.short_messages import ShortMessage, find_short_message
 
 # An answer that only names a time may have this many other characters, such as "then".
 MAX_REST_CHARS = 12
@@ -47,6 +48,14 @@ MAX_SHIFT_S = 5 * 3600
 # A message that shifts the dialogue's reminder may have at most this many other words.
 MAX_OTHER_WORDS = 2
 NOON_MINUTES = 12 * 60
+MAX_HOUR = 24
+# Short messages that never answer a question about a reminder: "good evening", "what day is it?".
+_ASIDES = {
+    ShortMessage.TIME,
+    ShortMessage.ABOUT_ME,
+    ShortMessage.ABILITIES,
+    ShortMessage.GREETING,
+}
 # An answer that is a bare hour, perhaps after words such as "no" and "make it".
 _BARE_HOUR_AT_END = re.compile(r" (?:to |for )?(\d{1,2})\W*$", re.IGNORECASE)
 _BARE_NUMBER = re.compile(r"\d{1,3}\W*")
@@ -124,6 +133,8 @@ class Situation:
 def decide(text: str, situation: Situation) -> Step:
     """Decide the next step after a message."""
     dialogue = situation.dialogue
+    if find_short_message(text) in _ASIDES:
+        return Step(move=Move.NONE)
     if is_answer("stop", text):
         return _decide_stop(situation)
     if _removes_everything(text) and (dialogue is None or len(situation.jobs) > 1):
@@ -373,10 +384,27 @@ def _revise(previous: ReminderReading, text: str, situation: Situation) -> Remin
         return _revise_without_preposition(previous, text, situation)
     if previous.task and not _is_loose(answer.task):
         return None
+    hour = _read_hour_as_length(previous, answer)
+    if hour is not None:
+        return _revise(previous, f"at {hour}", situation)
     previous = replace(previous, language=answer.language)
     return revise_reading(
         previous, text, situation.now, situation.zone, is_addition=find_phrase("addition", text)
     )
+
+
+def _read_hour_as_length(previous: ReminderReading, answer: ReminderReading) -> int | None:
+    """Return the hour of an answer that looks like a duration: French "change pour 11h".
+
+    Returns None for any other answer. Only a recurring reminder has a duration.
+    """
+    duration = answer.parts.duration
+    is_alone = answer.parts.names() - {"assumptions"} == {"duration"}
+    if duration is None or not is_alone or previous.parts.repeat is not None:
+        return None
+    hour, rest = divmod(duration.seconds, 3_600)
+    has_days = bool(duration.days or duration.months)
+    return hour if not has_days and not rest and 0 < hour <= MAX_HOUR else None
 
 
 def _is_loose(words: str) -> bool:
@@ -392,10 +420,12 @@ def _revise_without_preposition(
     if length is not None:
         return revise_reading(previous, length, situation.now, situation.zone)
     words = drop_phrases("preference", meant_words(text) or text)
-    hour = _BARE_HOUR.fullmatch(words)
-    if hour is not None:
-        return _revise(previous, f"at {hour[1]}", situation)
-    if split_command("move", text) is None:
+    moved_words = split_command("move", text)
+    for line in (words, moved_words or ""):
+        hour = _BARE_HOUR.fullmatch(line)
+        if hour is not None:
+            return _revise(previous, f"at {hour[1]}", situation)
+    if moved_words is None:
         return None
     # Some languages have no word for "at" in a request to move a reminder.
     languages = (previous.language,)

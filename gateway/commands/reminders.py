@@ -202,9 +202,7 @@ class ReminderCommands:
         number = parse_number(first)
         until = None
         if number is not None:
-            until = await self._changes.read_snooze(
-                time_words, context.account, languages, said_at
-            )
+            until = await self._changes.read_snooze(time_words, context.account, languages, said_at)
         if until is None:
             latest = await self._appointments.jobs.find_last_delivered(
                 context.inbound.address, context.scopes
@@ -212,9 +210,7 @@ class ReminderCommands:
             if latest is None:
                 raise Refused(texts.NOTHING_TO_SNOOZE)
             number = latest.id
-            until = await self._changes.read_snooze(
-                arguments, context.account, languages, said_at
-            )
+            until = await self._changes.read_snooze(arguments, context.account, languages, said_at)
         if number is None or until is None:
             raise Refused(texts.SNOOZE_USAGE)
         job = await self._changes.snooze(

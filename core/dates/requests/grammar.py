@@ -275,8 +275,11 @@ def find_length(tokens: Sequence[Token]) -> tuple[Span, int, int] | None:
 
     A unit without a number counts once, as in Russian "на час". Returns None if there is no length.
     """
-    matches = [match for match in _LENGTH.finditer(kinds_of(tokens)) if match.end() > match.start()]
+    kinds = kinds_of(tokens)
+    matches = [match for match in _LENGTH.finditer(kinds) if match.end() > match.start()]
     for match in sorted(matches, key=lambda match: match.start() - match.end()):
+        if match[0] == Kind.HOUR_OR_AT and kinds[match.end() : match.end() + 1] == Kind.NUMBER:
+            continue  # Turkish "saat 11'e" is a clock time.
         span = read_span(tokens[match.start() : match.end()])
         if any(span):
             return span, match.start(), match.end()

@@ -82,8 +82,8 @@ def _tells(words: Sequence[str], plain: str) -> bool:
 
     Several languages have the word "timer", so the message may be in any of them.
     """
-    for language in lexicon_languages():
-        if load_triggers(language).letters.search(plain):
-            if not load_lexicon(language).timer_statements.isdisjoint(words):
-                return True
-    return False
+    return any(
+        not load_lexicon(language).timer_statements.isdisjoint(words)
+        for language in lexicon_languages()
+        if load_triggers(language).letters.search(plain)
+    )
