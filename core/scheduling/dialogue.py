@@ -33,7 +33,7 @@ from core.scheduling.phrases import (
     strip_name,
 )
 from core.scheduling.refusals import find_reason, is_cancellation, list_cancelled_names
-from core.scheduling.shifts import Shift, read_shift
+from core.scheduling.shifts import Shift, read_hour_as_length, read_shift
 from core.store.jobs import Job
 from core.text.short_messages import ShortMessage, find_short_message
 
@@ -48,7 +48,6 @@ MAX_SHIFT_S = 5 * 3600
 # A message that shifts the dialogue's reminder may have at most this many other words.
 MAX_OTHER_WORDS = 2
 NOON_MINUTES = 12 * 60
-MAX_HOUR = 24
 # Short messages that never answer a question about a reminder: "good evening", "what day is it?".
 _ASIDES = {
     ShortMessage.TIME,
@@ -384,27 +383,13 @@ def _revise(previous: ReminderReading, text: str, situation: Situation) -> Remin
         return _revise_without_preposition(previous, text, situation)
     if previous.task and not _is_loose(answer.task):
         return None
-    hour = _read_hour_as_length(previous, answer)
+    hour = read_hour_as_length(previous, answer)
     if hour is not None:
         return _revise(previous, f"at {hour}", situation)
     previous = replace(previous, language=answer.language)
     return revise_reading(
         previous, text, situation.now, situation.zone, is_addition=find_phrase("addition", text)
     )
-
-
-def _read_hour_as_length(previous: ReminderReading, answer: ReminderReading) -> int | None:
-    """Return the hour of an answer that looks like a duration: French "change pour 11h".
-
-    Returns None for any other answer. Only a recurring reminder has a duration.
-    """
-    duration = answer.parts.duration
-    is_alone = answer.parts.names() - {"assumptions"} == {"duration"}
-    if duration is None or not is_alone or previous.parts.repeat is not None:
-        return None
-    hour, rest = divmod(duration.seconds, 3_600)
-    has_days = bool(duration.days or duration.months)
-    return hour if not has_days and not rest and 0 < hour <= MAX_HOUR else None
 
 
 def _is_loose(words: str) -> bool:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from core.dates.requests.parts import Span
-from core.dates.requests.reader import read_length
+from core.dates.requests.reader import ReminderReading, read_length
 from core.dates.schedule import add_months, resolve_wall_time
 from core.scheduling.vocabularies import load_vocabularies
 
@@ -19,6 +19,7 @@ MAX_SHIFT_CHARS = 120
 
 
 MAX_PREPOSITION_CHARS = 2
+MAX_HOUR = 24
 
 
 class Shift(NamedTuple):
@@ -65,3 +66,17 @@ def read_shift(text: str) -> Shift | None:
             has_direction = bool(roles & {"later", "earlier"})
             shifts.append(Shift(length[0], "earlier" in roles, length[1], has_direction))
     return min(shifts, key=lambda shift: len(shift.name), default=None)
+
+
+def read_hour_as_length(previous: ReminderReading, answer: ReminderReading) -> int | None:
+    """Return the hour of an answer that looks like a duration: French "change pour 11h".
+
+    Returns None for any other answer. Only a recurring reminder has a duration.
+    """
+    duration = answer.parts.duration
+    is_alone = answer.parts.names() - {"assumptions"} == {"duration"}
+    if duration is None or not is_alone or previous.parts.repeat is not None:
+        return None
+    hour, rest = divmod(duration.seconds, 3_600)
+    has_days = bool(duration.days or duration.months)
+    return hour if not has_days and not rest and 0 < hour <= MAX_HOUR else None
