@@ -224,8 +224,8 @@ class ChatRefused(DeliveryError):
     """Raised if a platform refuses all messages to a chat. Retries fail until a person acts.
 
     `cause` is the reason: "blocked" (by the person), "gone" (the chat doesn't exist, or the bot
-    isn't in it), "closed" or "deleted" (a topic or thread), or "no_rights" (the bot may not write
-    there).
+    isn't in it), "closed" or "deleted" (a topic or thread), "private" (the person only accepts
+    messages of some accounts), or "no_rights" (the bot may not write there).
     """
 
     def __init__(self, message: str, cause: str) -> None:

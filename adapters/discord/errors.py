@@ -35,8 +35,12 @@ _CHAT_REFUSALS = {
     10003: "gone",
     10004: "gone",
     10013: "gone",
+    # The bot is banned from the server.
+    40007: "gone",
     50001: "no_rights",
     50007: "blocked",
+    50008: "no_rights",
+    50009: "no_rights",
     50013: "no_rights",
     50083: "closed",
     50278: "blocked",

@@ -23,14 +23,19 @@ CONFLICT = "another process polls with this token (409)"
 # Patterns for error messages, in lower case, if the bot can't write to the chat at all, by the
 # cause of a `ChatRefused`.
 _CHAT_REFUSALS = {
-    "blocked": "blocked by the user|user is deactivated|user_is_blocked"
-    "|can't initiate conversation",
+    "blocked": "blocked by the user|user is deactivated|user_is_blocked|user_deactivated"
+    "|you_blocked_user|can't initiate conversation",
     "closed": "topic_closed|topic is closed",
     "deleted": "topic_deleted",
+    # Only some accounts may write to the person: see the settings of Telegram.
+    "private": r"privacy_premium_required|allow_payment_required|premium_account_required"
+    r"|\buser_privacy_restricted",
     "no_rights": "not enough rights|have no rights|chat_write_forbidden|chat_restricted"
-    "|need administrator rights|chat_send_[a-z]+_forbidden|user_restricted",
+    "|need administrator rights|chat_(?:send_[a-z]+|guest_send)_forbidden|user_restricted"
+    "|chat_admin_required|user_banned_in_channel|right_forbidden|user_not_participant",
     "gone": "chat not found|group chat was deactivated|group chat was deleted|peer_id_invalid"
-    "|bot is not a member|was kicked|channel_private|can't send messages to (?:bots|the)",
+    "|bot is not a member|was kicked|channel_private|can't send messages to (?:bots|the)"
+    "|chat_id_invalid|channel_invalid|chat_forbidden|user not found|user_id_invalid",
 }
 # Errors that the library raises if Telegram refuses the token, and also for unknown methods.
 _TOKEN_REFUSALS = (InvalidToken, telegram.error.EndPointNotFound)

@@ -335,6 +335,8 @@ async def test_private_answer_to_a_typed_message_of_a_channel_is_sent_in_the_dir
         (403, 50001, "no_rights"),
         (403, 50013, "no_rights"),
         (403, 50007, "blocked"),
+        (403, 40007, "gone"),
+        (403, 50009, "no_rights"),
         (400, 160005, "closed"),
     ],
 )

@@ -292,6 +292,13 @@ async def test_an_answer_whose_message_was_deleted_is_posted_anew_at_once(
         (400, "Bad Request: TOPIC_CLOSED", "closed"),
         (400, "Bad Request: TOPIC_DELETED", "deleted"),
         (400, "Bad Request: not enough rights to send text messages to the chat", "no_rights"),
+        (400, "Bad Request: CHAT_ADMIN_REQUIRED", "no_rights"),
+        (400, "Bad Request: USER_BANNED_IN_CHANNEL", "no_rights"),
+        (403, "Forbidden: CHAT_GUEST_SEND_FORBIDDEN", "no_rights"),
+        (400, "Bad Request: PRIVACY_PREMIUM_REQUIRED", "private"),
+        (403, "Forbidden: ALLOW_PAYMENT_REQUIRED_10", "private"),
+        (400, "Bad Request: INPUT_USER_DEACTIVATED", "blocked"),
+        (400, "Bad Request: CHANNEL_INVALID", "gone"),
     ],
 )
 async def test_a_chat_that_is_lost_is_permanent(
