@@ -15,6 +15,7 @@ from core.store.ownership.pairing import Pairing
 from core.text.normalize import language_data, to_single_line
 from core.types import Account, Address, Answer, Command, Inbound, Scope, Sender, Session
 from gateway.access_and_rates import Access, Judgement, RateLimiter, Verdict
+from gateway.answers.edits import EditEffect, explain_edit
 from gateway.commands.registry import (
     CommandContext,
     CommandRegistry,
@@ -282,16 +283,20 @@ class Admission:
     async def _apply_edit(self, inbound: Inbound, reply: Reply, judgement: Judgement) -> int | None:
         """Apply an edit to the stored message, and answer it again if it's the latest question.
 
-        Returns the id of the inbox entry of the `/retry` command that answers it, or None.
+        If it can't be answered again, the person is told why. Returns the id of the inbox entry of
+        the `/retry` command that answers it, or None.
         """
-        is_new_question = await self._turns.edits.apply(inbound, judgement.scope)
+        effect = await self._turns.edits.apply(inbound, judgement.scope)
         is_question = inbound.is_addressed and inbound.origin == "typed"
         has_content = bool(inbound.text or inbound.attachments)
-        if not (is_new_question and is_question and has_content):
+        if effect is EditEffect.NOTHING or not (is_question and has_content):
             return None
         if not judgement.is_owner and self._rates.has_too_many_turns(inbound):
             return None
         inbound = _clean_sender_name(await self._access.set_language(inbound, judgement))
+        if effect is not EditEffect.ANSWER:
+            await explain_edit(self._delivery, inbound, effect)
+            return None
         command = Command(name="retry")
         return await self._run_command(inbound, reply, judgement, command, make_edit_key(inbound))
 

@@ -25,7 +25,7 @@ from core.ports import Adapter
 from core.store.actions import ButtonAction
 from core.types import Answer, Button, Command, Inbound
 from gateway.access_and_rates import CRON, MAX_TURNS_IN_A_ROW, Access, RateLimiter
-from gateway.answers.edits import Edits, load_repeatable_question
+from gateway.answers.edits import EditEffect, Edits, explain_edit, find_effect
 from gateway.commands.registry import (
     CommandContext,
     CommandRegistry,
@@ -382,13 +382,17 @@ class TurnRunner:
         """Return whether an edited question may get a new answer in place of its first answer.
 
         It may not if a tool of its answer may have changed something, or if messages followed it.
+        The person is told so.
         """
         if event.outbox_item.id:
             return True  # An earlier process has begun the new answer.
-        question = await load_repeatable_question(
-            self._agent, self._commands, event.inbound.address, question_id
-        )
+        conversations = self._agent.sessions.conversations
+        question = await conversations.load_question(event.inbound.address, question_id)
         if question is None:
+            return False
+        effect = find_effect(self._agent, self._commands, question)
+        if effect is not EditEffect.ANSWER:
+            await explain_edit(self._delivery, event.inbound, effect)
             return False
         event.outbox_item = replace(event.outbox_item, posted=question.answer_ids)
         return True

@@ -15,6 +15,7 @@ from typing import Any
 from core.errors import StaleReadError
 from core.ports import EditJudge
 from core.store.engine import Connection
+from core.store.message_ids import StoredQuestion
 from core.store.rows import split_turns
 from core.types import Address, Json, Message, Scope, Session
 
@@ -57,6 +58,33 @@ class IncognitoConversation:
             if message.external_id == external_id:
                 return message
         return None
+
+    def find_question(self, external_id: str) -> StoredQuestion | None:
+        """Return the question or command with this id on its platform, or None.
+
+        No tool of an incognito conversation changes anything. See `message_ids.load_question`.
+        """
+        question = self.find(external_id)
+        if question is None or question.role != "user":
+            return None
+        is_answered = False
+        commands = []
+        for message in self._list_shown():
+            if message.id <= question.id:
+                continue
+            if message.role == "user" and message.kind == "command":
+                commands += [message.text] if is_answered else []
+            elif message.role == "user":
+                if is_answered or message.sender != question.sender:
+                    return StoredQuestion(text=question.text, is_followed=True)
+            elif message.role == "assistant" and message.kind != "command":
+                is_answered = True
+        return StoredQuestion(
+            text=question.text,
+            is_command=question.kind == "command",
+            is_answered=is_answered,
+            commands=commands,
+        )
 
     def change(self, **values: Any) -> None:
         """Replace fields of the conversation's session, if it has one."""

@@ -137,38 +137,55 @@ follow the answer. Between the question and its answer, there may be further mes
 person that were answered together with it, such as the other photos of an album."""
 
 
-@dataclass(frozen=True, slots=True)
-class LatestQuestion:
-    """The latest question of a conversation."""
+_SELECT_OTHER = """
+SELECT text, kind FROM messages JOIN addresses ON addresses.id = messages.address_id
+WHERE platform = :platform AND chat_id = :chat_id AND thread_id = :thread_id
+    AND external_id = :external AND role = 'user' AND kind IN ('chat', 'command')
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredQuestion:
+    """A stored question or command of a person.
+
+    If something else followed it, or if it's a command, only its text is known.
+    """
 
     text: str
+    is_command: bool = False
+    # Another message followed the answer, or the conversation has ended.
+    is_followed: bool = False
     # The question has an answer, or a notice that says why not.
-    is_answered: bool
+    is_answered: bool = True
     # The tools that ran for the answer, or whose work rules did without a model.
-    tool_names: Sequence[str]
+    tool_names: Sequence[str] = ()
     # The calls of these tools that are still stored.
-    calls: Sequence[Json]
+    calls: Sequence[Json] = ()
     # The commands after the answer, with their slashes and arguments.
-    commands: Sequence[str]
+    commands: Sequence[str] = ()
     # The platform messages that show the answer. Empty if one of them isn't known.
-    answer_ids: tuple[str, ...]
+    answer_ids: tuple[str, ...] = ()
 
 
-async def load_latest_question(
+async def load_question(
     database: Database, address: Address, external_id: str
-) -> LatestQuestion | None:
-    """Return the question with a message id, and the known parts of its answer.
+) -> StoredQuestion | None:
+    """Return the question or command with a message id, and the known parts of its answer.
 
-    Returns None unless the message is the latest question of an open conversation.
+    Returns None if the message isn't stored.
     """
     values = {**address_values(address), "external": external_id}
     row = await database.fetch_one(_SELECT_LATEST_QUESTION, values)
     if row is None:
-        return None
+        row = await database.fetch_one(_SELECT_OTHER, values)
+        if row is None:
+            return None
+        is_command = row["kind"] == "command"
+        return StoredQuestion(text=row["text"], is_command=is_command, is_followed=True)
     answer_ids: list[str] = json.loads(row["posted"] or "[]")
     # An entry with the `INTENT_MARK` of the outbox stands for a message whose id isn't known.
     are_known = not any(answer_id.startswith("?") for answer_id in answer_ids)
-    return LatestQuestion(
+    return StoredQuestion(
         text=row["text"],
         is_answered=bool(row["is_answered"]),
         tool_names=json.loads(row["tool_names"]),

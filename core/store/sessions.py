@@ -20,7 +20,7 @@ from core.store.engine import Connection, Database, in_list
 from core.store.incognito import IncognitoConversation, IncognitoRegistry
 from core.store.lineage import UndoRequest
 from core.store.mailbox import OutboxItem, close_entries, store_outbox_item
-from core.store.message_ids import LatestQuestion, load_latest_question
+from core.store.message_ids import StoredQuestion, load_question
 from core.store.messages import append_message, list_answered_calls, set_sent_blocks
 from core.store.rows import MESSAGE_COLUMNS, address_values, read_message, request_checkpoint
 from core.store.tool_calls import CallOutcome, forget_calls, read_call_outcomes
@@ -475,11 +475,11 @@ class Conversations:
         message_id = await self._database.write_indexed(write)
         return message_id if incognito_message is None else incognito_message.id
 
-    async def load_latest_question(
-        self, address: Address, external_id: str
-    ) -> LatestQuestion | None:
+    async def load_question(self, address: Address, external_id: str) -> StoredQuestion | None:
         """Load a question and the known parts of its answer. See `core.store.message_ids`."""
-        return await load_latest_question(self._database, address, external_id)
+        if conversation := self._incognito.conversations.get(address):
+            return conversation.find_question(external_id)
+        return await load_question(self._database, address, external_id)
 
     async def resolve_quote(self, inbound: Inbound, scopes: frozenset[Scope]) -> Quote | None:
         """Return the quote in an incoming message, shortened to the stored length.

@@ -3,16 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from enum import Enum
 
 from core.agent.prompt import with_attachments
 from core.agent.tool_runner import may_change
 from core.agent.turn import Agent
 from core.media.intake import is_replaced
-from core.store.mailbox import Inbox
-from core.store.message_ids import LatestQuestion
-from core.types import Address, Command, Inbound, Scope, Tool
+from core.store.mailbox import OutboxItem
+from core.store.message_ids import StoredQuestion
+from core.types import Answer, Command, Inbound, Scope, Tool
 from gateway.commands.registry import CommandRegistry
-from gateway.queues import ConversationQueues, PendingEvent
+from gateway.delivery import Delivery
+from gateway.queues import ConversationQueues, PendingEvent, find_edited_id
+from gateway.texts.catalog import load_texts
+
+
+class EditEffect(Enum):
+    """What an edit of a message leads to."""
+
+    NOTHING = "nothing"  # the message isn't a stored question, or has the same content
+    ANSWER = "answer"  # only its answer follows the question, so it can be answered again
+    TOO_LATE = "too late"  # more was said after the question
+    REPEATS_CHANGE = "repeats change"  # a second answer might repeat a change
+    RUNS_COMMAND = "runs command"  # the message is a command, which isn't run again
+
+
+# The texts for edits that get no new answer.
+_NOTICES = {
+    EditEffect.TOO_LATE: "EDIT_TOO_LATE",
+    EditEffect.REPEATS_CHANGE: "EDIT_AFTER_CHANGE",
+    EditEffect.RUNS_COMMAND: "EDIT_OF_COMMAND",
+}
 
 
 class Edits:
@@ -26,13 +47,14 @@ class Edits:
         agent: Agent,
         commands: CommandRegistry,
         queues: ConversationQueues,
-        inbox: Inbox,
+        delivery: Delivery,
         withdraw: Callable[[PendingEvent], Awaitable[None]],
     ) -> None:
         self._agent = agent
         self._commands = commands
         self._queues = queues
-        self._inbox = inbox
+        self._delivery = delivery
+        self._inbox = delivery.inbox
         self._withdraw = withdraw
 
     async def amend(self, inbound: Inbound) -> None:
@@ -49,46 +71,64 @@ class Edits:
             # The runner applies the change as soon as the message is stored.
             event.changes.append(inbound)
 
-    async def apply(self, inbound: Inbound, scope: Scope) -> bool:
-        """Apply an edit to a message and its files.
-
-        Returns whether the edit changes a question that only its answer follows, so that the
-        question may be answered again.
-        """
+    async def apply(self, inbound: Inbound, scope: Scope) -> EditEffect:
+        """Apply an edit to a message and its files, and return the effect."""
         edit, has_new_file = inbound, False
         if self._agent.media is not None:
             edit, has_new_file = await self._agent.media.follow_edit(inbound, scope)
-        is_new_question = await self._changes_latest_question(inbound, edit, has_new_file)
+        effect = await self._find_effect(inbound, edit, has_new_file)
         await self.amend(edit)
-        return is_new_question
+        return effect
 
-    async def _changes_latest_question(
-        self, inbound: Inbound, edit: Inbound, has_new_file: bool
-    ) -> bool:
-        """Return whether a message has other words or files, and at most its answer follows it.
+    async def _find_effect(self, inbound: Inbound, edit: Inbound, has_new_file: bool) -> EditEffect:
+        """Return the effect of an edit.
 
-        A message without an answer may also be unchanged, because a mention is no part of its text.
-
-        `edit` is the edit `inbound` with the spoken words of the message. Returns False for
-        incognito messages, and if a tool may have changed something for the answer, because a
-        second answer might do that again. While the message is being answered, nothing may wait
-        behind it, and `TurnRunner` checks the tools afterwards.
+        `edit` is the edit `inbound` with the spoken words of the message. A message without an
+        answer may also be unchanged, because a mention is no part of its text. While a message is
+        being answered, nothing may wait behind it, and `TurnRunner` checks the effect afterwards.
+        The answer to a waiting message uses the new words anyway.
         """
-        if self._inbox.is_incognito(inbound.address):
-            return False
         event = self._queues.find(inbound)
         if event is not None:
             is_last = event.is_running and not self._queues.has_waiting(inbound.address)
-            return is_last and (has_new_file or _has_other_content(event.inbound, inbound))
-        question = await load_repeatable_question(
-            self._agent, self._commands, inbound.address, inbound.message_id
-        )
+            is_changed = has_new_file or _has_other_content(event.inbound, inbound)
+            return EditEffect.ANSWER if is_last and is_changed else EditEffect.NOTHING
+        conversations = self._agent.sessions.conversations
+        question = await conversations.load_question(inbound.address, inbound.message_id)
         if question is None:
-            return False
-        if not question.is_answered:
-            # The message wasn't for Mneme before the edit.
-            return True
-        return has_new_file or question.text != with_attachments(edit.text, edit.attachments)
+            return EditEffect.NOTHING
+        effect = find_effect(self._agent, self._commands, question)
+        is_first_answer = effect is EditEffect.ANSWER and not question.is_answered
+        if is_first_answer or has_new_file:
+            return effect
+        is_changed = question.text != with_attachments(edit.text, edit.attachments)
+        return effect if is_changed else EditEffect.NOTHING
+
+
+async def explain_edit(delivery: Delivery, inbound: Inbound, effect: EditEffect) -> None:
+    """Tell a person why an edited message gets no new answer.
+
+    `inbound` is the edit, or the event that should have answered it. A change is explained once for
+    each message, and anything else once for each chat, as long as the outbox keeps the keys of
+    delivered items.
+    """
+    if effect not in _NOTICES:
+        return
+    message_id = find_edited_id(inbound) or inbound.message_id
+    key = f"edit:{effect.value}:{inbound.address.key}"
+    if effect is EditEffect.REPEATS_CHANGE:
+        key += f":{message_id}"
+    text = getattr(load_texts(inbound.language), _NOTICES[effect])
+    notice = OutboxItem(
+        key=key,
+        kind="notice",
+        address=inbound.address,
+        answer=Answer(text=text),
+        reply_to=message_id,
+        next_at=delivery.outbox.clock.now(),
+    )
+    if await delivery.outbox.put(notice):
+        delivery.wake()
 
 
 def _has_other_content(message: Inbound, edit: Inbound) -> bool:
@@ -99,28 +139,29 @@ def _has_other_content(message: Inbound, edit: Inbound) -> bool:
     return any(is_replaced(old.reference, new) for old, new in pairs)
 
 
-async def load_repeatable_question(
-    agent: Agent, commands: CommandRegistry, address: Address, message_id: str
-) -> LatestQuestion | None:
-    """Return a question that may be answered again, or None.
+def find_effect(agent: Agent, commands: CommandRegistry, question: StoredQuestion) -> EditEffect:
+    """Return the effect that a change of a stored question has.
 
-    Only its answer and commands may follow it. Neither these commands nor a tool of the answer may
-    have changed anything.
+    Only its answer and commands may follow a question that is answered again. Neither these
+    commands nor a tool of the answer may have changed anything.
     """
-    question = await agent.sessions.conversations.load_latest_question(address, message_id)
-    if question is None or not all(map(commands.is_read_only, _parse_commands(question))):
-        return None
-    return None if _may_have_changed(agent.tool_runner.tools, question) else question
+    if question.is_command:
+        return EditEffect.RUNS_COMMAND
+    if question.is_followed or not all(map(commands.is_read_only, _parse_commands(question))):
+        return EditEffect.TOO_LATE
+    if _may_have_changed(agent.tool_runner.tools, question):
+        return EditEffect.REPEATS_CHANGE
+    return EditEffect.ANSWER
 
 
-def _parse_commands(question: LatestQuestion) -> Iterator[Command]:
+def _parse_commands(question: StoredQuestion) -> Iterator[Command]:
     """Yield the commands that follow the answer to a question."""
     for line in question.commands:
         name, _, arguments = line.removeprefix("/").partition(" ")
         yield Command(name=name, arguments=arguments)
 
 
-def _may_have_changed(tools: Mapping[str, Tool], question: LatestQuestion) -> bool:
+def _may_have_changed(tools: Mapping[str, Tool], question: StoredQuestion) -> bool:
     """Return whether a tool may have changed something for the answer to a question.
 
     A tool without a stored call may have, because rules did its work or the call was erased.

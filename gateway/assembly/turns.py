@@ -71,7 +71,7 @@ def build_turns(
     steps = BatchSteps(begin=batches.begin, retry_stale_reads=batches.retry_stale_reads)
     failures = Failures(agent, commands, delivery, adapters, tasks, steps, options.error_replies)
     runner = TurnRunner(agent, commands, delivery, queues, batches, failures, rates)
-    edits = Edits(agent, commands, queues, services.inbox, batches.withdraw)
+    edits = Edits(agent, commands, queues, delivery, batches.withdraw)
     turns = TurnDispatcher(runner, queues, batches, failures, agent.sessions, edits, tasks)
     admission = Admission(access, commands, delivery, turns, failures, rates, services.clock)
     return admission, turns

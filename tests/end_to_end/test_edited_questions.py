@@ -11,7 +11,7 @@ import pytest
 
 from core.agent.offline import OfflineModel
 from core.store.media.files import AttachedFile
-from core.types import Address, Attachment, Json, Request
+from core.types import Address, Answer, Attachment, Json, Request
 from gateway.access_and_rates import MAX_TURNS_IN_A_ROW
 from gateway.texts.catalog import load_texts
 from tests.end_to_end.test_media import pictures_of, texts_of
@@ -21,6 +21,7 @@ from tests.fixtures.media_samples import make_photo
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 from tests.fixtures.transcription_service import TranscriptionService
 from tests.gateway.chats.test_setup import GROUP
+from tests.gateway.commands.test_links import notices
 
 pytestmark = pytest.mark.slow
 
@@ -132,6 +133,19 @@ async def test_question_that_something_followed_is_only_reworded(home: Path) -> 
         assert "Ischia" in (await harness.say("/recall Ischia")).text
 
 
+async def test_edit_that_comes_too_late_is_explained_once_in_each_chat(home: Path) -> None:
+    async with open_gateway(home, ScriptedModel(*[says("Yes.")] * 4), LISTENING) as harness:
+        for place in ({}, GROUP):
+            await harness.say("to Capri?", "42", message_id="100", **place)
+            await harness.say("thank you", "42", **place)
+            await edit(harness, "100", "to Capri?", "42", **place)
+            await edit(harness, "100", "to Ischia?", "42", **place)
+            await edit(harness, "100", "to Procida?", "42", **place)
+        texts = [answer.text for _, answer in await notices(harness)]
+        assert texts.count(en.EDIT_TOO_LATE) == 2
+        assert "Procida" in (await harness.say("/recall Procida")).text
+
+
 async def test_question_after_a_command_is_only_reworded(home: Path) -> None:
     async with open_gateway(home, ScriptedModel(says("At nine."))) as harness:
         await harness.say("to Capri?", message_id="100")
@@ -174,6 +188,8 @@ async def test_answer_that_changed_something_is_not_repeated(home: Path) -> None
     async with open_gateway(home, model) as harness:
         await harness.say("Remember that Ana likes boats", message_id="100")
         assert await edit(harness, "100", "Remember that Ana likes the boats") == ""
+        assert await edit(harness, "100", "Remember that Ana likes all boats") == ""
+        assert await notices(harness) == [(CHAT, Answer(text=en.EDIT_AFTER_CHANGE))]
 
 
 @pytest.mark.parametrize(
@@ -367,6 +383,30 @@ async def test_edited_command_message_is_not_run_again(home: Path) -> None:
     async with open_gateway(home, ScriptedModel()) as harness:
         await harness.say("/title Boats", message_id="100")
         assert await edit(harness, "100", "/title Ships") == ""
+        assert await notices(harness) == [(CHAT, Answer(text=en.EDIT_OF_COMMAND))]
+
+
+async def test_edited_question_in_an_incognito_chat_is_answered_again_without_a_trace(
+    home: Path,
+) -> None:
+    model = ScriptedModel(says("At nine."), says("At ten."), says("You are welcome."))
+    async with open_gateway(home, model) as harness:
+        await harness.say("/incognito")
+        await harness.say("to Capri?", message_id="100")
+        assert (await edit(harness, "100", "to Ischia?")).endswith("At ten.")
+        sent = str(model.requests[1].messages)
+        assert "Ischia" in sent
+        assert "Capri" not in sent
+        assert "At nine." not in sent
+        await harness.say("thank you")
+        assert await edit(harness, "100", "to Procida?") == ""
+        assert await notices(harness) == [(CHAT, Answer(text=en.EDIT_TOO_LATE))]
+        for table in ("messages", "inbox", "outbox"):
+            rows = await harness.services.database.fetch_all(f"SELECT * FROM {table}")
+            stored = str([tuple(row) for row in rows])
+            assert "Ischia" not in stored
+            assert "Procida" not in stored
+            assert "At ten" not in stored
 
 
 async def edit_while_answering(
@@ -440,6 +480,7 @@ async def test_question_edited_while_its_answer_changes_something_is_not_repeate
             harness, model, "Remember that Ana likes the boats", question=question
         )
         assert answers[1] == ""
+        assert await notices(harness) == [(CHAT, Answer(text=en.EDIT_AFTER_CHANGE))]
         assert len(model.requests) == 2
         waiting = await harness.services.database.fetch_all("SELECT * FROM inbox")
         assert waiting == []
