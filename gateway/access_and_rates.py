@@ -42,6 +42,8 @@ MAX_TURNS_IN_A_ROW = 6
 TURNS_RESET_S = 120.0
 # In a group, the notice about a reached daily limit is sent again only after this time.
 LIMIT_NOTICE_INTERVAL = timedelta(hours=1)
+# In a group, at most this many strangers a minute are told that they get no answers.
+REFUSALS_PER_MINUTE = 5
 # If there are more buckets than this, the full ones are removed.
 _MAX_BUCKETS = 1_000
 
@@ -458,6 +460,7 @@ class RateLimiter:
         self._turns = TokenBuckets(limits.turns_per_minute)
         self._group_turns = TokenBuckets(limits.room_turns_per_minute)
         self._commands = TokenBuckets(limits.commands_per_minute)
+        self._refusals = TokenBuckets(REFUSALS_PER_MINUTE)
         self._turns_in_a_row: dict[Scope, _TurnsInARow] = {}
         # Whether the daily limits apply to the owner, too.
         has_owner_line = not is_free and any(limits.owner_day.values())
@@ -491,6 +494,13 @@ class RateLimiter:
             return False
         self._commands.take(inbound.account)
         self._turns_in_a_row.pop(inbound.scope, None)
+        return True
+
+    def acquire_refusal(self, inbound: Inbound) -> bool:
+        """Count a reply to a stranger in a group. Returns False if the group had too many."""
+        if self._refusals.wait_s(inbound.scope):
+            return False
+        self._refusals.take(inbound.scope)
         return True
 
     def count_turns_in_a_row(self, inbound: Inbound, *, is_turn: bool) -> int:

@@ -12,6 +12,7 @@ from core.ports import Adapter, Clock, Reply
 from core.store.actions import YES_TO_SEVERAL
 from core.store.mailbox import InboxEntry, OutboxItem
 from core.store.ownership.pairing import Pairing
+from core.store.preferences import stranger_key
 from core.text.normalize import language_data, to_single_line
 from core.types import Account, Address, Answer, Command, Inbound, Scope, Sender, Session
 from gateway.access_and_rates import Access, Judgement, RateLimiter, Verdict
@@ -411,9 +412,9 @@ class Admission:
                 await self._delivery.send_unstored(inbound, reply, answer)
 
     async def _answer_outsider(self, inbound: Inbound, reply: Reply) -> None:
-        """Reply that people without access aren't answered in this group, once per group.
+        """Tell each person without access once in each group or server that they get no answers.
 
-        The answer to a slash command is visible to one person only, so each of them gets it.
+        The answer to a slash command is visible to one person only, so each command gets it.
         """
         text = load_texts(inbound.language).STRANGER_IN_GROUP
         if inbound.is_interaction:
@@ -421,8 +422,8 @@ class Admission:
             return
         rules = self._access.chat_rules
         await rules.load()
-        key = replace(inbound.address, thread_id=None).key
-        if rules.get(key).refused_at is None:
+        key = stranger_key(inbound)
+        if rules.get(key).refused_at is None and self._rates.acquire_refusal(inbound):
             await self._tell(inbound, reply, text)
             # If the process crashes before this line, the sentence is repeated. In the other order,
             # it would be lost.

@@ -198,9 +198,9 @@ class ChatSettings:
     retention_days: int | None = None
     # The key of the server that a channel belongs to.
     server: str | None = None
-    # When the assistant last explained what it stores, and when it last told a stranger that it
-    # doesn't answer.
+    # When the assistant explained what it stores.
     introduced_at: datetime | None = None
+    # When a stranger was told that the assistant doesn't answer them. See `stranger_key`.
     refused_at: datetime | None = None
 
     def fill_gaps(self, larger: ChatSettings) -> ChatSettings:
@@ -235,6 +235,15 @@ def server_key(inbound: Inbound) -> str:
     """Return the key of the server that contains the event's channel, or ""."""
     server_id = inbound.server_id
     return f"{inbound.address.platform}:server:{server_id}" if server_id else ""
+
+
+def stranger_key(inbound: Inbound) -> str:
+    """Return the key that records whether a stranger was told that they get no answers.
+
+    There is one for each person in a group or a whole server: ``"telegram:-5/stranger:42"``.
+    """
+    place = server_key(inbound) or replace(inbound.address, thread_id=None).key
+    return f"{place}/stranger:{inbound.sender.id}"
 
 
 def chat_keys(inbound: Inbound) -> list[str]:

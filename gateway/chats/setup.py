@@ -12,6 +12,7 @@ from dataclasses import replace
 from core.dates.schedule import DAY_S
 from core.errors import Refused
 from core.markup.markdown import escape
+from core.store.mailbox import OutboxItem
 from core.store.preferences import LISTENING, ChatSettings, chat_keys, server_key
 from core.types import Address, Answer, Command, Scope
 from gateway.chats.admins import ChatAdmins
@@ -106,7 +107,9 @@ class SetupCommands:
                 labels = {prefix: prefix for prefix in _SUGGESTED_PREFIXES}
             case "roles":
                 labels = await self._suggest_roles(scope)
-        if name in ("prefix", "roles", "language", "retention"):
+        if name in ("listen", "store"):
+            labels["default"] = "default"
+        elif name in ("prefix", "roles", "language", "retention"):
             labels["off"] = "off"
         return filter_labels(labels, value)
 
@@ -198,8 +201,36 @@ class SetupCommands:
         is_cleared = stores in _OFF
         if not is_cleared and stores not in ("all", "addressed"):
             raise Refused(context.texts.SETUP_STORES_UNKNOWN)
+        stored_all = self._stores_all_at(key, context)
         await self._rules.save(key, stores=None if is_cleared else stores)
+        stores_all = self._stores_all_at(key, context)
+        if stores_all != stored_all and context.scopes == {context.scope}:
+            await self._introduce_again(context, stores_all=stores_all)
         return await self._confirm(key, context)
+
+    def _stores_all_at(self, key: str, context: CommandContext) -> bool:
+        """Return whether all messages are stored at a topic, group or server with this key."""
+        keys = chat_keys(context.inbound)
+        settings = ChatSettings()
+        for wider_key in keys[keys.index(key) :]:
+            settings = settings.fill_gaps(self._rules.get(wider_key))
+        return settings.stores == "all" if settings.stores else self._stores_all
+
+    async def _introduce_again(self, context: CommandContext, *, stores_all: bool) -> None:
+        """Tell everyone in the group what is stored from now on.
+
+        On Discord, only the person who types `/setup` sees its answer.
+        """
+        texts = context.texts
+        notice = OutboxItem(
+            key=f"introduction:{context.idempotency_key}",
+            kind="notice",
+            address=context.inbound.address,
+            answer=Answer(text=texts.INTRODUCTION_ALL if stores_all else texts.INTRODUCTION),
+            next_at=self._services.clock.now(),
+        )
+        if await self._services.outbox.put(notice):
+            self._services.on_change()
 
     async def _set_roles(self, key: str, value: str, context: CommandContext) -> Answer:
         """Set the roles whose members get answers. Only Discord has roles."""

@@ -202,7 +202,8 @@ async def test_values_of_setup_are_suggested_for_the_setting(home: Path) -> None
             return list(await scene.read_choices(call))
 
         assert await suggest("listen", "al") == ["always"]
-        assert await suggest("store", "") == ["all", "addressed"]
+        assert await suggest("listen", "de") == ["default"]
+        assert await suggest("store", "") == ["all", "addressed", "default"]
         assert await suggest("language", "deu") == ["Deutsch"]
         assert await suggest("retention", "30") == ["30"]
         assert (await suggest("roles", ""))[-1] == "off"

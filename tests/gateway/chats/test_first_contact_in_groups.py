@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from core.types import Address, Scope
+from gateway.access_and_rates import REFUSALS_PER_MINUTE
 from gateway.texts.catalog import ENGLISH as texts
 from gateway.texts.catalog import list_languages, load_texts
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
@@ -114,15 +115,43 @@ def test_introduction_has_two_sentences_and_the_word_to_strangers_has_one(langua
     assert counts == [2, 2, 1]
 
 
-async def test_strangers_of_an_unlisted_group_are_told_once(home: Path) -> None:
+async def test_each_stranger_of_an_unlisted_group_is_told_once(home: Path) -> None:
     async with gateway(home) as harness:
-        reply = await harness.say("hello", "99", **UNLISTED)
-        assert reply.text == texts.STRANGER_IN_GROUP
-        assert (await harness.say("hello?", "99", **UNLISTED)).answer is None
-        assert (await harness.say("hello?", "98", **UNLISTED)).answer is None
+        for who in ("99", "98"):
+            reply = await harness.say("hello", who, **UNLISTED)
+            assert reply.text == texts.STRANGER_IN_GROUP
+            assert (await harness.say("hello?", who, **UNLISTED)).answer is None
+        await harness.admission.migrate_group("telegram", "-6", "-106")
+    moved = {**UNLISTED, "address": Address(platform="telegram", chat_id="-106")}
     async with gateway(home) as harness:
-        reply = await harness.say("hello", "98", message_id="70", **UNLISTED)
-        assert reply.answer is None
+        for place in (UNLISTED, moved):
+            reply = await harness.say("hello", "98", message_id="70", **place)
+            assert reply.answer is None
+
+
+async def test_stranger_in_several_channels_of_a_server_is_told_once(home: Path) -> None:
+    channels = [
+        {
+            **UNLISTED,
+            "address": Address(platform="discord", chat_id=channel),
+            "scope": Scope.group("discord", channel),
+            "server_id": server,
+        }
+        for channel, server in (("910", "56"), ("911", "56"), ("920", "57"))
+    ]
+    async with gateway(home) as harness:
+        replies = [await harness.say("hello", "99", **channel) for channel in channels]
+        told = [reply.answer is not None for reply in replies]
+        assert told == [True, False, True]
+
+
+async def test_crowd_of_strangers_is_told_a_few_times_a_minute(home: Path) -> None:
+    async with gateway(home) as harness:
+        replies = [
+            await harness.say("hello", str(number), **UNLISTED) for number in range(900, 920)
+        ]
+        told = [reply for reply in replies if reply.answer is not None]
+        assert REFUSALS_PER_MINUTE <= len(told) < len(replies)
 
 
 async def test_each_slash_command_of_a_stranger_is_refused_to_that_person_alone(
@@ -134,7 +163,7 @@ async def test_each_slash_command_of_a_stranger_is_refused_to_that_person_alone(
             assert reply.text == texts.STRANGER_IN_GROUP
             assert reply.answer is not None
             assert reply.answer.is_private
-        # The group hasn't been told yet.
+        # The person hasn't been told in the group yet.
         assert (await harness.say("hello", "98", **UNLISTED)).text == texts.STRANGER_IN_GROUP
 
 
@@ -179,6 +208,6 @@ async def test_stranger_who_adds_the_bot_reads_once_that_strangers_are_not_answe
 ) -> None:
     async with gateway(home) as harness:
         assert await add(harness, "99", UNLISTED) == texts.STRANGER_IN_GROUP
-        assert await add(harness, "98", UNLISTED) == ""
+        assert await add(harness, "99", UNLISTED) == ""
         assert (await harness.say("hello", "99", **UNLISTED)).answer is None
         assert await notices(harness) == []

@@ -15,6 +15,7 @@ from gateway.upkeep.retention import RetentionKeeper
 from tests.fixtures.forgetting import left_of
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, says
+from tests.gateway.commands.test_links import notices
 
 pytestmark = pytest.mark.slow
 
@@ -226,6 +227,19 @@ async def test_storing_of_a_group_returns_to_the_default(home: Path, word: str) 
     async with gateway(home) as harness:
         assert stores["all"] in await say(harness, "/setup store all", ADMIN)
         assert stores["addressed"] in await say(harness, f"/setup store {word}", ADMIN)
+
+
+@pytest.mark.parametrize("place", [GROUP, CHANNEL], ids=["telegram", "discord"])
+async def test_group_is_told_what_is_stored_from_now_on_when_an_admin_changes_that(
+    home: Path, place: dict[str, Any]
+) -> None:
+    async with gateway(home) as harness:
+        changes = ("addressed", "all", "all", "off")
+        for number, change in enumerate(changes):
+            await say(harness, f"/setup store {change}", ADMIN, **place, message_id=f"8{number}")
+        told = [(address, answer.text) for address, answer in await notices(harness)]
+        expected = [texts.INTRODUCTION, texts.INTRODUCTION_ALL, texts.INTRODUCTION]
+        assert told == [(place["address"], text) for text in expected]
 
 
 async def test_only_members_with_a_role_are_answered(home: Path) -> None:
