@@ -62,6 +62,8 @@ class Admission:
         self._clock = clock
         # The addresses at which the current outage of the store was reported.
         self._outage_addresses: set[Address] = set()
+        # Strangers who are just being told that they get no answers. See `stranger_key`.
+        self._told_strangers: set[str] = set()
 
     async def admit(self, inbound: Inbound, reply: Reply) -> int | None:
         """Store and queue an event, and return the id of its inbox entry.
@@ -423,11 +425,18 @@ class Admission:
         rules = self._access.chat_rules
         await rules.load()
         key = stranger_key(inbound)
-        if rules.get(key).refused_at is None and self._rates.acquire_refusal(inbound):
+        is_told = key in self._told_strangers or rules.get(key).refused_at is not None
+        if is_told or not self._rates.acquire_refusal(inbound):
+            return
+        # The person may write in several channels at once.
+        self._told_strangers.add(key)
+        try:
             await self._tell(inbound, reply, text)
             # If the process crashes before this line, the sentence is repeated. In the other order,
             # it would be lost.
             await rules.save(key, refused_at=self._clock.now())
+        finally:
+            self._told_strangers.discard(key)
 
     async def _introduce(self, inbound: Inbound, judgement: Judgement) -> None:
         """Send the introduction for a new group or server: what is stored and who can read it.

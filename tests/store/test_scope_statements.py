@@ -84,6 +84,7 @@ IN_THE_CHAT_OF_AN_EVENT = {
     "core.store.message_ids._SELECT_LAST_IDS",
     "core.store.message_ids._SELECT_LATEST_QUESTION",
     "core.store.message_ids._SELECT_NEWEST_IDS",
+    "core.store.message_ids._SELECT_OTHER",
     "core.store.messages._SELECT_KNOWN",
     "core.store.messages._SELECT_TO_AMEND",
     "core.store.sessions._SELECT_LAST_MESSAGE_TIME",
