@@ -73,7 +73,7 @@ async def test_tool_at_work_is_named_below_the_unfinished_answer(
     async with open_server(home, ScriptedModel(search, says("At nine."))) as scene:
         slow_down(scene.harness, "session_search", may_end)
         await scene.api.user_says(scene.direct, "When does the ferry leave?", scene.ana)
-        await scene.said(scene.direct, "At work: `session_search`")
+        await scene.said(scene.direct, "At work:* `session_search`")
         may_end.set()
         assert "At work" not in await scene.said(scene.direct, "At nine.")
 
