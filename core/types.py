@@ -97,6 +97,8 @@ EndReason = Literal[
     "rights",
     "cron",
     "import",
+    # The tools of the model have changed since the session started.
+    "tools",
     # Earlier versions wrote "length" for "compression".
     "length",
 ]

@@ -2,7 +2,7 @@
 
 Each address has at most one open session. A turn continues this session or opens another one: a new
 session, an earlier session, or a child of an earlier session. A child is opened after a
-compression, at a boundary such as midnight, and for a branch.
+compression, at a boundary such as midnight, for a branch, and after a restart with other tools.
 """
 
 from __future__ import annotations
@@ -187,6 +187,9 @@ class SessionTracker:
     boundary: Boundary = Boundary()
     # Called before a session ends at a boundary.
     flush: FlushCallback | None = None
+    # When the present tools replaced others. None if they never did. A session keeps its tools, so
+    # an older session continues in a child.
+    tools_since: datetime | None = None
 
     async def open(self, turn: Turn) -> tuple[Session, list[Message]]:
         """Return the session of a turn and its history, opening a session if necessary.
@@ -213,6 +216,10 @@ class SessionTracker:
         reason = await self._boundary_reason(session, rows, turn)
         if reason is not None:
             return await self._open_past_boundary(session, rows, blank, reason, turn)
+
+        if self._has_other_tools(session) and rows and not _is_begun(turn, rows):
+            child = await self._open_with_tools(session, rows, turn)
+            return child, await self.conversations.load_history(child, turn.scopes)
 
         if not session.prompt.text:
             # A session without a prompt isn't always new: changed instructions or an erasure
@@ -243,9 +250,7 @@ class SessionTracker:
         open_session = await self.conversations.load_open(turn.address, turn.scopes)
         if open_session is not None:
             session, rows = open_session
-            message_ids = {entry.inbound.message_id for entry in turn.entries}
-            is_begun = any(row.external_id in message_ids for row in rows)
-            if is_begun and session.prompt.visible_scopes == turn.scopes:
+            if _is_begun(turn, rows) and session.prompt.visible_scopes == turn.scopes:
                 return session, [*results, *rows]
         session = await self.conversations.create(blank, "cron")
         return await self._with_stored_prompt(session, turn), results
@@ -276,6 +281,27 @@ class SessionTracker:
         )
         child = await self._open_next(session, child, reason, turn.epoch)
         return await self._with_stored_prompt(child, turn), job_rows
+
+    def _has_other_tools(self, session: Session) -> bool:
+        """Return whether the requests of a session so far had other tools than the present ones."""
+        if self.tools_since is None or session.is_incognito:
+            return False
+        return session.started_at < self.tools_since
+
+    async def _open_with_tools(
+        self, session: Session, rows: Sequence[Message], turn: Turn
+    ) -> Session:
+        """End a session, and open a child that has the present tools and the whole history."""
+        child = replace(
+            self._with_history(session, rows),
+            model=self.options.keep_name(session.model),
+            title=next_title(session),
+            prompt=SessionPrompt(),
+            started_at=self.clock.now(),
+        )
+        summary = next((row for row in rows if row.kind == "summary"), None)
+        child = await self._open_next(session, child, "tools", turn.epoch, summary)
+        return await self._with_stored_prompt(child, turn)
 
     async def open_compressed_child(
         self,
@@ -375,21 +401,21 @@ class SessionTracker:
         lineage.
         """
         rows = await self.conversations.load_history(session, scopes)
+        child = replace(self._with_history(session, rows), title=title, started_at=at)
+        summary = next((row for row in rows if row.kind == "summary"), None)
+        return await self._open_next(session, child, "branch", epoch, summary)
+
+    def _with_history(self, session: Session, rows: Sequence[Message]) -> Session:
+        """Return a child, not stored yet, that begins with the whole history `rows` of `session`."""
         own_ids = [row.id for row in rows if row.session_id == session.id and row.kind != "summary"]
-        child = replace(
+        first_id = session.carry_over.parent_from or min(own_ids, default=None)
+        return replace(
             session,
             parent_id=session.id,
-            carry_over=replace(
-                session.carry_over,
-                parent_from=session.carry_over.parent_from or min(own_ids, default=None),
-            ),
-            title=title,
-            started_at=at,
+            carry_over=replace(session.carry_over, parent_from=first_id),
             external_id=None,
             last_at=None,
         )
-        summary = next((row for row in rows if row.kind == "summary"), None)
-        return await self._open_next(session, child, "branch", epoch, summary)
 
     async def resume(
         self,
@@ -488,8 +514,7 @@ class SessionTracker:
         last_at = next((row.created_at for row in reversed(rows) if row.origin != "job"), now)
         if self.boundary.end_reason(last_at, now) is None:
             return None
-        question_ids = {entry.inbound.message_id for entry in turn.entries}
-        if any(row.external_id in question_ids for row in rows):
+        if _is_begun(turn, rows):
             return None
         last_message_at = await self.conversations.last_message_at(session)
         return self.boundary.end_reason(last_message_at or now, now)
@@ -553,6 +578,12 @@ class SessionTracker:
             _log.info("the helper model suggested no title", error=error.log_message)
             return ""
         return shorten(scrub(completion.text).strip().strip('"“”'), TITLE_CHARS)
+
+
+def _is_begun(turn: Turn, rows: Sequence[Message]) -> bool:
+    """Return whether a history contains messages of a turn, because the turn is repeated."""
+    message_ids = {entry.inbound.message_id for entry in turn.entries}
+    return any(row.external_id in message_ids for row in rows)
 
 
 def _find_first_statement(texts: Sequence[str]) -> str:

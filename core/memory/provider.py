@@ -151,6 +151,7 @@ class MemoryProvider(ABC):
         - new: the person started a new session
         - compression: the session `parent_id` became too long
         - idle, daily: the session `parent_id` was inactive
+        - tools: the model's tools have changed since the session `parent_id` began
         - branch: the new session is a branch of `parent_id`
         - resume: the person resumed `parent_id`, or the session `new_id` itself
         - rights: the conversation may now see less than before

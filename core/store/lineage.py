@@ -43,7 +43,7 @@ In a child session, the turn ends before the message `until_id`, the first messa
 that session. If it has no such message, the turn may continue in the next child session.
 """
 
-CONTINUED_REASONS = ("compression", "length", "idle", "daily")
+CONTINUED_REASONS = ("compression", "length", "idle", "daily", "tools")
 """End reasons of sessions that continue in a child."""
 MAX_HOPS = 100
 """The maximum number of children that `find_tip` follows."""

@@ -14,9 +14,11 @@ call.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from enum import Enum
 
-from core.store.engine import Connection, in_list
+from core.store.engine import Connection, Database, in_list
+from core.store.rows import get_meta, set_meta
 from core.store.visibility import encode_list
 from core.types import ToolCallKey
 
@@ -124,3 +126,23 @@ def withdraw_changes(connection: Connection, change_ids: Sequence[int]) -> None:
 
 def _key_values(call: ToolCallKey) -> dict[str, object]:
     return {"session_id": call.session_id, "call_id": call.call_id}
+
+
+_TOOL_SET_KEY = "tool_set"
+
+
+async def record_tool_set(database: Database, digest: str, now: datetime) -> datetime | None:
+    """Store the digest of the model's tools, and return when these tools replaced others.
+
+    Returns None if no other tools were recorded before. Sessions that began earlier than the
+    returned time had other tools.
+    """
+
+    def record(connection: Connection) -> datetime | None:
+        known_digest, _, since = (get_meta(connection, _TOOL_SET_KEY) or "").partition(" ")
+        if known_digest != digest:
+            since = now.isoformat() if known_digest else ""
+            set_meta(connection, _TOOL_SET_KEY, f"{digest} {since}")
+        return datetime.fromisoformat(since) if since else None
+
+    return await database.write(record)

@@ -32,6 +32,7 @@ MissCause = Literal[
     "idle",  # also: the provider dropped the prefix after a pause
     "daily",
     "branch",
+    "tools",
     # The beginning of the request changed.
     "forget",
     "edit",
@@ -42,7 +43,6 @@ MissCause = Literal[
     "evicted",
     # Only in older rows.
     "length",
-    "tools",
     "messages",
 ]
 """The reason for a cache miss, when the provider didn't read a request's prefix from its cache."""

@@ -124,7 +124,7 @@ class SourceWriter:
 
     def _render_quote(self, message: CitedMessage) -> str:
         """Return a message's date and text, with a link or a command that opens it."""
-        command = f"/recall around:{message.message_id}"
+        command = f"/sessions m{message.message_id}"
         return self._quote(message.at, message.text, message.link, command)
 
     def _quote(self, at: datetime, text: str, link: str | None, command: str) -> str:

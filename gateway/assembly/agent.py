@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import time, timedelta
+from datetime import datetime, time, timedelta
 
 from config.settings import SOUL
 from core.agent.compression import Compressor, Flush, Summarizer
@@ -121,8 +121,12 @@ def build_agent(
     memory: MemoryManager,
     tool_runner: ToolRunner,
     intake: MediaIntake,
+    tools_since: datetime | None,
 ) -> Agent:
-    """Build the agent with its session manager and compression."""
+    """Build the agent with its session manager and compression.
+
+    `tools_since` is the time at which the tools replaced others (`SessionTracker`).
+    """
     settings = services.settings
     flush = Flush(models.chat, tool_runner, settings.model, services.clock)
     sessions = SessionTracker(
@@ -134,6 +138,7 @@ def build_agent(
         models.helper,
         _build_boundary(services),
         flush.run,
+        tools_since,
     )
     return Agent(
         models.chat,

@@ -76,12 +76,13 @@ def _build_conversation_commands(
     """Build the commands of sessions, models, tools and recall."""
     options = services.settings.recall
     recall = memory.recall if options.expand or options.rerank else services.recall
+    recall_commands = RecallCommands(recall, memory.recall, services.zone)
     return [
-        SessionCommands(services, agent.sessions, agent.compressor),
+        SessionCommands(services, agent.sessions, agent.compressor, recall_commands),
         ModelCommands(services),
         ToolCommands(services, agent.tool_runner.tools.values()),
         UndoCommands(services, agent.sessions),
-        RecallCommands(recall, memory.recall, services.zone),
+        recall_commands,
         WhyCommand(services),
     ]
 

@@ -21,7 +21,12 @@ from gateway.assembly.agent import (
 from gateway.assembly.commands import build_commands
 from gateway.assembly.memory import Memory, build_memory
 from gateway.assembly.models import Models, wrap_models
-from gateway.assembly.tools import build_reviewers, build_tool_runner, build_tools
+from gateway.assembly.tools import (
+    build_reviewers,
+    build_tool_runner,
+    build_tools,
+    record_tools,
+)
 from gateway.assembly.turns import build_delivery, build_turns, create_scheduler
 from gateway.chats.admins import ChatAdmins
 from gateway.process import MessagePath
@@ -55,7 +60,8 @@ async def build_message_path(
     tools += _build_delegation(services, models, memory, tools, parts)
     prompt = build_prompt(services, models, memory.manager, tools, parts, media)
     tool_runner = build_tool_runner(services, tools, reviewers.gate, platforms)
-    agent = build_agent(services, models, prompt, memory.manager, tool_runner, intake)
+    tools_since = await record_tools(services, tools) if models.has_model else None
+    agent = build_agent(services, models, prompt, memory.manager, tool_runner, intake, tools_since)
 
     delivery = build_delivery(services, memory.manager, admins, delivery_wakeup)
     commands = build_commands(services, memory, agent, parts, delivery, platforms, tasks)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 
 from adapters.terminal.local import LocalTerminals
@@ -19,6 +22,7 @@ from core.scheduling.tool import reminder_tool
 from core.search.tool import session_search
 from core.skills.tools import HEADING as SKILLS_HEADING
 from core.store.ownership.people import TERMINAL
+from core.store.tool_calls import record_tool_set
 from core.text.normalize import language_data
 from core.tools.switches import ToolSwitches
 from core.types import Tool, ToolContext
@@ -84,6 +88,21 @@ async def build_tools(
     if services.mcp is not None:
         tools += await services.mcp.load_tools([DELEGATE, *(tool.name for tool in tools)])
     return tools
+
+
+async def record_tools(services: Services, tools: Sequence[Tool]) -> datetime | None:
+    """Record the tools that sessions have from now on, and return when they replaced others.
+
+    Tools that only groups of one platform have don't count, because several gateways with one
+    database may serve different platforms. The engines count, because a session keeps them, too.
+    """
+    definitions = [
+        (tool.name, tool.description, tool.schema) for tool in tools if not tool.group_platform
+    ]
+    engines = services.settings.web_tools.search
+    text = json.dumps([definitions, engines], sort_keys=True)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    return await record_tool_set(services.database, digest, services.clock.now())
 
 
 def build_tool_runner(

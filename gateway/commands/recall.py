@@ -13,6 +13,7 @@ from core.markup.markdown import escape
 from core.search.query import split_page, text_for_next_page
 from core.search.recall import HistorySearch
 from core.search.rendering import list_parts, to_markdown
+from core.store.messages import find_original
 from core.store.query import (
     MAX_FIRST_MESSAGES,
     FoundSession,
@@ -23,7 +24,7 @@ from core.store.query import (
 )
 from core.store.rows import split_turns
 from core.text.normalize import shorten
-from core.types import Answer, BillingScope, Button, Command, Message, Session
+from core.types import Address, Answer, BillingScope, Button, Command, Message, Session
 from gateway.answers.explanation import ExplanationWriter
 from gateway.commands.registry import CommandContext, load_specs, make_button, parse_number
 from gateway.services import Services
@@ -44,6 +45,8 @@ _SWITCH = r"(?:--|[\u2012-\u2015])(summary|deep|expand|rerank)"
 _LEADING_OR_TRAILING_SWITCH = re.compile(
     rf"^\s*{_SWITCH}(?=\s|$)|(?<!\S){_SWITCH}\s*$", re.IGNORECASE
 )
+# The platform of the sessions in which scheduled questions are answered.
+CRON_PLATFORM = "cron"
 # If a query has such a filter, the results of tools aren't searched.
 _CHOOSES_SPEAKER = re.compile(r"\b(?:role|from):", re.IGNORECASE)
 
@@ -100,7 +103,8 @@ class WhyCommand:
         """List the messages, notes, facts, pages, files and look-ups of an answer.
 
         The argument counts answers from the end. A reply to an answer, or to its question, explains
-        that answer. Raises Refused if there is no such answer.
+        that answer. Answers to scheduled questions are explained by a reply, or if they are the
+        last message. Raises Refused if there is no such answer.
         """
         texts = context.texts
         arguments = command.arguments.strip()
@@ -110,15 +114,53 @@ class WhyCommand:
             number = parse_number(arguments or "1")
             if not number:
                 raise Refused(texts.WHY_USAGE)
-            session = context.session
-            turns = await self._list_turns(session, context)
-            if number > len(turns):
-                raise Refused(texts.WHY_NO_ANSWER)
-            turn = turns[-number]
+            session, turn = await self._find_by_number(number, context)
         writer = ExplanationWriter(self._services, texts, context.scopes)
         return Answer(
             text=await writer.write(turn, await self._find_asking(turn, session, context))
         )
+
+    async def _find_by_number(
+        self, number: int, context: CommandContext
+    ) -> tuple[Session, Sequence[Message]]:
+        """Return the turn of an answer, counted from the end, and its session.
+
+        Raises Refused if there is none.
+        """
+        session = context.session
+        rows = await self._services.conversations.load_history(session, context.scopes)
+        if number == 1 and rows:
+            scheduled = await self._find_scheduled(rows[-1], context)
+            if scheduled is not None:
+                return scheduled
+        turns = _list_answered(rows)
+        if number > len(turns):
+            raise Refused(context.texts.WHY_NO_ANSWER)
+        return session, turns[-number]
+
+    async def _find_scheduled(
+        self, delivery: Message, context: CommandContext
+    ) -> tuple[Session, Sequence[Message]] | None:
+        """Return the turn of a delivered answer to a scheduled question, and its session.
+
+        The question is answered in a session of its own. Returns None for all other messages, such
+        as reminders.
+        """
+        question_id = (delivery.external_id or "").removeprefix("job:")
+        if delivery.origin != "job" or not question_id:
+            return None
+        address = Address(platform=CRON_PLATFORM, chat_id=question_id.partition("@")[0])
+        services = self._services
+        question = await find_original(services.database, address, question_id, context.scopes)
+        if question is None:
+            return None
+        session = await services.conversations.find_by_message(question.id, context.scopes)
+        if session is None:
+            return None
+        for turn in await self._list_turns(session, context):
+            if any(row.id == question.id for row in turn):
+                return session, turn
+        return None
 
     async def _find_replied(self, context: CommandContext) -> tuple[Session, Sequence[Message]]:
         """Return the turn that contains the message that the command replies to, and its session.
@@ -132,6 +174,10 @@ class WhyCommand:
         if message_id is not None and not context.session.is_incognito:
             session = await conversations.find_by_message(message_id, context.scopes)
         if message_id is not None and session is not None:
+            for row in await conversations.load_messages([message_id], context.scopes):
+                scheduled = await self._find_scheduled(row, context)
+                if scheduled is not None:
+                    return scheduled
             for turn in await self._list_turns(session, context):
                 if any(row.id == message_id and row.origin != "job" for row in turn):
                     return session, turn
@@ -142,7 +188,7 @@ class WhyCommand:
     ) -> list[Sequence[Message]]:
         """Return the turns of a session that have an answer, oldest first."""
         rows = await self._services.conversations.load_history(session, context.scopes)
-        return [turn for turn in split_turns(rows) if any(row.role == "assistant" for row in turn)]
+        return _list_answered(rows)
 
     async def _find_asking(
         self, turn: Sequence[Message], session: Session, context: CommandContext
@@ -152,6 +198,11 @@ class WhyCommand:
         if session_id == session.id:
             return session
         return await self._services.conversations.find(session_id, context.scopes)
+
+
+def _list_answered(rows: Sequence[Message]) -> list[Sequence[Message]]:
+    """Return the turns that have an answer, oldest first."""
+    return [turn for turn in split_turns(rows) if any(row.role == "assistant" for row in turn)]
 
 
 def _build_query(text: str, switches: Sequence[str], context: CommandContext) -> SearchQuery:

@@ -21,6 +21,7 @@ from gateway.texts.catalog import Texts
 if TYPE_CHECKING:
     from core.agent.compression import Compressor
     from core.agent.sessions import SessionTracker
+    from gateway.commands.recall import RecallCommands
 
 MAX_TITLE_CHARS = 120
 _MAX_QUERY_CHARS = 60
@@ -31,21 +32,32 @@ _MAX_COMPLETIONS = 25
 _MAX_COMPLETION_CHARS = 70
 # The page of a button. It precedes the words.
 _PAGE = re.compile(r"page:(\d{1,4})(?:\s+|$)")
+# A message, as the sources of answers name it: "m345".
+_MESSAGE = re.compile(r"m(\d{1,18})", re.IGNORECASE)
 
 
 class SessionCommands:
     specs = load_specs("new", "stop", "sessions", "title", "compress", "incognito")
     suggests = ("sessions",)
 
-    def __init__(self, services: Services, tracker: SessionTracker, compressor: Compressor) -> None:
+    def __init__(
+        self,
+        services: Services,
+        tracker: SessionTracker,
+        compressor: Compressor,
+        recall: RecallCommands,
+    ) -> None:
+        """Create the commands. `recall` shows a message in its conversation."""
         self._services = services
         self._tracker = tracker
         self._compressor = compressor
+        self._recall = recall
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
         """Run one of the commands.
 
-        For /sessions, list conversations or continue one by its number.
+        For /sessions, list conversations, continue one by its number, or show a message with those
+        around it.
         """
         texts = context.texts
         arguments = command.arguments.strip()
@@ -61,6 +73,9 @@ class SessionCommands:
                 return await self._compress(arguments, context)
             case "incognito":
                 return await self._switch_incognito(arguments.lower(), context)
+        if message := _MESSAGE.fullmatch(arguments):
+            command = Command(name="recall", arguments=f"around:{message[1]}")
+            return await self._recall.run(command, context)
         number = parse_number(arguments)
         if number is None:
             page = _PAGE.match(arguments)

@@ -73,7 +73,7 @@ async def test_cited_message_is_listed_with_its_number_date_and_text(home: Path)
         day = f"{harness.services.clock.now():%-d %B %Y}"
     claim, _, sources = answer.partition("\n\n")
     assert claim == "It is blue [1], and new."
-    pattern = rf"Sources: 1\. {day}: “The tent we bought is blue\.” \(`/recall around:\d+`\)"
+    pattern = rf"Sources: 1\. {day}: “The tent we bought is blue\.” \(`/sessions m\d+`\)"
     assert re.fullmatch(pattern, sources)
 
 
@@ -98,7 +98,7 @@ async def test_cited_fact_is_listed_with_the_message_that_states_it(home: Path) 
         shown = (await harness.say(answer.split("`")[1])).text
     claim, _, sources = answer.partition("\n\n")
     assert claim == "In Porto [1]."
-    pattern = rf"Sources: 1\. {day}: “My sister Ana lives in Porto” \(`/recall around:\d+`\)"
+    pattern = rf"Sources: 1\. {day}: “My sister Ana lives in Porto” \(`/sessions m\d+`\)"
     assert re.fullmatch(pattern, sources)
     assert "My sister Ana lives in Porto." in shown
 
@@ -291,7 +291,7 @@ async def test_nine_sources_fill_three_lines_that_name_five_and_count_four(home:
     assert len(lines) == 3
     assert lines[0].startswith(f"Sources: 1. {day}: “Tent number ")
     assert lines[1].startswith(f"2. {day}: “Tent number ")
-    short_item = rf"\d\. {day} \(`/recall around:\d+`\)"
+    short_item = rf"\d\. {day} \(`/sessions m\d+`\)"
     assert re.fullmatch(
         rf"{short_item} · {short_item} · {short_item} · and 4 more: `/why`", lines[2]
     )

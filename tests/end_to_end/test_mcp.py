@@ -243,6 +243,33 @@ async def test_stored_mcp_tool_definitions_are_offered_at_a_start_without_the_mc
     assert "diary__clear" in own_names
 
 
+async def test_restart_with_other_tools_continues_in_a_session_that_has_them_from_its_start(
+    home: Path,
+) -> None:
+    tools: dict[int, list[str]] = {}
+    texts: list[str] = []
+    # The third start has the same tools as the second.
+    for number, allowed in enumerate(('["key"]', '["clear", "key"]', '["clear", "key"]')):
+        async with open_diary(home, tools=allowed) as (harness, model, _):
+            for text in (f"Number {number}", f"Another {number}"):
+                answer = says(f"Answer to {text}.")
+                await ask(harness, model, text, answer, message_id=text)
+                texts.append(text)
+                request = model.requests[-1]
+                names = [tool["name"] for tool in request.tools]
+                # No session ever changes its tools, and none of the history is lost.
+                assert tools.setdefault(request.billing.session_id or 0, names) == names
+                sent = json.dumps(request.messages)
+                assert all(earlier in sent for earlier in texts)
+            conversations = harness.services.conversations
+            (listed,) = await conversations.list_recent(frozenset((OWNER,)), 10)
+    first, second = tools
+    assert "diary__clear" not in tools[first]
+    assert [name for name in tools[second] if "diary" in name] == ["diary__clear", "diary__key"]
+    assert listed.id == second
+    assert listed.parent_id == first
+
+
 async def test_server_that_does_not_start_leaves_the_conversation_as_it_is(home: Path) -> None:
     model = ScriptedModel(says("Hi."))
     options = '[mcp.broken]\ncommand = "/does/not/exist"\n'

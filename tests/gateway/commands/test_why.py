@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,8 @@ import pytest
 
 from core.types import Scope
 from gateway.answers.explanation import MAX_LINES
+from tests.end_to_end.test_job_messages import planned
+from tests.end_to_end.test_job_messages import run as run_jobs
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.media_samples import make_pdf
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
@@ -17,10 +20,14 @@ from tests.fixtures.web_pages import loopback_client, serve_pages
 
 pytestmark = pytest.mark.slow
 
+POSTED_OF_JOBS = """
+SELECT outbox.posted FROM outbox JOIN messages ON messages.id = outbox.message_id
+WHERE messages.origin = 'job' ORDER BY messages.id
+"""
 OWNER = Scope.account("telegram", "42")
 PAGE = """<html><head><title>Ferry times</title></head><body><main><h1>Ferry times</h1>
 <p>The Sunday ferry leaves at 10:40 from the harbour of Porto.</p></main></body></html>"""
-NOT_AN_ANSWER = "I can only explain my answers to your messages."
+NOT_AN_ANSWER = "I can only explain my answers to your messages and to scheduled questions."
 
 
 async def test_why_lists_recalled_lines_and_searches_of_the_last_answer(home: Path) -> None:
@@ -35,11 +42,11 @@ async def test_why_lists_recalled_lines_and_searches_of_the_last_answer(home: Pa
         await harness.say("Who repaired the boiler?")
         why = (await harness.say("/why")).text
         assert "The boiler was repaired by Marta in May" in why
-        assert "`/recall around:" in why
+        assert "`/sessions m" in why
         assert "I used `session_search`: boiler \\*repair\\*" in why
         assert "Porto" not in why
-        around = why.split("`/recall around:")[1].split("`")[0]
-        assert "Marta" in (await harness.say(f"/recall around:{around}")).text
+        number = why.split("`/sessions m")[1].split("`")[0]
+        assert "Marta" in (await harness.say(f"/sessions m{number}")).text
 
 
 async def test_why_counts_answers_back_and_refuses_what_is_not_there(home: Path) -> None:
@@ -149,6 +156,28 @@ async def test_why_as_a_reply_explains_the_answer_also_of_an_earlier_conversatio
         assert "I used `session_search`: first" in await reply(harness, "/why", posted)
         assert "I used `session_search`: first" in await reply(harness, "/why", "q1")
         assert "first" not in await reply(harness, "/why 1", posted)
+
+
+async def test_why_explains_the_answer_to_a_scheduled_question_and_no_reminder(home: Path) -> None:
+    model = ScriptedModel()
+    async with open_gateway(home, model) as harness:
+        model.script = [says("Hello."), calls(("session_search", {"query": "ferry"})), says("Late.")]
+        await harness.say("Hi", message_id="q1")
+        await planned(harness, "Is the ferry late?", is_prompt=True)
+        await run_jobs(harness)
+        used = "I used `session_search`: ferry"
+        assert used in (await harness.say("/why", message_id="w1")).text
+        (scheduled,) = await harness.services.database.fetch_all(POSTED_OF_JOBS)
+        assert used in await reply(harness, "/why", json.loads(scheduled["posted"])[0])
+
+        await harness.say("Good", message_id="q2")
+        assert used not in (await harness.say("/why", message_id="w2")).text
+        await planned(harness, "feed the cat")
+        await run_jobs(harness)
+        assert used not in (await harness.say("/why", message_id="w3")).text
+        *_, reminder = await harness.services.database.fetch_all(POSTED_OF_JOBS)
+        posted = json.loads(reminder["posted"])[0]
+        assert (await reply(harness, "/why", posted)).startswith(NOT_AN_ANSWER)
 
 
 async def test_why_as_a_reply_to_no_answer_or_to_another_persons_says_how_to_ask(
