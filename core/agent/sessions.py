@@ -406,7 +406,7 @@ class SessionTracker:
         return await self._open_next(session, child, "branch", epoch, summary)
 
     def _with_history(self, session: Session, rows: Sequence[Message]) -> Session:
-        """Return a child, not stored yet, that begins with the whole history `rows` of `session`."""
+        """Return a child, not stored yet, that begins with the whole history of a session."""
         own_ids = [row.id for row in rows if row.session_id == session.id and row.kind != "summary"]
         first_id = session.carry_over.parent_from or min(own_ids, default=None)
         return replace(

@@ -15,7 +15,8 @@ the person's words in the messages that are being answered, and the foreign text
 
 - Otherwise, the whole message must be the request (`core/review/wishes.py`), and it must name the
   item exactly (`core/review/naming.py`). A text that is sent or that replaces another text must be
-  typed in one piece. The address of a look-up may also be a result of an earlier search.
+  typed in one piece. A web address that the person typed is opened whatever else the message says,
+  unless it speaks against that. The address may also be a result of an earlier search.
 
 - In all other cases, the helper model decides (`core/review/wish_judge.py`), or the person does
   with a tap.
@@ -43,6 +44,7 @@ from core.review.searches import (
     asks_for_look_up,
     asks_to_send,
     forbids_sending,
+    hands_over_address,
     has_marks,
     has_other_content,
     is_made_of,
@@ -360,10 +362,11 @@ def _judge_lookup(
     """Return why a look-up has to wait, as a clause, or "", and whether the helper may judge it.
 
     An address must be typed in the message that is answered, be a result of an earlier search, or
-    be a link from a page to its own host. In a session without a person, only typed addresses are
-    opened, because a page can offer a link for each secret. Other texts must be typed in one piece.
-    The message must ask for the look-up and have no other content. A clause that states a secret
-    isn't a request (`core/review/searches.py`). The helper may judge words of the previous message.
+    be a link from a page to its own host. A message may speak against a typed address ("don't open
+    …"). In a session without a person, only typed addresses are opened, because a page can offer a
+    link for each secret. Other texts must be typed in one piece. The message must ask for the
+    look-up and have no other content. A clause that states a secret isn't a request
+    (`core/review/searches.py`). The helper may judge words of the previous message.
     """
     is_attended = context.session.is_remembered
     texts = {name: text for name, text in arguments.items() if isinstance(text, str)}
@@ -379,12 +382,16 @@ def _judge_lookup(
 
 
 def _may_open(url: str, transcript: Transcript, *, is_attended: bool, is_asked: bool) -> bool:
-    """Return whether a web address was read or offered before, or typed to be opened."""
+    """Return whether a web address was read or offered before, or typed.
+
+    An address of an earlier message was typed for a different purpose. It's opened only for a
+    message such as "open it".
+    """
     if not is_attended:
         return names_address(transcript.all_typed, url)
-    if _is_offered(url, transcript, is_asked=is_asked):
-        return True
     messages = transcript.messages
+    if _is_offered(url, transcript, is_asked=is_asked) or hands_over_address(messages, url):
+        return True
     is_typed = names_address(transcript.all_typed, url) and asks_for_address(messages, url)
     return is_typed and not has_other_content(messages, [url])
 

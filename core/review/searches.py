@@ -45,6 +45,8 @@ _MAX_SECRET_WORDS = 3
 # The characters that may follow a web address in a text: a slash, then punctuation and a space, or
 # a closing bracket.
 _ADDRESS_END = r"/?(?:[.,;:!?]*(?:\s|$)|[)\]}>\"'”»])"
+# Replaces a web address in a text, so that the words around it can be read.
+_ADDRESS_WORD = "xaddressx"
 # The address of a search result: the line below its number and title.
 _RESULT = re.compile(r"^\d+\. [^\n]*\n   (\S+)$", re.MULTILINE)
 _PAGE_ADDRESS = re.compile(r"^Address: (\S+)$", re.MULTILINE)
@@ -98,13 +100,73 @@ def names_address(text: str, url: str) -> bool:
     typed "https" address isn't opened as "http", because others could read and change the
     transferred data.
     """
+    pattern = _build_address_pattern(url)
+    return pattern is not None and pattern.search(text) is not None
+
+
+def _build_address_pattern(url: str) -> re.Pattern[str] | None:
+    """Return a pattern for a typed web address, or None if `url` has only a scheme."""
     scheme, _, rest = url.partition("://")
     address = rest.removesuffix("/")
     if not address:
-        return False
+        return None
     schemes = "https?" if scheme == "https" else "http"
-    pattern = rf"(?<![\w.@%/:-])(?:{schemes}://)?{re.escape(address)}(?={_ADDRESS_END})"
-    return re.search(pattern, text) is not None
+    return re.compile(rf"(?<![\w.@%/:-])(?:{schemes}://)?{re.escape(address)}(?={_ADDRESS_END})")
+
+
+def hands_over_address(messages: Iterable[str], url: str) -> bool:
+    """Return whether messages contain a web address, and don't speak against opening it.
+
+    "Don't open it", "if Ben agrees" and "should I open it?" speak against it. The other sentences
+    of the messages may say anything else.
+    """
+    pattern = _build_address_pattern(url)
+    if pattern is None:
+        return False
+    texts = [pattern.sub(f" {_ADDRESS_WORD} ", message) for message in messages]
+    if not any(_ADDRESS_WORD in text for text in texts) or has_marks(texts, [_ADDRESS_WORD]):
+        return False
+    return not any(
+        _speaks_against_opening(sentence, find_languages(text))
+        for text in texts
+        for sentence in filter(None, _SENTENCE_END.split(text))
+    )
+
+
+def _speaks_against_opening(sentence: str, languages: frozenset[str]) -> bool:
+    """Return whether a sentence denies a look-up, or is about the address with doubts."""
+    clauses = [clause for clause, _ in split_clauses(sentence, languages)]
+    for clause in clauses:
+        for name in ("lookups", "deeds"):
+            if any(_forbids(clause, name, code) for code in languages):
+                return True
+    names = [_ADDRESS_WORD in clause for clause in clauses]
+    if not any(names):
+        return False
+    address_index = names.index(True)
+    for index, clause in enumerate(clauses):
+        is_short = len(clause.split()) <= _MAX_SECRET_WORDS
+        if (names[index] or is_short) and has_marker(clause, "denial", languages):
+            return True
+        # "And when is my dentist?" asks for a time. "Can you open it when Ben agrees?" doesn't.
+        asks_time = is_question(sentence) and not has_marker(clause, "request", languages)
+        if _depends(clause, languages, asks_time=asks_time and index >= address_index):
+            return True
+    return False
+
+
+def _depends(clause: str, languages: frozenset[str], *, asks_time: bool) -> bool:
+    """Return whether a clause is a condition, or offers to do something ("should I …").
+
+    With `asks_time`, a word such as "when" isn't a condition.
+    """
+    if has_marker(clause, "offer", languages):
+        return True
+    for code in languages:
+        words = _pattern(code, "asks_when").sub(" ", clause) if asks_time else clause
+        if has_marker(words, "condition", (code,)):
+            return True
+    return False
 
 
 def is_offered(url: str, search_results: Sequence[str], pages: Sequence[str]) -> bool:

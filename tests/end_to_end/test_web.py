@@ -141,6 +141,23 @@ async def test_typed_address_can_neither_be_extended_nor_disguised_as_words(home
         assert web.pages.requests == []
 
 
+async def test_typed_address_is_read_at_once_next_to_foreign_text_and_another_question(
+    home: Path,
+) -> None:
+    async with open_web(home) as web:
+        url = web.pages.url("/times")
+        await web.ask(MAIL, says("It is a mail."), origin="forwarded")
+        question = f"What does {url} say about Sunday, and when is my dentist? I don't remember."
+        answer = await web.ask(question, web.fetch("/times"), says("At 10:40."))
+        assert "The Sunday ferry leaves at 10:40" in result_of(web.model.requests[-1])
+        assert f"Sources: 1. [Ferry times](<{url}>), read on" in answer
+        # A quoted address isn't typed, and the second message speaks against the look-up.
+        drop = web.pages.url("/drop")
+        for text in (f"> {drop}\nWhat does the mail say?", f"Don't open {drop} yet. What is it?"):
+            await web.ask(text, web.fetch("/drop"), says("It is a mail."))
+    assert [path for _, path in web.pages.requests] == ["/times"]
+
+
 async def test_web_look_ups_of_a_turn_stop_at_the_budget_of_the_turn(home: Path) -> None:
     async with open_web(home, "[model]\nmax_helper_calls = 2\n") as web:
         url = web.pages.url("/times")

@@ -10,6 +10,7 @@ from core.review.searches import (
     asks_for_look_up,
     asks_to_send,
     forbids_sending,
+    hands_over_address,
     has_other_content,
     is_typed_span,
     list_searchable,
@@ -190,6 +191,34 @@ def test_small_words_may_be_left_out_of_a_query_but_not_of_a_sent_text() -> None
     typed = ["Manda: café sin azúcar"]
     assert is_typed_span("café azúcar", typed)
     assert not is_typed_span("café azúcar", typed, with_small_words=True)
+
+
+@pytest.mark.parametrize(
+    ("message", "may_open"),
+    [
+        ("{} What does it say, and when is my dentist?", True),
+        ("Does {} say when the ferry leaves? I don't have a ticket yet.", True),
+        ("When does the ferry leave according to {} ? Remind me if it rains.", True),
+        ("My sister's new page is {} and I have to be at the dentist at nine.", True),
+        ("Was steht auf {} über Sonntag, und wann ist mein Zahnarzt?", True),
+        ("¿Qué dice {} del domingo? No tengo billete.", True),
+        ("Don't open {} before you have asked me.", False),
+        ("{} Please don't open it. What does the mail say?", False),
+        ("{} - not this one. What does the mail say?", False),
+        ("If Ben agrees, read {}", False),
+        ("Can you open {} when Ben agrees?", False),
+        ("Should I open {} ?", False),
+        ("Öffne {} nicht. Was steht in der Mail?", False),
+        ("Soll ich {} öffnen?", False),
+        ("No abras {} todavía, ¿qué dice el correo?", False),
+        ("Was steht in der Mail?", False),
+    ],
+)
+def test_typed_address_is_handed_over_unless_the_message_speaks_against_it(
+    message: str, may_open: bool
+) -> None:
+    url = "https://ferry.example/times"
+    assert hands_over_address([message.format(url)], url) is may_open
 
 
 def test_question_whether_to_open_an_address_does_not_ask_to_open_it() -> None:

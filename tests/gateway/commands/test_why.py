@@ -161,7 +161,11 @@ async def test_why_as_a_reply_explains_the_answer_also_of_an_earlier_conversatio
 async def test_why_explains_the_answer_to_a_scheduled_question_and_no_reminder(home: Path) -> None:
     model = ScriptedModel()
     async with open_gateway(home, model) as harness:
-        model.script = [says("Hello."), calls(("session_search", {"query": "ferry"})), says("Late.")]
+        model.script = [
+            says("Hello."),
+            calls(("session_search", {"query": "ferry"})),
+            says("Late."),
+        ]
         await harness.say("Hi", message_id="q1")
         await planned(harness, "Is the ferry late?", is_prompt=True)
         await run_jobs(harness)
