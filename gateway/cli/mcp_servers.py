@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import io
 import json
 import re
 import secrets
@@ -27,6 +28,7 @@ from config.draft import SettingsDraft
 from config.settings import Settings, SettingsError
 from config.tool_options import McpServer
 from core.errors import ToolError
+from gateway import logs
 from gateway.cli import shell
 from gateway.cli.shell import AsJson, InScope, print_json, print_text
 from gateway.commands.registry import CommandContext
@@ -297,6 +299,8 @@ def _load_tools(settings: Settings, name: str) -> dict[str, str]:
     server = settings.mcp[name]
     if server.command and shutil.which(server.command) is None:
         shell.fail(texts.compose("mcp_no_program", program=server.command))
+    # A failure is printed as one sentence, so the warnings of the connection aren't shown.
+    logs.configure(settings, io.StringIO())
 
     async def load() -> dict[str, str]:
         variables = {key: secret.get_secret_value() for key, secret in settings.variables.items()}

@@ -48,6 +48,7 @@ def test_mcp_server_is_tested_before_it_is_added_and_its_key_stored_in_the_secre
     [
         (("add", "x", "--", "/does/not/exist"), "isn't installed or isn't on the PATH"),
         (("add", "x", "--url", "http://127.0.0.1:9/mcp"), "can't be started or reached: All conn"),
+        (("add", "x", "--", sys.executable, "-c", "print(1)"), "can't be started or reached"),
         (("add", "x", "--url", "ftp://example.org"), "mcp.x.url"),
         (("add", "x"), "Write a command after --, or --url."),
         (("add", "x", "--env", "KEY", "--", "true"), "Write --env NAME=VALUE"),
@@ -64,6 +65,8 @@ def test_mistake_in_an_mcp_command_is_one_sentence_and_changes_no_settings(
     assert result.returncode == 1
     assert sentence in result.stderr
     assert "Traceback" not in result.stderr
+    assert "[warning" not in result.stdout + result.stderr
+    assert result.stdout == ""
     assert not (home / "mneme.toml").exists()
 
 
