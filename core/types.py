@@ -78,11 +78,9 @@ CallKind = Literal[
 ]
 """The purpose of a model call."""
 
+# A span is (session id, first message id, last message id), both ends inclusive.
 Window = tuple[tuple[int, int, int], ...]
-"""The spans of messages in the model's context, which recall leaves out.
-
-Each span is (session id, first message id, last message id), both ends inclusive.
-"""
+"""The spans of messages in the model's context, which recall leaves out."""
 
 MEMORY_TAG = "<memory-context>"
 """Opens a block that memory adds to a sent message. It's neutralized in all other text."""
@@ -97,10 +95,8 @@ EndReason = Literal[
     "rights",
     "cron",
     "import",
-    # The tools of the model have changed since the session started.
-    "tools",
-    # Earlier versions wrote "length" for "compression".
-    "length",
+    "tools",  # The tools of the model have changed since the session started.
+    "length",  # Earlier versions wrote this for "compression".
 ]
 
 
