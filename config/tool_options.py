@@ -16,6 +16,7 @@ class WebToolOptions(BaseModel):
     model_config = SECTION
 
     fetch: bool
+    fetch_with: Literal["mneme", "anthropic"]
     search: Literal["", "searxng", "brave", "anthropic"]
     searxng_url: OptionalWebAddress
     # The name of an environment variable with the key of Brave Search.

@@ -75,6 +75,7 @@ CallKind = Literal[
     "evidence",
     "review",
     "search",
+    "page",
 ]
 """The purpose of a model call."""
 

@@ -570,8 +570,9 @@ def _build_input_block(block: Json) -> dict[str, Any] | None:
             return _build_text(block)
         case "tool_use" | "server_tool_use":
             return _build_tool_call(block)
-        case "web_search_tool_result" if block.get("tool_use_id") and "content" in block:
-            return {name: block[name] for name in ("type", "tool_use_id", "content")}
+        case "web_search_tool_result" | "web_fetch_tool_result" if "content" in block:
+            names = ("type", "tool_use_id", "content", "caller")
+            return {name: block[name] for name in names if block.get(name) is not None}
     raise ModelFailure("unknown_block", block=block_type[:40])
 
 

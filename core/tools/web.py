@@ -115,8 +115,8 @@ class WebAccess:
     read_page: PageReader
     # The key of Brave Search. Empty if there is none.
     key: str = ""
-    # For the search by a Claude model: the name of the model, or "" if no model of Anthropic's
-    # server is configured, and a function that sends a request to the helper model.
+    # For look-ups by a Claude model: the name of the model, or "" if no model of Anthropic's server
+    # is configured, and a function that sends a request to the helper model.
     claude: str = ""
     ask_model: Callable[[Request], Awaitable[Completion]] | None = None
 
@@ -180,13 +180,7 @@ class WebAccess:
     async def _search(self, arguments: _SearchArguments, context: ToolContext) -> str:
         """Search the web, and return the results as text for the model."""
         self._limit.take(context)
-        billing = BillingScope(
-            session_id=context.session.id,
-            scope=context.scope,
-            user_id=context.sender.id,
-            budget=context.budget,
-        )
-        results = await self.engine.search(arguments.query, billing)
+        results = await self.engine.search(arguments.query, _build_billing(context))
         if not results:
             return "The search found nothing. Try fewer or other words."
         lines = [_render_result(number, result) for number, result in enumerate(results, start=1)]
@@ -194,9 +188,31 @@ class WebAccess:
 
     async def _fetch(self, arguments: _FetchArguments, context: ToolContext) -> str:
         self._limit.take(context)
-        download = await self.client.download(arguments.url)
-        page = await self.read_page(download)
+        if self.options.fetch_with == "anthropic":
+            download, page = await self._ask_for_page(arguments.url, context)
+        else:
+            download = await self.client.download(arguments.url)
+            page = await self.read_page(download)
         return _render_page(download, page, arguments.part, context.now.date())
+
+    async def _ask_for_page(self, url: str, context: ToolContext) -> tuple[Download, PageText]:
+        """Let Anthropic's server read a page.
+
+        Raises Refused if the address isn't public, because its name may be a secret.
+        """
+        from core.tools.search_engines import ClaudePages
+        from core.tools.web_client import Download
+
+        if self.ask_model is None or not self.claude:
+            raise ToolError("page_needs_claude")
+        await self.client.check(url)
+        pages = ClaudePages(self.ask_model, self.claude)
+        page = await pages.read(url, _build_billing(context))
+        if page.pdf:
+            download = Download(page.url, "application/pdf", page.pdf, is_cut=False)
+            return download, await self.read_page(download)
+        download = Download(page.url, "text/plain", b"", is_cut=False)
+        return download, PageText(page.title, "", page.text)
 
     def _build_tool(
         self, name: str, arguments: type[M], run: Callable[[M, ToolContext], Awaitable[str]]
@@ -212,6 +228,16 @@ class WebAccess:
             is_schedulable=True,
             timeout_s=TIMEOUT_S,
         )
+
+
+def _build_billing(context: ToolContext) -> BillingScope:
+    """Return who pays if a model looks something up."""
+    return BillingScope(
+        session_id=context.session.id,
+        scope=context.scope,
+        user_id=context.sender.id,
+        budget=context.budget,
+    )
 
 
 def _render_result(number: int, result: SearchResult) -> str:

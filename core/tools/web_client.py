@@ -109,6 +109,10 @@ class WebClient:
         except TimeoutError as error:
             raise ToolError("page_no_answer", seconds=f"{self._timeout_s:g}") from error
 
+    async def check(self, url: str) -> None:
+        """Raise Refused if a program may not read an address, because it isn't public."""
+        await check_address(urldefrag(url)[0], self._resolve, self._is_allowed)
+
     async def _download(self, url: str) -> Download:
         """Follow redirects, check each address, and return the last page."""
         first_host = ""

@@ -99,7 +99,8 @@ async def record_tools(services: Services, tools: Sequence[Tool]) -> datetime | 
     definitions = [
         (tool.name, tool.description, tool.schema) for tool in tools if not tool.group_platform
     ]
-    engines = services.settings.web_tools.search
+    options = services.settings.web_tools
+    engines = [options.search, options.fetch_with]
     text = json.dumps([definitions, engines], sort_keys=True)
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
     return await record_tool_set(services.database, digest, services.clock.now())

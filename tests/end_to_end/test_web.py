@@ -473,3 +473,49 @@ async def test_search_by_a_claude_model_passes_the_gate_and_counts_as_usage(home
     (search,) = [request for request in helper.requests if request.kind == "search"]
     assert search.messages == ({"role": "user", "content": [{"type": "text", "text": "ferry"}]},)
     assert search.model == harness.services.settings.model.helper
+
+
+async def test_page_read_by_anthropics_server_passes_the_gate_and_counts_as_usage(
+    home: Path,
+) -> None:
+    document = {"type": "text", "media_type": "text/plain", "data": "The ferry leaves at 10:40."}
+    async with serve_pages() as pages:
+        url = pages.url("/times")
+        page = {
+            "type": "web_fetch_result",
+            "url": url,
+            "content": {"type": "document", "source": document, "title": "Ferry times"},
+        }
+        found = Completion(
+            blocks=({"type": "web_fetch_tool_result", "tool_use_id": "s1", "content": page},),
+            text="",
+            stop_reason="end_turn",
+            model="claude-haiku-5",
+            usage=Usage(input=1_000_000),
+        )
+        prices = (
+            '[usage.prices."claude-haiku-5"]\ninput = 1.0\noutput = 5.0\ncache_write = 1.25\n'
+            "cache_read = 0.1\n"
+        )
+        model, helper = ScriptedModel(), ScriptedModel(found)
+        options = f'[web_tools]\nfetch_with = "anthropic"\n{prices}'
+        async with open_gateway(home, model, options, helper) as harness:
+            assert harness.services.web is not None
+            harness.services.web.client = loopback_client()
+            model.script = [calls(("web_fetch", {"url": url})), says("At 10:40.")]
+            answer = (await harness.say(f"When does the ferry leave? {url}")).text
+            result = result_of(model.requests[-1])
+            usage = (await harness.say("/usage")).text
+            # Neither composed addresses nor addresses inside the network reach Anthropic's server.
+            private = "http://192.168.1.1/"
+            for text, target in ((f"Open {private}", private), ("And?", pages.url("/?q=walrus"))):
+                model.script = [calls(("web_fetch", {"url": target})), says("I can't.")]
+                await harness.say(text)
+        (fetch,) = [request for request in helper.requests if request.kind == "page"]
+        assert pages.requests == []
+    assert "Title: Ferry times\n" in result
+    assert result.startswith("[A web page, written by strangers.")
+    assert result.endswith("The ferry leaves at 10:40.")
+    assert f"Sources: 1. [Ferry times](<{url}>), read on" in answer
+    assert "1 to read web pages by claude-haiku-5 ($1.00)" in usage
+    assert fetch.messages == ({"role": "user", "content": [{"type": "text", "text": url}]},)

@@ -3,9 +3,11 @@ loopback."""
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -15,11 +17,13 @@ from core.models.claude import Claude
 from core.tools.search_engines import (
     BraveEngine,
     ClaudeEngine,
+    ClaudePage,
+    ClaudePages,
     SearchEngine,
     SearchResult,
     SearxngEngine,
 )
-from core.types import Completion, Json, Request
+from core.types import UNBILLED, Completion, Json, Request
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.model_reply import ModelReply
@@ -197,11 +201,12 @@ async def test_claude_answer_without_a_web_search_gives_no_results() -> None:
         assert await engine.search("ferry sunday") == []
 
 
-def test_text_of_the_search_setting_states_that_the_search_of_anthropic_passes_no_gate() -> None:
+def test_texts_of_the_settings_state_that_anthropics_server_tools_pass_no_gate() -> None:
     section = DEFAULTS.read_text().partition("\n[web_tools]\n")[2].partition('\nsearch = ""\n')[0]
     text = " ".join(line.removeprefix("# ") for line in section.splitlines())
     assert '"anthropic" (your Claude model searches; Anthropic charges for each search' in text
     assert "Anthropic's search itself passes no gate" in text
+    assert "Anthropic's reading itself passes no gate" in text
 
 
 async def test_failed_search_of_claude_is_a_sentence() -> None:
@@ -209,6 +214,97 @@ async def test_failed_search_of_claude_is_a_sentence() -> None:
     async with open_claude(reply_to_search(error)) as (_, engine):
         with pytest.raises(ToolError, match=r"failed \(too many requests\)\. Try again later\."):
             await engine.search("ferry sunday")
+
+
+def reply_to_fetch(content: Json, stop_reason: str = "end_turn") -> ModelReply:
+    """The answer of a Claude model that has read a page, as "Web fetch tool" shows it."""
+    call = {"type": "server_tool_use", "id": "srvtoolu_2", "name": "web_fetch"}
+    return ModelReply(
+        blocks=(
+            {**call, "input": {"url": "https://ferry.example/times"}},
+            {
+                "type": "web_fetch_tool_result",
+                "tool_use_id": "srvtoolu_2",
+                "caller": {"type": "direct"},
+                "content": content,
+            },
+            {"type": "text", "text": "Done"},
+        ),
+        stop_reason=stop_reason,
+    )
+
+
+def build_page(source: Json) -> dict[str, Any]:
+    document = {"type": "document", "source": source, "title": "Ferry times"}
+    return {
+        "type": "web_fetch_result",
+        "url": "https://ferry.example/times",
+        "content": document,
+        "retrieved_at": "2026-11-30T10:00:00Z",
+    }
+
+
+TEXT_PAGE = build_page({"type": "text", "media_type": "text/plain", "data": "Sunday at 10:40"})
+
+
+@asynccontextmanager
+async def open_pages(*replies: ModelReply | str) -> AsyncIterator[tuple[MessagesApi, ClaudePages]]:
+    async with MessagesApi(replies, key="sk-ant-test") as api:
+        claude = Claude("sk-ant-test", api.url, SteadyClock(), tries=1)
+
+        async def ask(request: Request) -> Completion:
+            return await claude.complete(request, lambda _: None, lambda _: None)
+
+        yield api, ClaudePages(ask, "claude-haiku-4-5")
+        await claude.close()
+
+
+async def test_page_read_by_claude_has_its_text_and_the_request_only_its_address() -> None:
+    url = "https://ferry.example/times"
+    async with open_pages(reply_to_fetch(TEXT_PAGE)) as (api, pages):
+        page = await pages.read(url, UNBILLED)
+    assert page == ClaudePage(url, "Ferry times", "Sunday at 10:40")
+    (body,) = api.requests
+    assert [tool["type"] for tool in body["tools"]] == ["web_fetch_20250910"]
+    assert body["messages"] == [{"role": "user", "content": [{"type": "text", "text": url}]}]
+
+
+async def test_result_of_a_paused_web_fetch_goes_back_unchanged() -> None:
+    paused = reply_to_fetch(TEXT_PAGE, "pause_turn")
+    async with open_pages(paused, "Done") as (api, pages):
+        page = await pages.read("https://ferry.example/times", UNBILLED)
+    assert page.text == "Sunday at 10:40"
+    assert api.requests[1]["messages"][-1] == {"role": "assistant", "content": list(paused.blocks)}
+    assert api.refusals == []
+
+
+async def test_pdf_read_by_claude_is_returned_as_a_file() -> None:
+    data = b64encode(b"%PDF-1.7 times").decode()
+    source = {"type": "base64", "media_type": "application/pdf", "data": data}
+    async with open_pages(reply_to_fetch(build_page(source))) as (_, pages):
+        page = await pages.read("https://ferry.example/times", UNBILLED)
+    assert page == ClaudePage("https://ferry.example/times", "Ferry times", "", b"%PDF-1.7 times")
+
+
+@pytest.mark.parametrize(
+    ("reply", "sentence"),
+    [
+        (
+            reply_to_fetch(
+                {"type": "web_fetch_tool_result_error", "error_code": "url_not_accessible"}
+            ),
+            r"can't read the page \(url not accessible\)\.",
+        ),
+        ("I'd rather not.", "claude-haiku-4-5 didn't read the page"),
+        (ModelReply.fail(400, "Your credit balance is too low."), "can't read the page: .*credit"),
+    ],
+)
+async def test_page_that_claude_cannot_read_is_reported_with_a_sentence(
+    reply: ModelReply | str, sentence: str
+) -> None:
+    async with open_pages(reply) as (_, pages):
+        with pytest.raises(ToolError, match=sentence):
+            await pages.read("https://ferry.example/times", UNBILLED)
 
 
 async def test_claude_without_credit_says_why_it_cannot_search() -> None:
