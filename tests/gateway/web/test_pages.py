@@ -442,6 +442,12 @@ def test_attached_files_are_named_without_size_and_kind(text: str, shown: str) -
     assert shorten_attachments(text) == shown
 
 
+async def test_search_of_an_empty_home_says_that_there_is_nothing_yet(home: Path) -> None:
+    async with open_page(home) as page:
+        assert SHARED["EMPTY"] in (await page.browser.open("/recall")).text
+        assert SHARED["NOTHING"] in (await page.browser.open("/recall?q=ferry")).text
+
+
 async def test_recall_page_explains_the_query_while_it_is_typed(home: Path) -> None:
     async with open_page(home) as page:
         reading = await page.browser.open("/recall/reading?q=ferry since:2026-05-01 fr")
