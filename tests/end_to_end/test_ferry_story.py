@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from core.models.claude import Claude
 from gateway.app import run_gateway
 from tests.fixtures.bot_api import BotApi
 from tests.fixtures.chat_api import ChatApi
-from tests.fixtures.clock import SteadyClock
+from tests.fixtures.clock import MovableClock, SteadyClock
 from tests.fixtures.discord_scene import open_scene
 from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.model_reply import ModelReply
@@ -65,16 +65,6 @@ def make_brain(url: str) -> Brain:
 
 def _is_question(message: dict[str, Any]) -> bool:
     return message["role"] == "user" and "tool_result" not in str(message)
-
-
-class MovableClock:
-    """The machine's time, or a time after it."""
-
-    def __init__(self) -> None:
-        self.distance = timedelta()
-
-    def now(self) -> datetime:
-        return datetime.now(UTC) + self.distance
 
 
 @pytest.fixture

@@ -1,11 +1,14 @@
-"""A photo of a contract, a question about it, a voice note; later: where did I read about the boiler?
-On the doubles of both platforms, with a model behind the strict double of its API."""
+"""A photo of a contract, a question about it, a voice note; a week and a restart later: where did I
+read about the boiler? On the doubles of both platforms, with a model behind the strict double of
+its API, and without one."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 from collections.abc import AsyncIterator, Mapping
+from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,18 +20,30 @@ from gateway.app import run_gateway
 from tests.end_to_end.test_media import kept_files
 from tests.end_to_end.test_prefix_cache import prefix
 from tests.fixtures.bot_api import BotApi
+from tests.fixtures.clock import MovableClock
 from tests.fixtures.discord_api import DiscordApi
 from tests.fixtures.media_samples import make_pdf, make_photo
 from tests.fixtures.messages_api import MessagesApi
+from tests.fixtures.model_reply import ModelReply
 from tests.fixtures.transcription_service import TranscriptionService
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 KEY = "sk-ant-media"
 SEGMENTS = [(0.0, "Hello."), (42.0, "The plumber says the boiler leaks.")]
+QUESTION = "Where did I read about the boiler?"
 IMAGE = '"type": "image"'
 PERSON = 42
 WAIT_S = 90.0
+WEEK = timedelta(days=7)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> MovableClock:
+    """The clock of every gateway in the test."""
+    clock = MovableClock()
+    monkeypatch.setattr("gateway.services.WallClock", lambda: clock)
+    return clock
 
 
 def name_model(model: MessagesApi, *, has_model: bool) -> Mapping[str, str]:
@@ -36,8 +51,31 @@ def name_model(model: MessagesApi, *, has_model: bool) -> Mapping[str, str]:
     return {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": model.url} if has_model else {}
 
 
-def brain(body: dict[str, Any]) -> str:
-    return "I see." if body.get("tools") else "[]"
+def answer_with_tools(body: dict[str, Any]) -> ModelReply | str:
+    """Answer the question with the files that the tools find, and offer the document again."""
+    if not body.get("tools"):
+        return "[]"
+    blocks = body["messages"][-1]["content"]
+    if any(QUESTION in block.get("text", "") for block in blocks):
+        return ModelReply.call(("find_files", {"words": "boiler"}))
+    results = list_tool_results(body)
+    if blocks[0]["type"] != "tool_result":
+        return "I see."
+    files = json.loads(results[0])["files"]
+    if len(results) == 1:
+        (document,) = [file for file in files if file["name"] == "contract.pdf"]
+        return ModelReply.call(("send_file", {"file_id": document["file_id"]}))
+    return "; ".join(f"{file['name']}, {file['place']}: {file['passage']}" for file in files)
+
+
+def list_tool_results(body: dict[str, Any]) -> list[str]:
+    """Return the results of all tools in a conversation."""
+    return [
+        block["content"]
+        for message in body["messages"]
+        for block in message["content"]
+        if block["type"] == "tool_result"
+    ]
 
 
 @contextlib.asynccontextmanager
@@ -83,12 +121,12 @@ class TelegramPerson:
 
 
 @pytest.mark.parametrize("has_model", [True, False], ids=["with a model", "without a model"])
-async def test_prompt_prefix_stays_unchanged_in_a_telegram_chat_with_media_and_a_restart(
-    home: Path, has_model: bool
+async def test_question_about_files_is_answered_a_week_later_on_telegram_with_an_unchanged_prefix(
+    home: Path, has_model: bool, clock: MovableClock
 ) -> None:
     async with (
         BotApi() as api,
-        MessagesApi(brain, key=KEY) as model,
+        MessagesApi(answer_with_tools, key=KEY) as model,
         TranscriptionService(SEGMENTS) as speech,
     ):
         variables = {
@@ -107,17 +145,22 @@ async def test_prompt_prefix_stays_unchanged_in_a_telegram_chat_with_media_and_a
             voice = ana.upload("V1", b"OggS" + bytes(300), duration=47, mime_type="audio/ogg")
             answer = await ana.say("", voice=voice)
             assert "You said: “Hello. The plumber says the boiler leaks.”" in answer
+        clock.distance = WEEK
         async with running(home, owner, speech, variables):
             await ana.say("Thank you, and the rent?")
+            await ana.say("/new")
             found = await ana.say("/recall boiler")
             assert "contract.pdf, page 7" in found
             assert "voice note, 0:42" in found
-            last = api.messages(PERSON)[-1]
-            if not has_model:
-                answer = await ana.say("Where did I read about the boiler?")
-                assert "contract.pdf, page 7: “The boiler must be serviced" in answer
-                assert "voice note, 0:42: “The plumber says the boiler leaks.”" in answer
-            api.user_presses(PERSON, last["message_id"], "Send contract.pdf")
+            shown = api.messages(PERSON)[-1]
+            answer = await ana.say(QUESTION)
+            assert "contract.pdf, page 7: " in answer
+            assert "The boiler must be serviced" in answer
+            assert "0:42: " in answer
+            if has_model:
+                await api.wait_for(lambda: "reply_markup" in api.messages(PERSON)[-1], WAIT_S)
+                shown = api.messages(PERSON)[-1]
+            api.user_presses(PERSON, shown["message_id"], "Send contract.pdf")
             await api.wait_for(lambda: "contract.pdf" in api.files, WAIT_S)
             assert api.files["contract.pdf"] == make_pdf()
             await ana.say("/forget boiler")
@@ -128,19 +171,22 @@ async def test_prompt_prefix_stays_unchanged_in_a_telegram_chat_with_media_and_a
         assert model.refusals == []
         assert api.violations == []
         bodies = [body for body in model.requests if body.get("tools")]
-        assert len(bodies) == (5 if has_model else 0)
-        for earlier, later in pairwise(bodies):
-            before = prefix(earlier)
-            assert prefix(later)[: len(before)] == before
-        pictures = [line for body in bodies[-1:] for line in prefix(body) if IMAGE in line]
+        assert len(bodies) == (8 if has_model else 0)
+        for conversation in (bodies[:5], bodies[5:]):
+            for earlier, later in pairwise(conversation):
+                before = prefix(earlier)
+                assert prefix(later)[: len(before)] == before
+        pictures = [line for body in bodies[4:5] for line in prefix(body) if IMAGE in line]
         assert len(pictures) == has_model
 
 
 @pytest.mark.parametrize("has_model", [True, False], ids=["with a model", "without a model"])
-async def test_story_of_photo_and_voice_note_works_on_discord(home: Path, has_model: bool) -> None:
+async def test_question_about_files_is_answered_a_week_later_on_discord(
+    home: Path, has_model: bool, clock: MovableClock
+) -> None:
     async with (
         DiscordApi() as api,
-        MessagesApi(brain, key=KEY) as model,
+        MessagesApi(answer_with_tools, key=KEY) as model,
         TranscriptionService(SEGMENTS) as speech,
     ):
         ana = api.user("Ana")
@@ -169,11 +215,23 @@ async def test_story_of_photo_and_voice_note_works_on_discord(home: Path, has_mo
             heard = await say("", attachments=[voice], flags=8192)
             assert "The plumber says the boiler leaks." in heard
             assert "not its attachment" not in heard
+        clock.distance = WEEK
+        api.world.now = clock.now
+        async with running(home, f"discord = [{ana}]", speech, variables):
+            await api.wait_connected()
+            await say("/new")
             await say("/recall boiler")
             found = str(api.messages(channel)[-1]["embeds"])
             assert "contract.pdf, page 7" in found
             assert "voice note, 0:42" in found
             shown = api.messages(channel)[-1]
+            answer = await say(QUESTION)
+            if has_model:
+                await api.wait_for(lambda: api.messages(channel)[-1]["components"], WAIT_S)
+                shown = api.messages(channel)[-1]
+                answer = shown["content"]
+            assert "contract.pdf, page 7: " in answer
+            assert "0:42: " in answer
             number = await api.press(channel, ana, shown["id"], "Send contract.pdf")
             # On a busy machine, an empty answer comes first.
             found_files = await api.wait_for(
@@ -188,5 +246,6 @@ async def test_story_of_photo_and_voice_note_works_on_discord(home: Path, has_mo
             assert len(names) == 1, "only the photo is left"
         assert model.refusals == []
         bodies = [body for body in model.requests if body.get("tools")]
-        pictures = [line for body in bodies[-1:] for line in prefix(body) if IMAGE in line]
+        assert len(bodies) == (6 if has_model else 0)
+        pictures = [line for body in bodies[2:3] for line in prefix(body) if IMAGE in line]
         assert len(pictures) == has_model
