@@ -12,7 +12,7 @@ import os
 import re
 import resource
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -20,6 +20,8 @@ from typing import Literal
 LANGUAGE_VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")
 System = Literal["linux", "macos", "other"]
 PS_TIMEOUT_S = 10.0
+# How long the watch of a process pauses between two measurements of its memory.
+WATCH_PAUSE_S = 0.1
 # The largest file that a process with limits may write.
 MAX_FILE_BYTES = 128 * 2**20
 # The flag of `renameat2` and `renamex_np` that exchanges two paths.
@@ -100,8 +102,8 @@ def release_freed_memory(system: System = SYSTEM) -> bool:
 def limit_resources(memory_mb: int, seconds: int, system: System = SYSTEM) -> None:
     """Limit the memory, the processor time and the file size of this process.
 
-    macOS can't limit the memory of a process. There, and if the system refuses a limit, only the
-    timeout of the parent process applies.
+    macOS can't limit the memory of a process. There, the parent process uses `watch_memory`. If the
+    system refuses a limit, only the timeout of the parent process applies.
     """
     limits = {
         resource.RLIMIT_CPU: seconds,
@@ -119,12 +121,49 @@ def limit_command(command: Sequence[str], memory_mb: int, system: System = SYSTE
     """Return a command that runs another one with limited memory.
 
     The limit holds from the start, and also for the programs that it starts. Files that they map
-    and never change don't count. On macOS, which can't limit memory, the command stays as it is.
+    and never change don't count. On macOS, which can't limit memory, the command stays as it is, so
+    `watch_memory` is needed.
     """
     if system == "macos":
         return command
     script = f'ulimit -d {memory_mb * 1024} || :; ulimit -c 0 || :; exec "$@"'
     return ["/bin/sh", "-c", script, "sh", *command]
+
+
+@contextlib.asynccontextmanager
+async def watch_memory(
+    pid: int, memory_mb: int, kill: Callable[[], None], system: System = SYSTEM
+) -> AsyncIterator[None]:
+    """Call `kill` once a process and its descendants use more memory than allowed.
+
+    Only macOS needs this, where a process can't limit its memory. The memory is measured several
+    times a second. On other systems, nothing is measured.
+    """
+    if system != "macos":
+        yield
+        return
+    # Imported here because most commands don't need it.
+    import asyncio
+
+    task = asyncio.create_task(_kill_if_too_large(pid, memory_mb, kill, system))
+    try:
+        yield
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+async def _kill_if_too_large(
+    pid: int, memory_mb: int, kill: Callable[[], None], system: System
+) -> None:
+    import asyncio
+
+    while True:
+        if await asyncio.to_thread(measure_memory_mb, [pid], system) > memory_mb:
+            kill()
+            return
+        await asyncio.sleep(WATCH_PAUSE_S)
 
 
 def read_command_line(pid: int, system: System = SYSTEM) -> str:

@@ -62,7 +62,6 @@ DOORS: Mapping[str, tuple[str, ...]] = {
     "sqlite3": ("core/store/sqlite/*.py",),
     "icalendar": ("core/dates/calendar_file.py",),
     "PIL": ("core/media/formats/images.py",),
-    "charset_normalizer": ("core/media/formats/text_encoding.py",),
     "pypdf": ("core/media/formats/pdf.py",),
     "docx": ("core/media/formats/office.py",),
     "openpyxl": ("core/media/formats/office.py",),

@@ -17,6 +17,7 @@ from typing import Annotated, Literal
 import structlog
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from config.operating_system import SYSTEM, System, watch_memory
 from core.errors import Refused
 from core.media.folder import list_views, number_view
 from core.media.formats.kinds import SVG
@@ -85,19 +86,21 @@ class Decoder:
 
     timeout_s: float = 20.0
     memory_mb: int = 1024
+    system: System = SYSTEM
 
     def __post_init__(self) -> None:
         self._free_workers = asyncio.Semaphore(MAX_WORKERS)
 
-    async def read(self, path: Path, view_path: Path, name: str) -> Decoded:
+    async def read(self, path: Path, view_path: Path, name: str, language: str = "") -> Decoded:
         """Return the type and the text of a file.
 
-        Write its views to `view_path` and files next to it.
+        Write its views to `view_path` and files next to it. If the encoding of a text is unsure,
+        `language` decides, which is the language of the person who sent it, such as "pl".
         """
         # A killed worker must not leave an incomplete view.
         new_path = view_path.with_name(f"{view_path.name}.part")
         try:
-            decoded = await self._run("read", path, new_path, name)
+            decoded = await self._run("read", path, new_path, name, language)
             for number, new_view_path in enumerate(list_views(new_path)):
                 new_view_path.replace(number_view(view_path, number))
         finally:
@@ -127,16 +130,18 @@ class Decoder:
         """
         return (await self._run("speech", path, sound_path, "")).clean
 
-    async def _run(self, task: str, path: Path, target: Path | str, name: str) -> Decoded:
+    async def _run(
+        self, task: str, path: Path, target: Path | str, name: str, language: str = ""
+    ) -> Decoded:
         """Run one task in a worker process. If the process fails, the file counts as unreadable.
 
         `target` is the path of the copy or view to write, or the address of a page.
         """
         arguments = [task, str(path), str(target), name[-80:].replace("\0", "")]
-        limits = [str(self.memory_mb), str(max(1, int(self.timeout_s)))]
+        limits = f"{self.memory_mb},{max(1, int(self.timeout_s))},{self.system}"
         async with self._free_workers:
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-B", "-m", "core.media.worker", *arguments, *limits),
+                *(sys.executable, "-B", "-m", "core.media.worker", *arguments, limits, language),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.DEVNULL,
@@ -144,7 +149,10 @@ class Decoder:
                 cwd=path.parent,
             )
             try:
-                async with asyncio.timeout(self.timeout_s * BUSY_FACTOR):
+                async with (
+                    asyncio.timeout(self.timeout_s * BUSY_FACTOR),
+                    watch_memory(process.pid, self.memory_mb, process.kill, self.system),
+                ):
                     output = await _read_output(process)
             except TimeoutError:
                 _log.warning("a file took too long to decode", type=Path(name).suffix)

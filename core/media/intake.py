@@ -137,7 +137,7 @@ class MediaIntake:
                 file = _describe(inbound, scope, position, attachment)
             elif file.content is not None or file.problem not in _RETRYABLE:
                 continue
-            tasks[position] = self._start_download(file, epoch)
+            tasks[position] = self._start_download(file, epoch, inbound.language)
         if tasks:
             await asyncio.wait(tasks.values(), timeout=self.options.wait_s)
         unfinished: list[str] = []
@@ -172,7 +172,8 @@ class MediaIntake:
             attachment = inbound.attachments[file.position]
             if is_replaced(file.reference, attachment):
                 has_new_file = True
-                self._start_download(_describe(inbound, scope, file.position, attachment), None)
+                new_file = _describe(inbound, scope, file.position, attachment)
+                self._start_download(new_file, None, inbound.language)
             else:
                 unchanged_files.append(file)
         transcript = await self._load_transcript(unchanged_files)
@@ -260,7 +261,7 @@ class MediaIntake:
         """
         if file.content is not None or file.problem not in _RETRYABLE or not file.reference:
             return file
-        task = self._start_download(file, None)
+        task = self._start_download(file, None, "")
         await asyncio.wait([task], timeout=self.options.wait_s)
         return task.result() if task.done() else file
 
@@ -356,18 +357,19 @@ class MediaIntake:
             del self._transient[key]
 
     def _start_download(
-        self, file: AttachedFile, epoch: ErasureEpoch | None
+        self, file: AttachedFile, epoch: ErasureEpoch | None, language: str
     ) -> asyncio.Task[AttachedFile]:
         """Start the download of a file, or return the task that is already downloading it.
 
         If the person replaced the file during its download, the new file is stored afterwards.
+        `language` is the language of the person, or "".
         """
         key = (file.address.key, file.external_id, file.position)
         running = self._downloads.get(key)
         if running is not None and running.reference == file.reference:
             return running.task
         earlier_task = None if running is None else running.task
-        task = asyncio.create_task(self._download_and_record(file, epoch, earlier_task))
+        task = asyncio.create_task(self._download_and_record(file, epoch, language, earlier_task))
         download = _Download(file.reference, task)
         self._downloads[key] = download
         task.add_done_callback(lambda _: self._end_download(key, download))
@@ -381,6 +383,7 @@ class MediaIntake:
         self,
         file: AttachedFile,
         epoch: ErasureEpoch | None,
+        language: str,
         earlier_task: asyncio.Task[AttachedFile] | None,
     ) -> AttachedFile:
         """Download, decode and record a file. If it can't be stored, the reason is recorded.
@@ -394,10 +397,10 @@ class MediaIntake:
         problem, content = await self._fetch(file)
         try:
             if is_incognito:
-                return await self._keep_in_memory(file, problem, content)
+                return await self._keep_in_memory(file, problem, content, language)
             if content is None:
                 return await self.files.store(replace(file, problem=problem), (), epoch)
-            return await self._store_in_home(file, content, epoch)
+            return await self._store_in_home(file, content, epoch, language)
         except OSError as error:
             _log.warning("a file can't be written", error=str(error))
             return replace(file, problem="disk")
@@ -447,7 +450,7 @@ class MediaIntake:
         return ""
 
     async def _store_in_home(
-        self, file: AttachedFile, content: bytes, epoch: ErasureEpoch | None
+        self, file: AttachedFile, content: bytes, epoch: ErasureEpoch | None, language: str = ""
     ) -> AttachedFile:
         """Write the bytes to the home, decode them, and record the file.
 
@@ -461,7 +464,7 @@ class MediaIntake:
                 parts: Sequence[FilePart] = await self.files.load_parts(content_hash)
                 new_row = replace(file, size=len(content), content=known_content, problem="")
                 return await self.files.store(new_row, parts, epoch)
-            decoded = _hide_animation(file, await self._decode(content_hash, file.name))
+            decoded = _hide_animation(file, await self._decode(content_hash, file.name, language))
             file_content = _describe_content(content_hash, len(content), decoded)
             parts = _list_parts(decoded)
             if self._has_speech(file, decoded):
@@ -475,13 +478,12 @@ class MediaIntake:
                 await asyncio.to_thread(self.folder.remove, content_hash)
             raise
 
-    async def _decode(self, content_hash: str, name: str) -> Decoded:
-        return await self.decoder.read(
-            self.folder.path_of(content_hash), self.folder.view_path_of(content_hash), name
-        )
+    async def _decode(self, content_hash: str, name: str, language: str = "") -> Decoded:
+        path = self.folder.path_of(content_hash)
+        return await self.decoder.read(path, self.folder.view_path_of(content_hash), name, language)
 
     async def _keep_in_memory(
-        self, file: AttachedFile, problem: Problem, content: bytes | None
+        self, file: AttachedFile, problem: Problem, content: bytes | None, language: str
     ) -> AttachedFile:
         """Decode a file of an incognito conversation without leaving it on the disk."""
         transient_file = replace(file, problem=problem)
@@ -492,7 +494,7 @@ class MediaIntake:
                 path = Path(folder, "file")
                 view_path = Path(folder, "file.view")
                 await asyncio.to_thread(path.write_bytes, content)
-                decoded = await self.decoder.read(path, view_path, file.name)
+                decoded = await self.decoder.read(path, view_path, file.name, language)
                 decoded = _hide_animation(file, decoded)
                 views = [view.read_bytes() for view in list_views(view_path)]
                 content_hash = hashlib.sha256(content).hexdigest()

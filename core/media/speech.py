@@ -17,11 +17,12 @@ import signal
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from config.operating_system import limit_command
+from config.operating_system import SYSTEM, System, limit_command, watch_memory
 from core.errors import FileError
 from core.media.decoding import Decoder
 from core.store.media.files import FilePart
@@ -106,10 +107,14 @@ def _read_answer(answer: dict[str, Any]) -> Transcript:
 
 @dataclass(frozen=True, slots=True)
 class ProgramLimits:
-    """The limits of a speech program: its time, and the memory of each of its processes."""
+    """The limits of a speech program: its time, and the memory of each of its processes.
+
+    On macOS, the memory of all its processes together is limited.
+    """
 
     timeout_s: float
     memory_mb: int
+    system: System = SYSTEM
 
 
 @dataclass(frozen=True)
@@ -202,7 +207,7 @@ async def run_program(
         if await asyncio.to_thread(shutil.which, arguments[0]) is None:
             raise FileNotFoundError(errno.ENOENT, f"there is no program {arguments[0]}")
         process = await asyncio.create_subprocess_exec(
-            *limit_command(arguments, limits.memory_mb),
+            *limit_command(arguments, limits.memory_mb, limits.system),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
@@ -212,19 +217,27 @@ async def run_program(
     except OSError as error:
         raise FileError(f"the {name} can't be started: {error.strerror}") from error
     try:
-        async with asyncio.timeout(limits.timeout_s):
+        async with (
+            asyncio.timeout(limits.timeout_s),
+            watch_memory(process.pid, limits.memory_mb, partial(_kill, process), limits.system),
+        ):
             _, output = await asyncio.gather(_write_input(process, text), _read_limited(process))
             await process.wait()
     except TimeoutError as error:
         raise FileError(f"the {name} takes too long") from error
     finally:
         if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            _kill(process)
             await asyncio.shield(process.wait())
     if process.returncode:
         raise FileError(f"the {name} ended with status {process.returncode}")
     return output
+
+
+def _kill(process: asyncio.subprocess.Process) -> None:
+    """Kill a program and the programs that it started."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 async def _write_input(process: asyncio.subprocess.Process, text: str) -> None:

@@ -1,12 +1,17 @@
 """Decodes one file in a process with limits on its memory and time.
 
-``python -m core.media.worker read PATH VIEW NAME MEMORY SECONDS`` prints the details of a file as
+``python -m core.media.worker read PATH VIEW NAME LIMITS LANGUAGE`` prints the details of a file as
 JSON (see `core.media.decoding.Decoded`). It writes the view of a picture, or those of a scan or
-video, to VIEW. ``python -m core.media.worker page PATH URL NAME MEMORY SECONDS`` does the same for
-a download from URL. For a web page, it also prints the title and the date, and the text has links.
-``python -m core.media.worker clean PATH COPY NAME MEMORY SECONDS`` writes a copy of a file without
-the positions in it. ``python -m core.media.worker speech PATH SOUND NAME MEMORY SECONDS`` writes
-the sound of a recording. If the process fails or is killed, the file counts as unreadable.
+video, to VIEW. Instead of ``read VIEW``, other tasks are:
+
+* ``page URL`` reads a download from URL. For a web page, it also prints the title and the date, and
+  the text has links.
+* ``clean COPY`` writes a copy of a file without the positions in it.
+* ``speech SOUND`` writes the sound of a recording.
+
+LIMITS are the megabytes of memory, the seconds of processor time and the system, such as
+``1024,20,linux``. LANGUAGE is the language of the person who sent the file, or empty. If the
+process fails or is killed, the file counts as unreadable.
 """
 
 from __future__ import annotations
@@ -16,12 +21,12 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from config.operating_system import limit_resources
+from config.operating_system import System, limit_resources
 from core.media.folder import MAX_VIEWS, number_view
 from core.media.formats import kinds, texts
-from core.media.formats.text_encoding import decode_text
+from core.media.formats.text_encoding import LANGUAGE, decode_text
 
 if TYPE_CHECKING:
     from core.media.formats.document_position import CleanFile
@@ -426,8 +431,10 @@ _TASKS: Mapping[str, Callable[[Path, Path, str], Result]] = {
 
 def main(arguments: list[str]) -> None:
     """Run one task, and print its result as JSON."""
-    task, path, target, name, memory_mb, seconds = arguments
-    limit_resources(int(memory_mb), int(seconds))
+    task, path, target, name, limits, language = arguments
+    memory_mb, seconds, system = limits.split(",")
+    limit_resources(int(memory_mb), int(seconds), cast("System", system))
+    LANGUAGE.set(language)
     try:
         if task == "page":
             result = read_page(Path(path), target, name)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +22,7 @@ from config.operating_system import (
     read_command_line,
     release_freed_memory,
     sync_file,
+    watch_memory,
 )
 from core.errors import ConfigError
 from gateway.local.launchd import Launchd
@@ -136,6 +139,22 @@ def test_limits_hold_in_a_child_and_memory_is_limited_except_on_macos(system: Sy
     done = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, check=True)
     is_limited = system == "linux" and operating_system.SYSTEM == "linux"
     assert done.stdout.split() == ["7", str(MAX_FILE_BYTES), str(is_limited)]
+
+
+@needs_proc
+async def test_process_that_uses_too_much_memory_is_killed_where_the_system_has_no_limit() -> None:
+    # The child of the watched process needs the memory.
+    greedy = "import sys; data = b'x' * 80_000_000; sys.stdin.read()"
+    script = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {greedy!r}])"
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", script, stdin=asyncio.subprocess.PIPE, start_new_session=True
+    )
+
+    def kill() -> None:
+        os.killpg(process.pid, signal.SIGKILL)
+
+    async with watch_memory(process.pid, 60, kill, "macos"):
+        assert await process.wait() == -signal.SIGKILL
 
 
 def test_only_the_operating_system_module_contains_system_specific_calls() -> None:

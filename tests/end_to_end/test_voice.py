@@ -241,6 +241,15 @@ async def test_program_that_needs_more_memory_than_allowed_fails_with_a_sentence
     assert output == b"500000000\n"
 
 
+async def test_program_with_too_much_memory_is_killed_where_the_system_has_no_limit(
+    tmp_path: Path,
+) -> None:
+    greedy = "import time; data = b'x' * 200_000_000; time.sleep(600)"
+    limits = replace(LIMITS, memory_mb=100, system="macos")
+    with pytest.raises(FileError, match="the transcriber ended with status -9"):
+        await run_program([sys.executable, "-c", greedy], tmp_path, "transcriber", limits)
+
+
 async def test_program_starts_with_its_limit_and_passes_it_on(tmp_path: Path) -> None:
     child = "import resource as r; print(r.getrlimit(r.RLIMIT_DATA), r.getrlimit(r.RLIMIT_CORE))"
     script = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"

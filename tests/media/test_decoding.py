@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -108,6 +109,13 @@ async def test_document_is_read_in_parts_with_their_place(tmp_path: Path, suffix
         ("cp1254", "Bugün süt, şeker ve yoğurt"),
         ("cp1252", "Où est l'été à Nîmes ? Größe, Öl, Ärger: 100 €"),
         ("cp1252", "Viðgerð á katlinum"),
+        ("cp1250", "Nájem se platí každý pátý den v měsíci"),
+        ("cp1250", "Czynsz płatny piątego dnia, kocioł naprawia właściciel"),
+        ("iso8859_2", "Kérjük, őrizze meg a szerződést"),
+        ("cp1253", "Πληρώνεται κάθε μήνα"),
+        ("koi8_r", "Привет"),
+        ("shift_jis", "了解"),
+        ("euc_kr", "보일러 고장"),
     ],
 )
 async def test_text_in_an_older_encoding_is_read_with_its_letters(
@@ -244,6 +252,20 @@ async def test_svg_with_links_is_text_and_loads_nothing(tmp_path: Path) -> None:
     decoded = await decode(tmp_path, svg, "a.svg")
     assert decoded.type == "image/svg+xml"
     assert not (tmp_path / "view").exists()
+
+
+async def test_worker_with_too_much_memory_is_killed_where_the_system_has_no_limit(
+    tmp_path: Path,
+) -> None:
+    # The worker waits for the first byte until it's killed.
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    decoded = await Decoder(memory_mb=1, system="macos").read(path, tmp_path / "view", "a.txt")
+    assert decoded.note == "bomb"
+    path.unlink()
+    path.write_text("The boiler")
+    decoded = await Decoder(system="macos").read(path, tmp_path / "view", "a.txt")
+    assert [part.text for part in decoded.parts] == ["The boiler"]
 
 
 async def test_file_whose_decoding_exceeds_the_time_limit_is_given_up(tmp_path: Path) -> None:
