@@ -60,7 +60,7 @@ DATA_FILES: Mapping[str, Sequence[str]] = {
         "data/topics.toml",
     ),
     "core/guard": ("data/patterns.toml",),
-    "core/media": ("data/prompts.toml",),
+    "core/media": ("data/encodings.toml", "data/prompts.toml"),
     "core/memory": ("data/prompts.toml",),
     "core/tools": ("data/agenda.toml", "data/prompts.toml"),
     "core/models": ("data/failures.toml",),

@@ -283,7 +283,7 @@ def _link_file(request: PageRequest, file: AttachedFile) -> FileLink:
     media_type = file.content.type if file.content else ""
     if not is_picture(media_type):
         return FileLink(link, file.name, is_picture=False)
-    original = f"{link}/original" if request.context.is_owner else ""
+    original = f"{link}/original" if _may_save_original(request, file) else ""
     return FileLink(link, file.name, is_picture=True, view=f"{link}/view", original=original)
 
 
@@ -421,10 +421,19 @@ async def load_view(request: PageRequest) -> File | None:
     return File(name=f"{file.name}.jpg", content=content, mime=VIEW_TYPE)
 
 
+def _may_save_original(request: PageRequest, file: AttachedFile) -> bool:
+    """Return whether a file may be saved with its position.
+
+    That's so for the files of the owner's own chats, in a browser on Mneme's machine, because they
+    don't leave it. Files of groups were sent by other people.
+    """
+    return request.context.is_owner and request.is_local and not file.scope.is_group
+
+
 async def load_original(request: PageRequest) -> File | None:
-    """Return a file with the bytes that were sent. None for others than the owner."""
+    """Return a file with the bytes that were sent, or None if it may not be saved like that."""
     file = await request.services.files.find(request.number("file"), request.scopes)
-    if file is None or file.content is None or not request.context.is_owner:
+    if file is None or file.content is None or not _may_save_original(request, file):
         return None
     read = request.services.media_folder.read
     content = await asyncio.to_thread(read, file.content.hash)

@@ -54,17 +54,18 @@ from gateway.web.logins import (
 from gateway.web.pages import ACTIONS, PAGES, find_link
 from gateway.web.rendering import STATIC_FOLDER, Moments, create_environment
 from gateway.web.views import (
+    LOCAL_NAMES,
     LastChecks,
     Page,
     PageRequest,
     Values,
     View,
     fingerprint,
+    is_local,
     is_picture,
     load_words,
 )
 
-LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
 MAX_ADDRESS_CHARS = 60
 # Longer results of an approved look-up are cut.
 MAX_RESULT_CHARS = 4_000
@@ -456,6 +457,7 @@ class PageServer:
             path=drop_answer(request.path_qs),
             answer_id=request.query.get(ANSWER, ""),
             parameters={**request.query, **request.match_info},
+            is_local=is_local(request.headers, request.remote),
         )
 
     async def _make_context(self, request: web.Request, visitor: Visitor) -> CommandContext:

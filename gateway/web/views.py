@@ -33,6 +33,9 @@ FINGERPRINT_CHARS = 16
 NUMBER_FIELDS = frozenset({"number", "fact", "changes", "session", "message"})
 # The types of files that a browser shows. Nothing in them can run.
 PICTURE_TYPES = frozenset({"image/png", "image/jpeg", "image/webp", "image/gif"})
+LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
+# The headers by which reverse proxies pass on the address of a browser.
+FORWARDING_HEADERS = ("Forwarded", "Via", "X-Forwarded-For", "X-Real-IP")
 
 
 @dataclass(slots=True)
@@ -64,6 +67,8 @@ class PageRequest:
     answer_id: str
     # The parts of the address that the path of the view names, and the query.
     parameters: Mapping[str, str]
+    # Whether the browser runs on the machine of Mneme, without a reverse proxy.
+    is_local: bool = False
 
     @property
     def scopes(self) -> frozenset[Scope]:
@@ -195,6 +200,13 @@ def load_words(texts: Texts, page: str = "") -> Mapping[str, str]:
     if page:
         words |= texts.table(f"page_{page}")
     return words
+
+
+def is_local(headers: Mapping[str, str], remote: str | None) -> bool:
+    """Return whether a browser runs on this machine, and no reverse proxy passed its request."""
+    is_own_name = headers.get("Host", "").rpartition(":")[0].lower() in LOCAL_NAMES
+    is_passed_on = any(name in headers for name in FORWARDING_HEADERS)
+    return is_own_name and remote in ("127.0.0.1", "::1") and not is_passed_on
 
 
 def is_picture(media_type: str) -> bool:

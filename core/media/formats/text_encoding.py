@@ -171,21 +171,32 @@ def _score_character(before: str, character: str, after: str, language: _Languag
     """Return the logarithm of how likely a character that isn't ASCII is in a language."""
     if language.is_wide:
         return _score_wide_character(character, language)
+    score = _score_letter(character, language)
+    if score is None:
+        return _score_sign(before, character, after)
+    is_odd = character.isupper() and before.islower()
+    if not language.is_latin and (_is_ascii_letter(before) or _is_ascii_letter(after)):
+        is_odd = True
+    return score + _ODD_LETTER * is_odd
+
+
+def _score_letter(character: str, language: _Language) -> float | None:
+    """Return the logarithm of how likely a letter is, or None if the language doesn't have it."""
     score = language.letters.get(character)
-    if score is None and (small := character.lower()) != character:
-        score = language.letters.get(small)
-        if score is not None:
-            score += _CAPITAL
-    if score is not None:
-        is_odd = character.isupper() and before.islower()
-        if not language.is_latin and (_is_ascii_letter(before) or _is_ascii_letter(after)):
-            is_odd = True
-        return score + _ODD_LETTER * is_odd
+    if score is not None or character.islower():
+        return score
+    score = language.letters.get(character.lower())
+    return None if score is None else score + _CAPITAL
+
+
+def _score_sign(before: str, character: str, after: str) -> float:
+    """Return the logarithm of how likely a character is that isn't a letter of the language."""
+    is_in_word = before.isalpha() and after.isalpha()
     if character == "\xa0":
-        return _SIGN if before.isalpha() and after.isalpha() else _NO_BREAK_SPACE
-    signs = _load_data()
-    if character in signs["signs"]:
-        is_odd = after.isalpha() and (before.isalpha() or character in signs["closing_signs"])
+        return _SIGN if is_in_word else _NO_BREAK_SPACE
+    data = _load_data()
+    if character in data["signs"]:
+        is_odd = is_in_word or (after.isalpha() and character in data["closing_signs"])
         return _UNLIKELY if is_odd and character != "’" else _SIGN
     return _OTHER_LETTER if character.isalpha() else _UNLIKELY
 

@@ -99,6 +99,19 @@ async def test_picture_of_a_message_is_shown_and_saved_without_its_position(home
         assert has_position(content)
 
 
+async def test_original_of_a_picture_stays_on_the_machine(home: Path) -> None:
+    async with open_page(home) as page:
+        await page.harness.send(make_photo(has_position=True), "boiler.jpg", "photo", "The boiler")
+        listed = await page.browser.open("/conversations")
+        conversation = find_links(listed, "/conversations/")[0]
+        proxied = {"X-Forwarded-For": "203.0.113.5"}
+        shown = await page.browser.open(conversation, **proxied)
+        (link,) = find_links(shown, "/files/")
+        assert (await page.browser.open(f"{link}/original", **proxied)).status == 404
+        content, _, _ = await fetch(page, f"{link}/original")
+        assert has_position(content)
+
+
 async def test_person_who_is_not_the_owner_gets_no_original_of_a_picture(home: Path) -> None:
     async with open_page(home, options="people = true") as page, open_browser(page.server) as ana:
         services = page.harness.services
