@@ -28,7 +28,21 @@ _PLACES = {
 COMPLETE_VARIABLE = "_MNEME_COMPLETE"
 """The variable with which a shell asks for completions."""
 # The line that is being completed, up to the cursor. Scripts of older versions don't set it.
-_ZSH_WORDS = "_MNEME_WORDS"
+_LINE_VARIABLE = "_MNEME_WORDS"
+# The characters at which bash splits words, such as the colon of an account.
+_BREAKS_VARIABLE = "_MNEME_BREAKS"
+# typer's script would lose the colons, and expand what it gets. The shell of macOS has no mapfile.
+_BASH_SCRIPT = f"""\
+_mneme_completion() {{
+  local item
+  COMPREPLY=()
+  while IFS= read -r item; do
+    COMPREPLY+=("$item")
+  done < <(env {_LINE_VARIABLE}="${{COMP_LINE:0:COMP_POINT}}" \\
+    {_BREAKS_VARIABLE}="$COMP_WORDBREAKS" {COMPLETE_VARIABLE}=complete_bash "$1")
+}}
+
+complete -o default -F _mneme_completion mneme"""
 # typer's script would evaluate what it gets, which may contain a text of another person.
 _ZSH_SCRIPT = f"""\
 #compdef mneme
@@ -36,7 +50,7 @@ _ZSH_SCRIPT = f"""\
 _mneme_completion() {{
   local lines
   local -a items
-  lines="$(env {_ZSH_WORDS}="${{words[1,$CURRENT]}}" {COMPLETE_VARIABLE}=complete_zsh mneme)"
+  lines="$(env {_LINE_VARIABLE}="${{words[1,$CURRENT]}}" {COMPLETE_VARIABLE}=complete_zsh mneme)"
   if [[ -z $lines ]]; then
     _files
     return
@@ -50,8 +64,11 @@ if [[ $zsh_eval_context[-1] == loadautofunc ]]; then
 else
   compdef _mneme_completion mneme
 fi"""
-# Everything but these characters may have a meaning in a command line.
-_SPECIAL = re.compile(r"[^\w./:=@%+,-]")
+# The characters that have a meaning in a command line, by the quotation mark around them.
+_SPECIAL = {
+    "": re.compile(r"[^\w./:=@%+,-]"),
+    '"': re.compile(r'[$`"\\]'),
+}
 _ZSH_LINE = "fpath=(~/.zfunc $fpath); autoload -U compinit; compinit"
 
 
@@ -87,6 +104,8 @@ def completion_command(
 
 
 def _write_script(shell_name: ShellName) -> str:
+    if shell_name == "bash":
+        return _BASH_SCRIPT
     if shell_name == "zsh":
         return _ZSH_SCRIPT
     return get_completion_script(
@@ -104,18 +123,67 @@ def register_shells() -> None:
 class _BashCompletion(BashComplete):
     """Prints one value per line. Bash adds it to the command line without quoting it."""
 
-    def format_completion(self, item: Any) -> str:
-        return _SPECIAL.sub(r"\\\g<0>", _make_line(item.value))
+    def get_completion_args(self) -> tuple[list[str], str]:
+        line = _get_line()
+        return _split_line(line) if line else super().get_completion_args()
+
+    def complete(self) -> str:
+        """Return the lines: of each value, the part that bash replaces.
+
+        In `people remove telegram:4`, that's only the part after the colon.
+        """
+        args, incomplete = self.get_completion_args()
+        quote = _find_open_quote(_get_line())
+        start = "" if quote else _find_finished_part(incomplete)
+        return "\n".join(
+            _quote_value(_make_line(item.value).removeprefix(start), quote)
+            for item in self.get_completions(args, incomplete)
+        )
+
+
+def _get_line() -> str:
+    return select_variables([_LINE_VARIABLE]).get(_LINE_VARIABLE, "")
+
+
+def _split_line(line: str) -> tuple[list[str], str]:
+    """Return the words of a line after the name of the program, and the incomplete last word."""
+    words = split_arg_string(line)[1:]
+    incomplete = words.pop() if words and not line.endswith(" ") else ""
+    return words, incomplete
+
+
+def _find_open_quote(line: str) -> str:
+    """Return the quotation mark that is open at the end of a line, or ""."""
+    quote = ""
+    characters = iter(line)
+    for character in characters:
+        if character == "\\" and quote != "'":
+            next(characters, "")
+        elif character == quote:
+            quote = ""
+        elif not quote and character in "\"'":
+            quote = character
+    return quote
+
+
+def _find_finished_part(word: str) -> str:
+    """Return the part of a word that bash keeps, up to the last character that splits words."""
+    breaks = select_variables([_BREAKS_VARIABLE]).get(_BREAKS_VARIABLE, "")
+    ends = [word.rfind(character) + 1 for character in breaks if not character.isspace()]
+    return word[: max(ends, default=0)]
+
+
+def _quote_value(value: str, quote: str) -> str:
+    if quote == "'":
+        return value.replace("'", r"'\''")
+    return _SPECIAL[quote].sub(r"\\\g<0>", value)
 
 
 class _ZshCompletion(ZshComplete):
     """Prints lines for `_describe`: a value, a colon and a description."""
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        line = select_variables([_ZSH_WORDS])[_ZSH_WORDS]
-        words = split_arg_string(line)[1:]
-        incomplete = words.pop() if words and not line.endswith(" ") else ""
-        return words, incomplete
+        return _split_line(_get_line())
 
     def format_completion(self, item: Any) -> str:
         value = re.sub(r"[\\:]", r"\\\g<0>", _make_line(item.value))
@@ -123,7 +191,7 @@ class _ZshCompletion(ZshComplete):
 
     def complete(self) -> str:
         """Return the lines. A script of an older version gets the files instead."""
-        if not select_variables([_ZSH_WORDS]):
+        if not _get_line():
             return "_files"
         args, incomplete = self.get_completion_args()
         items = self.get_completions(args, incomplete)

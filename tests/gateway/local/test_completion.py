@@ -145,6 +145,23 @@ async def test_tab_completes_an_argument_and_runs_nothing_that_a_text_contains(
     assert not (home.parent / "pwned").exists()
 
 
+@pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
+async def test_tab_completes_an_account_after_its_colon_and_a_note_in_quotes(
+    home: Path, name: str
+) -> None:
+    if shutil.which(name) is None:
+        pytest.skip(f"{name} is not installed")
+    (home / "mneme.toml").write_text('[access]\npeople = ["telegram:42"]\n')
+    good(home, "memory", "add", "zebra: costs $5 *")
+    async with open_shell(home, name, good(home, "completion", name)) as terminal:
+        terminal.press("mneme people remove telegram:\t")
+        await terminal.expect("mneme people remove telegram:42")
+        terminal.press('\x15mneme memory remove "zeb\t')
+        await terminal.expect('"zebra: costs')
+        terminal.press("\r")
+        await terminal.expect("Removed")
+
+
 def test_zsh_script_of_an_older_version_gets_nothing_to_evaluate(home: Path) -> None:
     good(home, "memory", "add", "Ana likes green tea")
     asked = {"_TYPER_COMPLETE_ARGS": "mneme memory remove ", "_MNEME_COMPLETE": "complete_zsh"}
