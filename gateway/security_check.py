@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import shlex
 import stat
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from ipaddress import ip_address
 from itertools import groupby
 from pathlib import Path
@@ -19,7 +19,9 @@ from urllib.parse import urlsplit
 
 from config.settings import ENVIRONMENT, LimitedResource, Settings
 from core.errors import StoreError
-from core.store.ownership.people import KnownAccount
+from core.store.ownership.people import TERMINAL, KnownAccount
+from core.store.rows import parse_account
+from core.types import Account
 from gateway.services import STATE_FILE, Services
 from gateway.texts.catalog import SHELL as texts
 
@@ -41,6 +43,10 @@ class Finding:
     subject: str
     level: Literal["ok", "look", "fix"]
     text: str
+    # Names what the text says, for programs, such as "group_members". Never changes.
+    key: str
+    # The values in the text, such as the accounts of a person.
+    values: Mapping[str, object] = field(default_factory=dict)
     advice: str = ""
     # The path or option that the finding is about, if there is one.
     where: str = ""
@@ -75,24 +81,39 @@ async def _check_people(settings: Settings) -> list[Finding]:
         text = texts.compose("people_unreadable", reason=texts.word(error))
         where = str(settings.home / STATE_FILE)
         return [
-            Finding(subject="people", level="fix", text=text, where=where, command="mneme check")
+            Finding(
+                subject="people",
+                level="fix",
+                text=text,
+                key="people_unreadable",
+                values={"path": where},
+                where=where,
+                command="mneme check",
+            )
         ]
     served = [account for account in accounts if account.why in _REASONS]
+    owner_keys = _list_owner_keys(served, settings)
     findings = [
-        _describe_person(list(group), settings)
+        _describe_person(list(group), owner_keys)
         for _, group in groupby(served, key=lambda account: account.person_id)
     ]
+    known_keys = {account.account.key for account in accounts}
+    for account in map(parse_account, settings.access.people):
+        if account is not None and account.key not in known_keys:
+            findings.append(_describe_person([_describe_unseen_account(account)], owner_keys))
     if pending:
         findings.append(
             Finding(
                 subject="people",
                 level="look",
                 text=texts.compose("people_ask", count=len(pending)),
+                key="people_waiting",
+                values={"count": len(pending)},
                 advice=texts.compose("people_ask_advice"),
                 command="mneme approve",
             )
         )
-    if not settings.owner.accounts:
+    if owner_keys == {TERMINAL.key}:
         text = texts.compose("no_owner")
         advice = texts.compose("no_owner_advice")
         findings.append(
@@ -100,15 +121,29 @@ async def _check_people(settings: Settings) -> list[Finding]:
                 subject="people",
                 level="look",
                 text=text,
+                key="no_owner",
                 advice=advice,
                 where="owner",
                 command=_EDIT_COMMAND,
             )
         )
-    return findings or [Finding(subject="people", level="ok", text=texts.compose("only_you"))]
+    text = texts.compose("only_you")
+    return findings or [Finding(subject="people", level="ok", text=text, key="only_owner")]
 
 
-def _describe_person(accounts: Sequence[KnownAccount], settings: Settings) -> Finding:
+def _list_owner_keys(accounts: Sequence[KnownAccount], settings: Settings) -> set[str]:
+    """Return the owner's accounts: the terminal, those in the settings, and approved ones."""
+    people = {account.person_id for account in accounts if account.account == TERMINAL}
+    approved = {account.account.key for account in accounts if account.person_id in people}
+    return {TERMINAL.key, *settings.owner.accounts, *approved}
+
+
+def _describe_unseen_account(account: Account) -> KnownAccount:
+    """Describe an account that the settings give access to, and that hasn't written yet."""
+    return KnownAccount(account=account, name="", person_id=0, why="listed", at=None, seen_at=None)
+
+
+def _describe_person(accounts: Sequence[KnownAccount], owner_keys: Collection[str]) -> Finding:
     """Describe the accounts of one person."""
     parts = [
         texts.annotate(
@@ -123,12 +158,21 @@ def _describe_person(accounts: Sequence[KnownAccount], settings: Settings) -> Fi
         for account in accounts
     ]
     text = texts.compose("talks", accounts=texts.COMMA.join(parts))
-    if any(account.account.key in settings.owner.accounts for account in accounts):
-        return Finding(subject="people", level="ok", text=f"{text} {texts.compose('thats_you')}")
+    values = {
+        "accounts": [
+            {"account": account.account.key, "name": account.name, "access": account.why}
+            for account in accounts
+        ]
+    }
+    if any(account.account.key in owner_keys for account in accounts):
+        text = f"{text} {texts.compose('thats_you')}"
+        return Finding(subject="people", level="ok", text=text, key="owner", values=values)
     return Finding(
         subject="people",
         level="look",
         text=text,
+        key="person",
+        values=values,
         advice=texts.compose("remove_unknown"),
         where=accounts[0].account.key,
         command=shlex.join(["mneme", "people", "remove", accounts[0].account.key]),
@@ -142,18 +186,22 @@ def _check_groups(settings: Settings) -> Iterator[Finding]:
             subject="groups",
             level="look",
             text=texts.compose("group_writes", group=group),
+            key="group_members",
+            values={"group": group},
             advice=texts.compose("group_advice"),
             where="access.rooms",
             command=_EDIT_COMMAND,
         )
     for group in settings.owner.rooms:
         text = texts.compose("group_own", group=group)
-        yield Finding(subject="groups", level="ok", text=text)
+        values = {"group": group}
+        yield Finding(subject="groups", level="ok", text=text, key="group_own", values=values)
     if settings.room.listen and settings.access.rooms:
         yield Finding(
             subject="groups",
             level="look",
             text=texts.compose("group_listens"),
+            key="group_listens",
             advice=texts.compose("group_listens_advice"),
             where="room.listen",
             command="mneme config set room.listen false",
@@ -163,6 +211,7 @@ def _check_groups(settings: Settings) -> Iterator[Finding]:
             subject="groups",
             level="look",
             text=texts.compose("group_questions"),
+            key="group_questions",
             advice=texts.compose("group_questions_advice"),
             where="limits.room_questions",
             command="mneme config set limits.room_questions false",
@@ -183,6 +232,8 @@ def _check_limits(settings: Settings) -> Iterator[Finding]:
                 subject="limits",
                 level="fix",
                 text=texts.compose(key, table=name, limits=", ".join(missing)),
+                key="limits_off",
+                values={"table": name, "limits": missing},
                 advice=texts.compose("limit_advice", table=name),
                 where=name,
                 command=_EDIT_COMMAND,
@@ -191,12 +242,19 @@ def _check_limits(settings: Settings) -> Iterator[Finding]:
             text = texts.pair(
                 name, texts.COMMA.join(f"{limit} {values[limit]:g}" for limit in _COST_LIMITS)
             )
-            yield Finding(subject="limits", level="ok", text=f"{text}.")
+            yield Finding(
+                subject="limits",
+                level="ok",
+                text=f"{text}.",
+                key="limits_set",
+                values={"table": name, "limits": {limit: values[limit] for limit in _COST_LIMITS}},
+            )
     if not any(limits.owner_day.values()):
         yield Finding(
             subject="limits",
             level="look",
             text=texts.compose("no_owner_line"),
+            key="no_owner_limit",
             advice=texts.compose("no_owner_line_advice"),
             where="limits.owner_day",
             command=_EDIT_COMMAND,
@@ -211,19 +269,20 @@ def _check_addresses(settings: Settings) -> Iterator[Finding]:
         if parts.scheme not in _PLAIN_SCHEMES or _is_loopback(parts.hostname or ""):
             continue
         findings = True
+        server = f"{parts.scheme}://{parts.hostname}"
         yield Finding(
             subject="servers",
             level="fix",
-            text=texts.compose(
-                "unencrypted", name=name, address=f"{parts.scheme}://{parts.hostname}"
-            ),
+            text=texts.compose("unencrypted", name=name, address=server),
+            key="unencrypted",
+            values={"option": name, "address": server},
             advice=texts.compose("unencrypted_advice", scheme=f"{parts.scheme}s://"),
             where=ENVIRONMENT.get(name, name),
             command=_EDIT_COMMAND,
         )
     if not findings:
         text = texts.compose("all_encrypted")
-        yield Finding(subject="servers", level="ok", text=text)
+        yield Finding(subject="servers", level="ok", text=text, key="all_encrypted")
 
 
 def _check_page(settings: Settings) -> Iterator[Finding]:
@@ -233,7 +292,8 @@ def _check_page(settings: Settings) -> Iterator[Finding]:
         return
     if page.is_local and not page.url:
         sentence = texts.PAGE_LOCAL.format(address=page.address)
-        yield Finding(subject="page", level="ok", text=sentence)
+        values = {"address": page.address}
+        yield Finding(subject="page", level="ok", text=sentence, key="page_local", values=values)
         return
     is_encrypted = page.url.startswith("https:")
     sentence = texts.PAGE_REACHED.format(bind=page.bind, port=page.port, address=page.address)
@@ -242,6 +302,8 @@ def _check_page(settings: Settings) -> Iterator[Finding]:
         subject="page",
         level="look" if is_encrypted else "fix",
         text=sentence,
+        key="page_exposed" if is_encrypted else "page_unencrypted",
+        values={"bind": page.bind, "port": page.port, "address": page.address},
         advice=advice,
         where="web.bind",
         command=_EDIT_COMMAND,
@@ -288,11 +350,14 @@ def _check_plugins(settings: Settings) -> Iterator[Finding]:
             subject="plugins",
             level="look",
             text=texts.compose("plugin", name=name, state=state),
+            key="plugin",
+            values={"name": name, "is_on": is_on},
             advice=texts.compose("plugin_advice"),
             where=str(path),
         )
     if not paths:
-        yield Finding(subject="plugins", level="ok", text=texts.compose("no_plugins"))
+        text = texts.compose("no_plugins")
+        yield Finding(subject="plugins", level="ok", text=text, key="no_plugins")
 
 
 def _check_skills(settings: Settings) -> Iterator[Finding]:
@@ -304,20 +369,20 @@ def _check_skills(settings: Settings) -> Iterator[Finding]:
             if not scripts:
                 continue
             findings = True
+            names = [str(path.relative_to(file.parent)) for path in scripts]
+            skill = file.parent.name
             yield Finding(
                 subject="skills",
                 level="look",
-                text=texts.compose(
-                    "skill_scripts",
-                    name=file.parent.name,
-                    count=len(scripts),
-                    example=scripts[0].relative_to(file.parent),
-                ),
+                text=texts.compose("skill_scripts", name=skill, count=len(names), example=names[0]),
+                key="skill_scripts",
+                values={"name": skill, "scripts": names},
                 advice=texts.compose("skill_scripts_advice"),
                 where=str(file.parent),
             )
     if not findings:
-        yield Finding(subject="skills", level="ok", text=texts.compose("no_skill_scripts"))
+        text = texts.compose("no_skill_scripts")
+        yield Finding(subject="skills", level="ok", text=text, key="no_skill_scripts")
 
 
 def _is_script(path: Path) -> bool:
@@ -346,7 +411,8 @@ def _check_rights(settings: Settings) -> Iterator[Finding]:
     yield from findings
     if not findings:
         text = texts.compose("rights_right", home=home)
-        yield Finding(subject="rights", level="ok", text=text)
+        values = {"home": home}
+        yield Finding(subject="rights", level="ok", text=text, key="rights_right", values=values)
 
 
 def _check_path(path: Path, mask: int, key: str) -> Iterator[Finding]:
@@ -360,6 +426,8 @@ def _check_path(path: Path, mask: int, key: str) -> Iterator[Finding]:
             subject="rights",
             level="fix",
             text=text,
+            key="of_another_user",
+            values={"path": path, "user": status.st_uid},
             advice=texts.compose("of_other_advice", path=path),
             where=str(path),
             command=shlex.join(["sudo", "chown", str(os.getuid()), str(path)]),
@@ -371,6 +439,8 @@ def _check_path(path: Path, mask: int, key: str) -> Iterator[Finding]:
             subject="rights",
             level="fix",
             text=texts.compose(key, path=path),
+            key=key,
+            values={"path": path},
             advice=texts.compose("run", command=command),
             where=str(path),
             command=command,

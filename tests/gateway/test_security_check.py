@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.fixtures.command_line import mneme
+from config.settings import Settings
+from core.types import Account
+from gateway.services import Services
+from tests.fixtures.command_line import good, mneme
 from tests.fixtures.gateway_harness import open_gateway
 
 pytestmark = pytest.mark.slow
@@ -43,6 +47,16 @@ def test_security_check_of_a_home_without_an_owner_explains_how_to_set_one(home:
     finding = find(list_findings(home, "[general]\n"), "people", "No account is the owner's")
     assert finding["level"] == "look"
     assert "/whoami" in finding["advice"]
+
+
+async def test_owner_approved_by_code_is_no_stranger(home: Path) -> None:
+    account = Account(platform="telegram", user_id="42")
+    async with Services.open(Settings.load({"MNEME_HOME": str(home)})) as services:
+        pairing = await services.people.request_pairing(account, "Ana", services.clock.now())
+    assert pairing is not None
+    await asyncio.to_thread(good, home, "approve", pairing.code, "--owner")
+    owner = find(await asyncio.to_thread(list_findings, home), "people", "telegram:42")
+    assert [owner["level"], owner["key"]] == ["ok", "owner"]
 
 
 async def test_everyone_who_is_served_is_listed_with_the_reason(home: Path) -> None:
@@ -156,10 +170,34 @@ def test_findings_have_the_fields_of_the_check_and_name_the_place_and_the_comman
     (home / "plugins" / "diary.py").touch()
     findings = list_findings(home, options, OPENAI_API_KEY="x")
     checked = json.loads(mneme(home, "check", "--json").stdout)
-    fields = {"subject", "text", "advice", "where", "command"}
+    fields = {"subject", "text", "key", "values", "advice", "where", "command"}
     assert all(fields <= set(row) for row in (*findings, *checked))
-    assert find(findings, "groups", "discord:77")["where"] == "access.rooms"
+    group = find(findings, "groups", "discord:77")
+    assert [group["where"], group["key"], group["values"]] == [
+        "access.rooms",
+        "group_members",
+        {"group": "discord:77"},
+    ]
     assert find(findings, "plugins", "diary")["where"] == str(home / "plugins" / "diary.py")
     listening = next(row for row in findings if row["where"] == "room.listen")
     assert listening["command"] == "mneme config set room.listen false"
     assert all(row["command"] for row in findings if row["level"] == "fix")
+
+
+def test_keys_and_values_of_findings_say_the_same_in_every_language(home: Path) -> None:
+    options = "[access]\npeople = ['telegram:7']\n[limits.day]\nmoney = 'off'\n"
+    (home / "skills" / "tidy").mkdir(parents=True)
+    (home / "skills" / "tidy" / "SKILL.md").write_text("---\nname: tidy\n---\n")
+    (home / "skills" / "tidy" / "sort.py").touch()
+    (home / "plugins").mkdir()
+    (home / "plugins" / "diary.py").touch()
+    runs = [
+        [(row["subject"], row["level"], row["key"], row["values"]) for row in findings]
+        for findings in (list_findings(home, options), list_findings(home, LC_ALL="de_DE.UTF-8"))
+    ]
+    assert runs[0] == runs[1]
+    person = {"account": "telegram:7", "name": "", "access": "listed"}
+    assert ("people", "look", "person", {"accounts": [person]}) in runs[0]
+    assert ("limits", "fix", "limits_off", {"table": "limits.day", "limits": ["money"]}) in runs[0]
+    assert ("skills", "look", "skill_scripts", {"name": "tidy", "scripts": ["sort.py"]}) in runs[0]
+    assert ("plugins", "look", "plugin", {"name": "diary", "is_on": False}) in runs[0]
