@@ -14,6 +14,7 @@ import stat
 import tempfile
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 
 from pydantic import FiniteFloat, TypeAdapter, ValidationError
@@ -97,9 +98,9 @@ def find_unsafe_permissions(path: Path) -> UnsafePermissions | None:
         status = place.stat()
         remedies = []
         if status.st_mode & 0o022:
-            remedies.append(f"chmod go-w {place}")
+            remedies.append(f"chmod go-w {quote(str(place))}")
         if status.st_uid not in (0, own_id):
-            remedies.append(f"chown {own_id} {place}")
+            remedies.append(f"chown {own_id} {quote(str(place))}")
         if remedies:
             return UnsafePermissions(place, "; ".join(remedies))
     return None

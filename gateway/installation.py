@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from importlib.util import find_spec
 from pathlib import Path
+from shlex import quote
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("config", "core", "adapters", "gateway")
@@ -170,7 +171,7 @@ def describe_update(
     exist only in a container.
     """
     if (root / ".git").exists():
-        return UpdateAdvice("clone", f"cd {root} && git pull && ./setup.sh")
+        return UpdateAdvice("clone", f"cd {quote(str(root))} && git pull && ./setup.sh")
     path = prefix.as_posix()
     if "/pipx/venvs/" in path:
         return UpdateAdvice("pipx", f"pipx upgrade {DISTRIBUTION}")
@@ -180,7 +181,7 @@ def describe_update(
     is_virtual = (prefix / "pyvenv.cfg").exists()
     if not is_virtual and any(mark.exists() for mark in marks):
         return UpdateAdvice("container", "git pull && docker compose up -d --build")
-    return UpdateAdvice("pip", f"{python} -m pip install --upgrade {DISTRIBUTION}")
+    return UpdateAdvice("pip", f"{quote(python)} -m pip install --upgrade {DISTRIBUTION}")
 
 
 def find_foreign_package() -> str | None:

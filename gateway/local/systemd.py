@@ -136,10 +136,9 @@ class Systemd:
 
 def _quote(word: str) -> str:
     """Quote a word of a command line for a systemd unit."""
-    escaped = _escape(word).replace("\\", "\\\\").replace('"', '\\"').replace("$", "$$")
-    return f'"{escaped}"'
+    return f'"{_escape(word).replace("$", "$$")}"'
 
 
 def _escape(text: str) -> str:
-    """Escape systemd's specifiers, such as %h."""
-    return text.replace("%", "%%")
+    """Escape a text between quotation marks, and systemd's specifiers in it, such as %h."""
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")

@@ -443,7 +443,7 @@ def describe_restore(settings: Settings, texts: Texts = SHELL, *, is_lost: bool 
         return "" if is_lost else texts.RESTORE
     moment = texts.format_moment(last.made_at, ZoneInfo(settings.general.zone))
     advice = texts.RESTORE_LOST if is_lost else texts.RESTORE_LAST
-    return advice.format(path=last.path, moment=moment)
+    return advice.format(path=shlex.quote(str(last.path)), moment=moment)
 
 
 def find_restore_command(settings: Settings, *, is_lost: bool = False) -> str:

@@ -227,7 +227,7 @@ def _describe_link(texts: Texts, path: Path) -> CheckResult:
         text=texts.compose("is_link", path=path, target=target),
         key="is_link",
         values={"path": path, "target": target},
-        advice=texts.NO_LINK.format(path=path, target=target),
+        advice=texts.NO_LINK.format(path=quoted_path, target=quoted_target),
         where=str(path),
         command=f"rm {quoted_path} && mv {quoted_target} {quoted_path}",
     )

@@ -227,6 +227,15 @@ def test_update_is_described_for_each_way_of_installation(
     assert advice.command.startswith(command.format(root=tmp_path))
 
 
+def test_folder_with_characters_of_the_shell_is_quoted_in_the_command(tmp_path: Path) -> None:
+    folder = tmp_path / "my $(mneme)"
+    (folder / ".git").mkdir(parents=True)
+    clone = describe_update(tmp_path, "/bin/python", folder, [])
+    assert clone.command == f"cd '{folder}' && git pull && ./setup.sh"
+    pip = describe_update(tmp_path, f"{folder}/python", tmp_path, [])
+    assert pip.command.startswith(f"'{folder}/python' -m pip install")
+
+
 def test_environment_that_somebody_made_in_a_container_is_updated_with_pip(tmp_path: Path) -> None:
     mark = tmp_path / "container"
     mark.touch()

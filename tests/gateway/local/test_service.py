@@ -27,11 +27,12 @@ HARDENING = (
 
 
 def test_unit_names_the_home_runs_hardened_and_escapes_what_systemd_reads(tmp_path: Path) -> None:
-    home = tmp_path / "100% mine" / "home"
-    unit = Systemd(home, PROGRAM, tmp_path).render().splitlines()
-    assert 'ExecStart="/opt/my apps/python" "-m" "gateway.cli.main" "run"' in unit
-    assert f'Environment="MNEME_HOME={str(home).replace("%", "%%")}"' in unit
-    escaped = str(home).replace("%", "%%")
+    home = tmp_path / '100% "mine" \\$HOME' / "home"
+    program = ["/opt/my $apps/python", *PROGRAM[1:]]
+    unit = Systemd(home, program, tmp_path).render().splitlines()
+    assert 'ExecStart="/opt/my $$apps/python" "-m" "gateway.cli.main" "run"' in unit
+    escaped = rf"{tmp_path}/100%% \"mine\" \\$HOME/home"
+    assert f'Environment="MNEME_HOME={escaped}"' in unit
     assert f'ReadWritePaths="{escaped}" "-{escaped}.erasures" /tmp' in unit
     assert set(HARDENING) <= set(unit)
 

@@ -86,9 +86,12 @@ def control_group() -> Iterator[str]:
 
 @pytest.fixture
 def home() -> Iterator[Path]:
-    """A home in a user's folder outside of /tmp and /dev, in which a service may write anyway."""
+    """A home in a user's folder outside of /tmp and /dev, in which a service may write anyway.
+
+    Its name has characters with a meaning for systemd.
+    """
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
-        home = Path(folder) / "home"
+        home = Path(folder) / 'my 50% "home" \\ $x'
         home.mkdir(mode=0o700)
         yield home
 
