@@ -39,6 +39,7 @@ PERSON = 4242
 KEY = "sk-ant-first-hour"
 OLD_TEXT = "The kayak is in the shed"
 DONE = "Done"
+REMIND = "/remind in 2 seconds water the plants"
 DOCUMENT = ROOT / "docs" / "first-hour.md"
 
 
@@ -128,13 +129,14 @@ async def use_platforms(hour: FirstHour, telegram: BotApi, discord: DiscordApi) 
     person, channel = hour.person, hour.channel
     await telegram.wait_for(lambda: "Hello Ana." in telegram.texts(PERSON), 90.0)
     await discord.wait_for(lambda: "Hello Ana." in discord.said(channel), 90.0)
-    telegram.user_says(PERSON, "/remind in 2 seconds water the plants")
+    telegram.user_says(PERSON, REMIND)
     await telegram.wait_for(lambda: bool(find_reminder(telegram)), 90.0)
     reminder = find_reminder(telegram)
     telegram.user_presses(PERSON, reminder["message_id"], DONE)
     await telegram.wait_for(
         lambda: any("Done: “water the plants”" in text for text in telegram.texts(PERSON)), 90.0
     )
+    keep_reminder(hour, telegram, reminder)
     await discord.user_says(channel, "My bicycle is green.", person)
     await discord.wait_for(lambda: "Noted." in discord.said(channel), 90.0)
 
@@ -145,6 +147,16 @@ def find_reminder(telegram: BotApi) -> dict[str, Any]:
         if "water the plants" in message["text"] and DONE in str(message.get("reply_markup")):
             return message
     return {}
+
+
+def keep_reminder(hour: FirstHour, telegram: BotApi, reminder: dict[str, Any]) -> None:
+    """Keep what the person wrote, pressed and saw in Telegram, with the buttons in brackets."""
+    rows = reminder["reply_markup"]["inline_keyboard"]
+    buttons = " ".join(f"[{button['text']}]" for row in rows for button in row)
+    texts = telegram.texts(PERSON)
+    promise, done = texts[texts.index("Hello Ana.") + 1], texts[-1]
+    lines = [f"Ana: {REMIND}", f"Mneme: {promise}", f"Mneme: {reminder['text']}", buttons]
+    hour.keep("reminder", "\n".join([*lines, f"Ana presses [{DONE}]", f"Mneme: {done}"]))
 
 
 async def chat_beside(hour: FirstHour) -> None:
@@ -220,6 +232,14 @@ async def wait_until(is_true: Callable[[], bool]) -> None:
             await asyncio.sleep(0.1)
 
 
+async def print_unit(hour: FirstHour) -> str:
+    """Print the unit of the service. In the document, the command is the one of an installation."""
+    unit = await hour.run("service", "install", "--print")
+    shown = re.sub("(?m)^ExecStart=.*", "ExecStart=… run", unit)
+    hour.keep("service", f"$ mneme service install --print\n{shown}")
+    return unit
+
+
 def check_unit(unit: str, folder: Path) -> None:
     """The unit of the service is accepted by systemd, where it is installed."""
     assert "NoNewPrivileges=true" in unit
@@ -259,7 +279,7 @@ async def test_first_hour_from_nothing_to_a_restored_backup(home: Path) -> None:
             chat, channel = PERSON, hour.channel
             await expire_old_messages(hour, lambda: [*telegram.texts(chat), *discord.said(channel)])
             await hour.run("check", part="check")
-            check_unit(await hour.run("service", "install", "--print"), home.parent)
+            check_unit(await print_unit(hour), home.parent)
         finally:
             await hour.stop(signal.SIGKILL)
         assert discord.violations == []
