@@ -16,7 +16,8 @@ from gateway.assembly.models import create_models
 from gateway.logs import print_notice
 from gateway.platforms import create_platforms
 from gateway.process import GatewayProcess, configure_malloc, shorten_thread_pauses
-from gateway.services import STATE_FILE, HomeLock, Services
+from gateway.services import STATE_FILE, Services
+from gateway.sharing.home_lock import HomeLock
 from gateway.sharing.joining import Sharing, lock_or_join
 from gateway.texts.catalog import SHELL as texts
 from gateway.upkeep.recovery import recover

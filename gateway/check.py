@@ -38,7 +38,8 @@ from core.text.normalize import end_sentence, to_single_line
 from core.types import LOCAL_SCOPE
 from gateway.local.control import ask_gateway
 from gateway.scheduler import PLATFORM as SCHEDULER
-from gateway.services import LOCK_FILE, STATE_FILE, Services, create_model_client, load_providers
+from gateway.services import STATE_FILE, Services, create_model_client, load_providers
+from gateway.sharing.home_lock import LOCK_FILE
 from gateway.supervisor import CONNECTED, WallClock
 from gateway.texts.catalog import SHELL, Texts
 from gateway.upkeep.backups import describe_restore, find_restore_command

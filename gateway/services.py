@@ -6,12 +6,11 @@ None of these needs a connected platform.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, partial
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 from zoneinfo import ZoneInfo
 
@@ -65,6 +64,7 @@ from gateway.assembly.optional_services import (
     create_web,
 )
 from gateway.owner_notices import OwnerNotices
+from gateway.sharing.home_lock import is_running
 from gateway.sharing.membership import Membership
 from gateway.supervisor import WallClock
 from gateway.texts.catalog import ENGLISH, SHELL, Texts, word_sentence
@@ -78,7 +78,6 @@ if TYPE_CHECKING:
 
 
 STATE_FILE = "state.db"
-LOCK_FILE = "gateway.lock"
 # The key in `state_meta` of the platform states that the running gateway has saved.
 PLATFORM_STATES_KEY = "platforms"
 
@@ -455,62 +454,6 @@ class _NoticeCallbacks:
     # Called with scope, target, reason and text if a person has written a note into the file that
     # looks suspicious.
     on_warning: Callable[[Scope, str, str, str], Awaitable[None]] | None = None
-
-
-class HomeLock:
-    """The lock of a home. Only one process may receive messages with this home."""
-
-    def __init__(self, home: Path) -> None:
-        from filelock import FileLock
-
-        self._home = home
-        self._lock = FileLock(home / LOCK_FILE)
-
-    @property
-    def is_locked(self) -> bool:
-        return self._lock.is_locked
-
-    def try_acquire(self) -> bool:
-        """Lock the home for this process. Returns False if another process has locked it."""
-        from filelock import Timeout
-
-        try:
-            self._lock.acquire(timeout=0)
-            return True
-        except Timeout:
-            return False
-
-    def acquire(self) -> None:
-        """Lock the home for this process. Raises ConfigError if another process has locked it."""
-        if not self.try_acquire():
-            raise ConfigError(SHELL.RUNS_ALREADY.format(home=self._home))
-
-    def release(self) -> None:
-        self._lock.release()
-
-
-@contextmanager
-def lock_home(home: Path) -> Iterator[None]:
-    """Lock the home for this process. Raises ConfigError if another gateway uses it."""
-    lock = HomeLock(home)
-    lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()
-
-
-def is_running(home: Path) -> bool:
-    """Return whether a gateway or a chat is running in this home."""
-    if not (home / LOCK_FILE).exists():
-        return False
-    from filelock import FileLock, Timeout
-
-    try:
-        with FileLock(home / LOCK_FILE).acquire(timeout=0):
-            return False
-    except Timeout:
-        return True
 
 
 def create_model_client(

@@ -24,7 +24,6 @@ from prompt_toolkit.keys import Keys
 from prompt_toolkit.output import create_output
 from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderResult
 from rich.live import Live
-from rich.markdown import Markdown
 from rich.segment import Segment
 from rich.spinner import Spinner
 from rich.text import Text
@@ -44,6 +43,13 @@ _SECRET_COMMANDS = ("/approve", "/forget", "/link")
 def _make_showable(text: str) -> str:
     """Return a text without control characters, and with right-to-left words isolated."""
     return isolate_right_to_left(strip_controls(text))
+
+
+def _format_markdown(text: str) -> ConsoleRenderable:
+    # Imported here because it takes a while, and the prompt doesn't need it.
+    from rich.markdown import Markdown
+
+    return Markdown(_make_showable(text))
 
 
 class TerminalScreen:
@@ -206,7 +212,7 @@ class TerminalScreen:
         """Print a finished answer, above the prompt if there is one."""
 
         def print_now() -> None:
-            self._console.print(Markdown(_make_showable(answer.text)))
+            self._console.print(_format_markdown(answer.text))
             for line in describe_buttons(answer, self._word):
                 self._console.print(Text(f"  {line}", style="dim"))
             for file in answer.files:
@@ -262,9 +268,8 @@ class _LiveReply:
             return
         if self._tools:
             yield self._spinner
-        lines = console.render_lines(
-            Markdown(_make_showable(self._text)), options.update(height=None), pad=False
-        )
+        text = _format_markdown(self._text)
+        lines = console.render_lines(text, options.update(height=None), pad=False)
         visible_lines = max(1, options.size.height - 3)
         for line in lines[-visible_lines:]:
             yield from line

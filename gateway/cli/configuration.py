@@ -35,7 +35,7 @@ from gateway.cli import shell
 from gateway.cli.shell import AsJson, print_json, print_text
 from gateway.local.control import ask_gateway
 from gateway.local.manager import find_closed_folder
-from gateway.services import is_running
+from gateway.sharing.home_lock import is_running
 from gateway.texts.catalog import SHELL as texts
 from gateway.texts.catalog import list_languages
 from gateway.texts.settings_problems import word_problem

@@ -32,7 +32,8 @@ from gateway import logs
 from gateway.cli import shell
 from gateway.cli.shell import AsJson, InScope, print_json, print_text
 from gateway.commands.registry import CommandContext
-from gateway.services import Services, is_running
+from gateway.services import Services
+from gateway.sharing.home_lock import is_running
 from gateway.texts.catalog import SHELL as texts
 
 # The key that programs send to `mneme mcp serve --http`, in secrets.env.

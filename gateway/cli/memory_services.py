@@ -25,7 +25,8 @@ from core.store.sync import SyncQueue
 from gateway.cli import shell
 from gateway.cli.shell import AsJson, Yes
 from gateway.commands.registry import CommandContext
-from gateway.services import Services, is_running, load_providers
+from gateway.services import Services, load_providers
+from gateway.sharing.home_lock import is_running
 from gateway.texts.catalog import SHELL as texts
 from gateway.texts.catalog import Texts
 from gateway.texts.text_files import load_service_options

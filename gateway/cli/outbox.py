@@ -17,7 +17,8 @@ from core.types import LOCAL_SCOPE
 from gateway.cli import shell
 from gateway.cli.shell import AsJson
 from gateway.commands.registry import CommandContext
-from gateway.services import Services, is_running
+from gateway.services import Services
+from gateway.sharing.home_lock import is_running
 from gateway.texts.catalog import SHELL as texts
 
 # The list quotes this many characters of a message to the owner.

@@ -18,19 +18,20 @@ import structlog
 import typer
 
 from config.settings import Settings, SettingsError
-from core.store.usage_limits import Spending
 from core.text.normalize import end_sentence, join_sentences
 from core.types import Scope
 from gateway import logs
 from gateway.cli import shell
 from gateway.cli.shell import AsJson, InScope, Words, Yes
-from gateway.commands.registry import CommandContext
 from gateway.local.control import ask_gateway
-from gateway.services import Services, is_running
+from gateway.sharing.home_lock import is_running
 from gateway.texts.catalog import SHELL as texts
 
 if TYPE_CHECKING:
+    from core.store.usage_limits import Spending
+    from gateway.commands.registry import CommandContext
     from gateway.security_check import Finding
+    from gateway.services import Services
     from gateway.upkeep.home_checks import CheckResult
 
 # How often `mneme status --watch` shows the status again.
@@ -337,7 +338,7 @@ def check_command(
 
     The output describes each problem and how to solve it. With --security, nothing is called: the
     output lists who gets answers and why, groups, limits, servers, plugins, skills and rights.
-    Without --security, each result of --json has a "key" for scripts, and "values" such as paths.
+    With --json, each result has a "key" for scripts, and "values" such as paths.
     """
     from gateway.check import repair_indexes, run_checks
 

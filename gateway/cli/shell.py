@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date
 from importlib import import_module
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -35,16 +35,14 @@ from core.text.normalize import (
 )
 from core.types import LOCAL_SCOPE, Address, Answer, Command, Inbound, Scope, Sender, Session
 from gateway import logs
-from gateway.commands.registry import (
-    AutocompletingGroup,
-    CommandContext,
-    CommandGroup,
-    list_all_specs,
-)
-from gateway.services import STATE_FILE, Services
 from gateway.texts.catalog import SHELL as texts
 from gateway.texts.catalog import Texts
 from gateway.texts.settings_problems import word_settings_error
+
+# The services are loaded when they are opened, so that a chat with a running Mneme starts fast.
+if TYPE_CHECKING:
+    from gateway.commands.registry import AutocompletingGroup, CommandContext, CommandGroup
+    from gateway.services import Services
 
 TERMINAL_ADDRESS = Address(platform="terminal", chat_id="local")
 OWNER = Sender(id="local", name="Owner")
@@ -59,9 +57,9 @@ _CHAT_COMMAND = re.compile(rf"`/(?=(?:{_SHARED_COMMANDS})\b)")
 
 # A function that does the work of a shell command. It returns an answer, a value to print as JSON,
 # or None.
-Work = Callable[[Services, CommandContext], Awaitable[object]]
+Work = Callable[["Services", "CommandContext"], Awaitable[object]]
 # A function that loads the value that a command prints as JSON.
-JsonLoader = Callable[[Services, frozenset[Scope]], Awaitable[object]]
+JsonLoader = Callable[["Services", frozenset[Scope]], Awaitable[object]]
 
 
 def complete_words(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
@@ -69,6 +67,8 @@ def complete_words(context: typer.Context, incomplete: str) -> list[tuple[str, s
 
     Returns nothing if an error occurs, because the person is still typing.
     """
+    from gateway.commands.registry import list_all_specs
+
     name, *path = context.command_path.split()[1:]
     spec = list_all_specs().get(name)
     if spec is None:
@@ -85,6 +85,8 @@ def complete_words(context: typer.Context, incomplete: str) -> list[tuple[str, s
 
 async def _complete_line(spec: CommandSpec, line: str) -> Mapping[str, str]:
     """Return the lines that complete the beginning of a line. See `CommandSpec.complete`."""
+    from gateway.services import STATE_FILE, Services
+
     settings = Settings.load()
 
     async def load(source: str, typed: str) -> Mapping[str, str]:
@@ -172,6 +174,8 @@ def run_as_owner(work: Work, scope: str | None = None, *, notifies_owner: bool =
 
     async def open_services_and_run() -> None:
         """Open the services, run `work`, and print its result."""
+        from gateway.services import Services
+
         settings = Settings.load()
         general = settings.general.model_copy(update={"log_level": "warning"})
         log_settings = settings.model_copy(update={"general": general})
@@ -192,6 +196,8 @@ def run_as_owner(work: Work, scope: str | None = None, *, notifies_owner: bool =
 
 async def make_context(services: Services, scope_key: str | None) -> CommandContext:
     """Return a command context for the owner in this shell."""
+    from gateway.commands.registry import CommandContext
+
     if scope_key is None:
         scope = LOCAL_SCOPE
         scopes = await services.people.load_visible_scopes(LOCAL_SCOPE)

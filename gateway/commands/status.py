@@ -14,7 +14,8 @@ from core.store.sync import PLATFORM as MEMORY
 from core.store.usage_limits import Spending
 from core.types import Answer, BillingScope, Command
 from gateway.commands.registry import CommandContext, load_specs, make_button
-from gateway.services import STATE_FILE, Services, is_running
+from gateway.services import STATE_FILE, Services
+from gateway.sharing.home_lock import is_running
 from gateway.texts.catalog import Texts
 from gateway.upkeep.growth import SizeLog
 from gateway.upkeep.spending import MIN_FORECAST_SHARE, forecast_cost

@@ -21,7 +21,6 @@ from core.errors import ConfigError
 from core.menus.command_specs import CommandSpec
 from core.ports import Reply
 from core.types import Answer, Button, Command, File
-from gateway.delivery import PostedRecord
 from gateway.local.sockets import find_socket
 from gateway.texts.catalog import SHELL as texts
 
@@ -190,9 +189,17 @@ class LocalChat:
         """Return the reply with this id. Begin it if it's new."""
         reply = self._replies.get(reply_id)
         if reply is None:
-            reply = self._screen.reply()
-            reply.begin(PostedRecord(""))
+            reply = self._begin_reply()
             self._replies[reply_id] = reply
+        return reply
+
+    def _begin_reply(self) -> Reply:
+        """Begin a reply on the screen that isn't recorded in a store."""
+        # Imported here because it takes a while, and the prompt doesn't need it.
+        from gateway.delivery import PostedRecord
+
+        reply = self._screen.reply()
+        reply.begin(PostedRecord(""))
         return reply
 
     def _show(self, message: Json) -> None:
@@ -223,8 +230,7 @@ class LocalChat:
         self._texts.clear()
 
     async def _print(self, text: str) -> None:
-        reply = self._screen.reply()
-        reply.begin(PostedRecord(""))
+        reply = self._begin_reply()
         await reply.finish(Answer(text=text))
 
     async def _complete(self, text: str) -> Json:

@@ -15,14 +15,16 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import structlog
 
 from config.settings import ENVIRONMENT, Settings, SettingsError
 from gateway.local.sockets import find_socket
 from gateway.logs import set_level
-from gateway.services import Services
+
+if TYPE_CHECKING:
+    from gateway.services import Services
 
 Json = dict[str, Any]
 Question = Literal["state", "reload", "web"]

@@ -16,7 +16,7 @@ from core.errors import ConfigError
 from core.privacy.home_files import LOG_FILE
 from gateway.local import launchd, systemd
 from gateway.local.service_manager import ServiceManager, read_last_lines
-from gateway.services import is_running
+from gateway.sharing.home_lock import is_running
 from gateway.texts.catalog import SHELL, Texts
 from gateway.upkeep.catalog import backup_folder
 

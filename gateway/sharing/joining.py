@@ -21,8 +21,9 @@ from core.types import Address, Inbound
 from gateway.admission import Admission
 from gateway.local.control import ask_gateway
 from gateway.local.sockets import find_gateway_socket
-from gateway.services import HomeLock, Services
+from gateway.services import Services
 from gateway.sharing.front import GIVE_UP_INTERVAL_S, Front
+from gateway.sharing.home_lock import HomeLock
 from gateway.sharing.membership import Membership
 from gateway.sharing.peers import EventServer
 from gateway.upkeep.recovery import recover_front, recover_gateway

@@ -27,7 +27,7 @@ from core.transfer.backup import (
     is_left_out,
     unpack_backup,
 )
-from gateway.services import LOCK_FILE
+from gateway.sharing.home_lock import LOCK_FILE
 from gateway.texts.catalog import SHELL as texts
 from gateway.upkeep.catalog import BackupCatalog, BackupRecord
 

@@ -14,7 +14,8 @@ from core.store.engine import Database
 from core.store.sqlite import copying as sqlite
 from core.store.sqlite.database import Database as SqliteDatabase
 from core.transfer.store_copy import CopyReport, CopySide, Progress, StoreCopy, forget_position
-from gateway.services import STATE_FILE, lock_home
+from gateway.services import STATE_FILE
+from gateway.sharing.home_lock import lock_home
 from gateway.supervisor import WallClock
 from gateway.texts.catalog import SHELL as texts
 

@@ -19,7 +19,7 @@ from adapters.terminal.local import MAX_LINE_BYTES
 from core.errors import Refused
 from core.types import Answer, File, Json
 from gateway.local.sockets import find_socket
-from gateway.services import is_running
+from gateway.sharing.home_lock import is_running
 from gateway.web.conversations import FileLink, make_lines
 from gateway.web.logins import Login, keep_file
 from gateway.web.rendering import render_markdown

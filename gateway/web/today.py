@@ -25,7 +25,7 @@ from gateway.commands.memory import render_pending_changes
 from gateway.commands.registry import make_button
 from gateway.commands.status import StatusCommands
 from gateway.local.manager import start_gateway
-from gateway.services import is_running
+from gateway.sharing.home_lock import is_running
 from gateway.supervisor import CONNECTED, CONNECTING, ENDED
 from gateway.texts.catalog import Texts
 from gateway.upkeep.backups import describe_backups

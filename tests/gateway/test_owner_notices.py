@@ -11,7 +11,8 @@ from filelock import FileLock
 from config.settings import Settings
 from core.errors import AccessRefused
 from core.types import LOCAL_SCOPE, Account, Address, Scope
-from gateway.services import LOCK_FILE, Services
+from gateway.services import Services
+from gateway.sharing.home_lock import LOCK_FILE
 from gateway.supervisor import CONNECTED
 from tests.fixtures.command_line import good
 from tests.fixtures.english_words import find_english

@@ -14,7 +14,7 @@ from gateway.cli import shell
 from gateway.cli.shell import AsJson
 from gateway.local.manager import load_manager
 from gateway.local.service_manager import ServiceManager
-from gateway.services import is_running
+from gateway.sharing.home_lock import is_running
 from gateway.texts.catalog import SHELL, Texts
 
 Lines = Annotated[int, typer.Option("--lines", min=1, max=10_000)]

@@ -28,7 +28,7 @@ from gateway.cli.setup.platforms import set_up_discord, set_up_telegram
 from gateway.cli.setup.service import describe_installed
 from gateway.cli.setup.steps import Setup, SetupOptions, StepFailed, find_language
 from gateway.local.manager import find_manager
-from gateway.services import is_running
+from gateway.sharing.home_lock import is_running
 from gateway.texts.catalog import list_languages
 from gateway.texts.text_files import load_names, match_language
 from gateway.texts.zone_names import find_native_zones

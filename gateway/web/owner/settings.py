@@ -26,7 +26,8 @@ from core.errors import Refused
 from core.store.model_limits import ModelOutages
 from core.types import Answer
 from gateway.local.control import LIVE_OPTIONS, ask_gateway
-from gateway.services import is_running, load_providers
+from gateway.services import load_providers
+from gateway.sharing.home_lock import is_running
 from gateway.texts.catalog import Texts
 from gateway.texts.settings_problems import word_problem
 from gateway.texts.text_files import load_option_reasons

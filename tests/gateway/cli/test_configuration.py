@@ -14,7 +14,7 @@ import pytest
 from filelock import FileLock
 
 from gateway.cli.configuration import describe_effect
-from gateway.services import LOCK_FILE
+from gateway.sharing.home_lock import LOCK_FILE
 from tests.fixtures.command_line import good, mneme
 from tests.fixtures.tables import each_row
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
-from gateway.services import LOCK_FILE
+from gateway.sharing.home_lock import LOCK_FILE
 from tests.fixtures.command_line import good, mneme
 
 pytestmark = pytest.mark.slow

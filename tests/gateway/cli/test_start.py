@@ -48,6 +48,16 @@ def test_a_command_loads_nothing_that_only_others_need() -> None:
 
 
 @pytest.mark.slow
+def test_chat_with_a_running_mneme_loads_only_the_screen_and_the_connection() -> None:
+    needless = ("gateway.services", "gateway.delivery", "gateway.commands", "rich.markdown")
+    script = (
+        "import sys, gateway.cli.run, gateway.local.chat, adapters.terminal.screen\n"
+        f"print(*(name for name in {needless} if name in sys.modules))"
+    )
+    assert run(script) == (0, "\n", "")
+
+
+@pytest.mark.slow
 def test_chat_loads_neither_numpy_nor_other_languages_before_its_prompt(home: Path) -> None:
     script = (
         "import sys\n"

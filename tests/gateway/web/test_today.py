@@ -15,7 +15,7 @@ from core.store.model_limits import OUTAGES_KEY
 from core.store.notes import FACT, Author, Operation
 from core.store.rows import set_meta
 from core.types import LOCAL_SCOPE, Account, Scope
-from gateway.services import LOCK_FILE
+from gateway.sharing.home_lock import LOCK_FILE
 from gateway.texts.catalog import load_texts
 from gateway.web.rendering import render_commands
 from tests.end_to_end.test_mcp import server_options

@@ -24,7 +24,7 @@ from core.store.rows import COPY_KEY, insert_statement
 from core.store.sqlite.copying import list_tables
 from core.store.sqlite.database import Database
 from core.transfer.store_copy import sort_tables
-from gateway.services import lock_home
+from gateway.sharing.home_lock import lock_home
 from tests.fixtures.command_line import good, mneme
 from tests.fixtures.forked import ROOT, ForkedProcess
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from gateway.services import LOCK_FILE
+from gateway.sharing.home_lock import LOCK_FILE
 from tests.fixtures.bot_api import BotApi
 from tests.fixtures.chat_api import ChatApi
 from tests.fixtures.command_line import good, mneme
