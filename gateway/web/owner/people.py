@@ -22,6 +22,9 @@ from gateway.web.views import (
     run_command,
 )
 
+# The limits of a group are asked for with a member who doesn't exist.
+NO_USER = "0"
+
 
 @dataclass(frozen=True, slots=True)
 class Person:
@@ -40,6 +43,17 @@ class Person:
         return any(account.account.platform == "terminal" for account in self.accounts)
 
 
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A group, or a role on Discord, whose members have access."""
+
+    key: str
+    # Who that is, in words.
+    why: str
+    # What the group as a whole has used today of each of its limits, in words.
+    limits: Sequence[str] = ()
+
+
 async def load_people(request: PageRequest) -> Values:
     """Return everyone who has access, and everyone who requests it."""
     services = request.services
@@ -55,7 +69,7 @@ async def load_people(request: PageRequest) -> Values:
             people.append(await _load_person(request, members, now))
     return {
         "people": people,
-        "groups": _list_groups(request),
+        "groups": await _list_groups(request, now),
         "requests": await services.people.list_pending(now),
         "links": [
             (link.token, request.words["LINK_REQUEST"].format(**format_sides(request.texts, link)))
@@ -72,12 +86,16 @@ def _describe_listed_account(key: str) -> KnownAccount:
     return KnownAccount(account=account, name="", person_id=0, why="listed", at=None, seen_at=None)
 
 
-def _list_groups(request: PageRequest) -> list[tuple[str, str]]:
-    """Return the groups and roles of the settings, and who has access by each, in words."""
-    settings = request.services.settings
-    groups = [(room, request.words["WHY_OWN_ROOM"]) for room in settings.owner.rooms]
-    groups += [(room, request.words["WHY_ROOM"]) for room in settings.access.rooms]
-    return groups + [(role, request.words["WHY_ROLE"]) for role in settings.access.roles]
+async def _list_groups(request: PageRequest, now: datetime) -> list[Group]:
+    """Return the groups and roles that have access by the settings."""
+    settings, words = request.services.settings, request.words
+    groups = [Group(room, words["WHY_OWN_ROOM"]) for room in settings.owner.rooms]
+    for room in settings.access.rooms:
+        platform, _, chat_id = room.partition(":")
+        payer = BillingScope(scope=Scope.group(platform, chat_id), user_id=NO_USER)
+        limits = await _describe_limits(request, payer, now)
+        groups.append(Group(room, words["WHY_ROOM"], limits))
+    return groups + [Group(role, words["WHY_ROLE"]) for role in settings.access.roles]
 
 
 def _describe_access(request: PageRequest, account: KnownAccount) -> str:
@@ -96,20 +114,26 @@ async def _load_person(
     )
     spending, _ = await request.services.usage_log.load_month(scopes, now)
     seen_times = [member.seen_at for member in members if member.seen_at is not None]
-    limits = await _describe_limits(request, members[0].account, now)
+    account = members[0].account
+    scope = LOCAL_SCOPE if account == TERMINAL else Scope.account(account.platform, account.user_id)
+    payer = BillingScope(scope=scope, user_id=account.user_id)
+    limits = await _describe_limits(request, payer, now)
     return Person(members, max(seen_times, default=None), spending, limits)
 
 
-async def _describe_limits(request: PageRequest, account: Account, now: datetime) -> list[str]:
-    """Return what a person has used today of each limit, such as "3 of 300 answers"."""
-    scope = LOCAL_SCOPE if account == TERMINAL else Scope.account(account.platform, account.user_id)
-    payer = BillingScope(scope=scope, user_id=account.user_id)
-    budgets = await request.services.usage_log.load_budgets(payer, now)
-    return [
-        request.texts.format_used(budget.usage_of(name))
-        for budget in budgets
-        for name in budget.limited_names
-    ]
+async def _describe_limits(request: PageRequest, payer: BillingScope, now: datetime) -> list[str]:
+    """Return what a person, or a group as a whole, has used today of each limit, in words.
+
+    An example is "3 of 300 answers".
+    """
+    assert payer.scope is not None
+    limits = []
+    for budget in await request.services.usage_log.load_budgets(payer, now):
+        if budget.scope.is_group == payer.scope.is_group:
+            limits += [
+                request.texts.format_used(budget.usage_of(name)) for name in budget.limited_names
+            ]
+    return limits
 
 
 async def add_person(request: PageRequest, form: Mapping[str, str]) -> Answer:
