@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -12,6 +15,8 @@ from tests.fixtures.bot_api import BotApi
 from tests.fixtures.bot_contract import BotContract
 
 pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 class Client:
@@ -34,6 +39,18 @@ class Client:
         status, result = await self.call(method, **values)
         assert status == 200, result
         return result
+
+    async def upload(self, method: str, *files: str, **values: str) -> Any:
+        """Call a method with a small file for each name in `files`."""
+        form = aiohttp.FormData(values)
+        content = b"OggS" if files == ("voice",) else b"\xff\xd8\xff"
+        for name in files:
+            form.add_field(name, content, filename=f"{name}.ogg")
+        url = f"{self.api.url}/bot{self.api.token}/{method}"
+        async with self.http.post(url, data=form) as response:
+            answer = await response.json()
+            assert response.status == 200, answer
+            return answer["result"]
 
     async def refusal(self, method: str, **values: Any) -> str:
         status, description = await self.call(method, **values)
@@ -75,6 +92,63 @@ async def test_double_refuses_requests_that_break_the_contract(api: BotApi, clie
     )
     assert len(api.violations) == 4
     assert api.messages(42) == []
+
+
+async def test_each_method_of_the_double_takes_and_returns_what_the_bot_api_describes(
+    api: BotApi, client: Client
+) -> None:
+    needs_contract()
+    api.server.add("f1", b"file")
+    here = {"chat_id": 42}
+    photo = {"type": "photo", "media": "attach://a"}
+    await client.result("getMe")
+    await client.result("setMyCommands", commands=[{"command": "help", "description": "Help"}])
+    await client.result("setWebhook", url="https://example.org", secret_token="secret")
+    await client.result("getWebhookInfo")
+    await client.result("deleteWebhook")
+    api.user_says(42, "hello")
+    await client.result("getUpdates", timeout=0)
+    await client.result("getChat", chat_id=-1007)
+    await client.result("getChatMember", chat_id=-1007, user_id=42)
+    await client.result("sendChatAction", action="typing", **here)
+    await client.result("sendMessageDraft", draft_id=1, text="Hel", **here)
+    keyboard = {"inline_keyboard": [[{"text": "Yes", "callback_data": "yes"}]]}
+    posted = await client.result("sendMessage", text="Hello", reply_markup=keyboard, **here)
+    number = {"message_id": posted["message_id"]}
+    reaction = [{"type": "emoji", "emoji": "👀"}]
+    await client.result("setMessageReaction", reaction=reaction, **number, **here)
+    press = api.user_presses(42, posted["message_id"], "Yes")["callback_query"]["id"]
+    await client.result("answerCallbackQuery", callback_query_id=press)
+    await client.result("editMessageText", text="Goodbye", **number, **here)
+    await client.result("deleteMessage", **number, **here)
+    await client.result("sendRichMessage", rich_message={"html": "<p>Table</p>"}, **here)
+    for kind in ("Document", "Photo", "Video", "Audio", "Voice"):
+        posted = await client.upload(f"send{kind}", kind.lower(), chat_id="42", caption="x")
+    edited = {"message_id": posted["message_id"], "caption": "y"}
+    assert "not modified" in await client.refusal("editMessageCaption", **edited, **here)
+    album = json.dumps([photo, {**photo, "media": "attach://b"}])
+    await client.upload("sendMediaGroup", "a", "b", chat_id="42", media=album)
+    await client.result("getFile", file_id="f1")
+    assert api.violations == []
+    assert {method for method, _ in api.calls} == api.methods
+
+
+def test_double_has_each_method_that_the_adapter_calls() -> None:
+    needs_contract()
+    described = BotContract.load().methods
+    calls = set()
+    for path in (ROOT / "adapters" / "telegram").glob("*.py"):
+        source = path.read_text("utf-8")
+        names = set(re.findall(r'"([a-z]+[A-Z][A-Za-z]+)"', source))
+        names |= {to_camel_case(name) for name in re.findall(r"_bot\.([a-z_]+)\(", source)}
+        calls |= names & described
+    assert calls
+    assert calls <= BotApi().methods
+
+
+def to_camel_case(name: str) -> str:
+    first, *words = name.split("_")
+    return first + "".join(word.title() for word in words)
 
 
 async def test_double_refuses_edits_that_change_nothing_or_belong_to_others(

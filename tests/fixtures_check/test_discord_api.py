@@ -43,6 +43,11 @@ class _Wire:
         async with self._session.request(method, self._api.rest_url + path, json=body) as response:
             return response.status, await response.json() if response.status != 204 else None
 
+    async def succeed(self, method: str, path: str, body: Any = None) -> Any:
+        status, answer = await self(method, path, body)
+        assert status < 300, (method, path, answer)
+        return answer
+
 
 @pytest.fixture
 def wire(api: DiscordApi, session: aiohttp.ClientSession) -> _Wire:
@@ -81,3 +86,56 @@ async def test_double_takes_one_answer_to_an_interaction_within_three_seconds(
     clock.advance(seconds=3)
     status, said = await wire("POST", f"/interactions/{late}/{token}/callback", {"type": 5})
     assert (status, said["code"]) == (404, 10062)
+
+
+@needs_specs
+async def test_each_route_of_the_double_takes_and_returns_what_discord_describes(
+    api: DiscordApi, wire: _Wire
+) -> None:
+    ana, channel = api.user("Ana"), await api.channel("general")
+    application, guild = api.world.application_id, api.world.guild_id
+    thread = await api.thread(channel, "Plans", ana)
+    command = {"name": "hello", "description": "Says hello", "type": 1}
+    for path in ("/users/@me", "/oauth2/applications/@me", "/applications/@me", "/gateway"):
+        await wire.succeed("GET", path)
+    for path in ("/gateway/bot", f"/guilds/{guild}/threads/active", f"/channels/{channel}"):
+        await wire.succeed("GET", path)
+    await wire.succeed("GET", f"/guilds/{guild}/members/{ana}")
+    call, token = await _slash(api, wire, channel, ana)
+    await wire.succeed("POST", f"/applications/{application}/commands", command)
+    await wire.succeed("GET", f"/applications/{application}/commands?with_localizations=true")
+    await wire.succeed("POST", "/users/@me/channels", {"recipient_id": ana})
+    await wire.succeed("PATCH", f"/channels/{thread}", {"archived": False})
+    await wire.succeed("POST", f"/channels/{channel}/typing")
+    posted = await wire.succeed("POST", f"/channels/{channel}/messages", {"content": "Hello"})
+    message = f"/channels/{channel}/messages/{posted['id']}"
+    await wire.succeed("GET", f"/channels/{channel}/messages?limit=5&before={posted['id']}")
+    await wire.succeed("GET", message)
+    await wire.succeed("PATCH", message, {"content": "Goodbye"})
+    await wire.succeed("PUT", f"{message}/reactions/👀/@me")
+    await wire.succeed("DELETE", f"{message}/reactions/👀/@me")
+    await wire.succeed("POST", f"{message}/threads", {"name": "Boats"})
+    await wire.succeed("DELETE", message)
+    await wire.succeed("POST", f"/interactions/{call}/{token}/callback", {"type": 5})
+    webhook = f"/webhooks/{application}/{token}"
+    await wire.succeed("PATCH", f"{webhook}/messages/@original", {"content": "Hello"})
+    await wire.succeed("GET", f"{webhook}/messages/@original")
+    await wire.succeed("POST", f"{webhook}?wait=true", {"content": "And more"})
+    await wire.succeed("DELETE", f"{webhook}/messages/@original")
+    assert api.violations == []
+    assert {(request["method"], request["route"]) for request in api.requests} == set(
+        api.rest.table
+    )
+    assert all(api.rest.schema.knows(*route) for route in api.rest.table)
+
+
+@needs_specs
+async def test_double_records_unknown_routes_and_parameters(api: DiscordApi, wire: _Wire) -> None:
+    channel = await api.channel("general")
+    assert (await wire("GET", f"/channels/{channel}/messages?limit=500"))[0] == 200
+    assert (await wire("GET", f"/channels/{channel}/messages?colour=red"))[0] == 200
+    assert (await wire("GET", f"/channels/{channel}/pins/now"))[0] == 404
+    problems = ("'500' isn't valid", "colour: no such parameter", "no such route")
+    assert all(
+        problem in violation for problem, violation in zip(problems, api.violations, strict=True)
+    )
