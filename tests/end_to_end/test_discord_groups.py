@@ -19,6 +19,7 @@ from tests.end_to_end.test_voice import NOTE, SEGMENTS, options_for
 from tests.fixtures.discord_scene import DiscordScene, open_scene
 from tests.fixtures.media_samples import make_pdf
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
+from tests.fixtures.skill_folders import skill_text
 from tests.fixtures.transcription_service import TranscriptionService
 from tests.gateway.test_bursts import SilentModel
 
@@ -62,6 +63,15 @@ async def test_document_and_voice_message_reach_the_model(home: Path) -> None:
         assert "The ferry is blue." in texts_of(model.requests[0])
         assert "The plumber says the boiler leaks." in texts_of(model.requests[1])
         assert [len(pictures_of(request)) for request in model.requests] == [0, 0]
+
+
+async def test_skills_are_suggested_by_their_names(home: Path) -> None:
+    folder = home / "skills" / "tidy-inbox"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text(skill_text("tidy-inbox"))
+    async with open_scene(home) as scene:
+        call = await scene.api.types(scene.direct, scene.ana, "skill", "name", "tidy")
+        assert "tidy-inbox" in await scene.read_choices(call)
 
 
 async def test_tool_at_work_is_named_below_the_unfinished_answer(
