@@ -144,7 +144,7 @@ async def _probe_servers(texts: Texts, services: Services) -> list[CheckResult]:
     results = []
     if services.embeddings is not None:
         results.append(await run_probe("embeddings", services.embeddings.probe(), texts))
-    if services.web is not None and settings.web_tools.search:
+    if services.web is not None and (settings.web_tools.search or services.web.lacks_claude):
         results.append(await run_probe("web search", services.web.probe(), texts))
     if services.calendars is not None:
         for name in settings.calendar:

@@ -137,11 +137,18 @@ class WebAccess:
         if "engine" in self.__dict__:
             await self.engine.close()
 
+    @property
+    def lacks_claude(self) -> bool:
+        """Whether Anthropic's server should read pages, but no model of it is configured."""
+        return self.options.fetch_with == "anthropic" and not self.claude
+
     async def probe(self) -> Sentence:
         """Search for one word, and return a sentence about the answer.
 
         Raises ToolError with a sentence about the failure.
         """
+        if self.lacks_claude:
+            raise ToolError("page_needs_claude")
         if self.options.search == "brave" and not self.key:
             raise ToolError("search_no_key", key=self.options.key)
         if self.options.search == "anthropic":
@@ -203,7 +210,7 @@ class WebAccess:
         from core.tools.search_engines import ClaudePages
         from core.tools.web_client import Download
 
-        if self.ask_model is None or not self.claude:
+        if self.ask_model is None or self.lacks_claude:
             raise ToolError("page_needs_claude")
         await self.client.check(url)
         pages = ClaudePages(self.ask_model, self.claude)

@@ -151,16 +151,28 @@ def check_command(name: Name, as_json: AsJson = False) -> None:
 
 
 def remove_command(name: Name) -> None:
-    """Remove an MCP server from the settings."""
+    """Remove an MCP server from the settings, and its keys from secrets.env."""
     with shell.exit_on_error():
         draft = SettingsDraft()
+        variables = _list_own_variables(draft, name)
         try:
             draft.remove_option(f"mcp.{name}")
         except KeyError:
             shell.fail(texts.compose("mcp_unknown", name=name))
+        for variable in variables:
+            if f"${{{variable}}}" not in draft.text:
+                draft.set_secret(variable, None)
         draft.write()
         print_text(texts.compose("mcp_removed", name=name))
         _say_when(draft)
+
+
+def _list_own_variables(draft: SettingsDraft, name: str) -> list[str]:
+    """Return the variables of secrets.env that `add` or `import` wrote for a server."""
+    server = draft.own_options.get("mcp", {}).get(name, {})
+    values = [*server.get("env", {}).items(), *server.get("headers", {}).items()]
+    variables = [(_name_variable(name, key), value) for key, value in values]
+    return [variable for variable, value in variables if value == f"${{{variable}}}"]
 
 
 def import_command(
@@ -219,11 +231,16 @@ def _move_secrets(
     for name, value in values.items():
         text = str(value)
         if _SECRET_NAME.search(name) and "${" not in text:
-            variable = re.sub(r"[^A-Z0-9]", "_", f"MCP_{server}_{name}".upper())
+            variable = _name_variable(server, name)
             secrets[variable] = text
             text = f"${{{variable}}}"
         table[name] = text
     return table
+
+
+def _name_variable(server: str, name: str) -> str:
+    """Return the variable of secrets.env for a variable or header of a server."""
+    return re.sub(r"[^A-Z0-9]", "_", f"MCP_{server}_{name}".upper())
 
 
 def _read_servers(file: Path) -> dict[str, Mapping[str, Any]]:

@@ -19,6 +19,8 @@ from typing import Any
 
 import pytest
 
+from core.dates.schedule import Schedule
+from core.store.jobs import CALENDAR_FILE_ORIGIN, Job
 from core.types import (
     Address,
     Attachment,
@@ -341,6 +343,36 @@ def write_invitation(day: date) -> str:
     return "\r\n".join([*lines, "END:VEVENT", "END:VCALENDAR", ""])
 
 
+async def imported_calendar(house: House) -> None:
+    """The model lists reminders, one of which comes from a calendar file."""
+    due_at = house.harness.services.clock.now() + timedelta(days=1)
+    job = Job(
+        schedule=Schedule(zone="UTC", at=due_at),
+        text=ATTACK,
+        target=Address(platform="telegram", chat_id="42"),
+        scope=OWNER,
+        created_at=due_at,
+        next_at=due_at,
+        origin=f"{CALENDAR_FILE_ORIGIN}1",
+    )
+    await house.harness.services.jobs.add(job)
+    await house.let_model_call("reminder", {"action": "list"}, "What is due tomorrow?")
+    assert CLAIM in str(house.model.requests[-1].messages[-1]), "the reminder was listed"
+
+
+async def edit_that_adds(house: House) -> None:
+    await house.harness.say("What is this?", message_id="900")
+    await house.harness.say(f"What is this?\n\n{ATTACK}", message_id="900", kind="edit")
+
+
+async def edit_that_removes(house: House) -> None:
+    """The answer repeats the text that the edit removes."""
+    house.model.script = [says(ATTACK)]
+    await house.harness.say(f"What is this?\n\n{ATTACK}", message_id="900")
+    await house.harness.say("Thank you")
+    await house.harness.say("What is this?", message_id="900", kind="edit")
+
+
 async def mcp_result(house: House) -> None:
     (house.home.parent / "diary.txt").write_text(ATTACK)
     await house.let_model_call("diary__list_entries", {}, "Read the diary")
@@ -394,6 +426,9 @@ DOORS: dict[str, Door] = {
     "result of a web search": web_result,
     "result of an MCP server": mcp_result,
     "calendar entry": calendar_entry,
+    "reminder from a calendar file": imported_calendar,
+    "message with a paste after an edit": edit_that_adds,
+    "message without its paste after an edit": edit_that_removes,
     "skill file": skill_file,
     "context file": saying("Hello"),
     "result of a job": job_result,

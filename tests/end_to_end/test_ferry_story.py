@@ -7,6 +7,7 @@ server.
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import timedelta
@@ -139,11 +140,13 @@ async def test_fact_of_a_page_that_is_kept_by_a_tap_is_cited_with_the_page_a_wee
         async with running(home, variables):
             await say("/new", "")
             answer = await say("When does the Sunday ferry leave?", "Sources: 1.")
+            recalled = await say("/recall twenty minutes", "read on pages.example")
         assert (
             answer["text"] == f"At 10:40 [1].\n\nSources: 1. Ferry times, read on {day}: “{FACT}”"
         )
-        links = [entity["url"] for entity in answer["entities"] if entity["type"] == "text_link"]
-        assert links == [url]
+        for message in (answer, recalled):
+            entities = message["entities"]
+            assert [each["url"] for each in entities if each["type"] == "text_link"] == [url]
         assert telegram.violations == []
 
 
@@ -199,5 +202,7 @@ async def test_fact_of_a_page_that_is_kept_by_a_press_on_discord_is_cited_a_week
         clock.distance = WEEK
         await say("/new", lambda message: message["content"])
         answer = await say("When does the Sunday ferry leave?", has_sources)
+        read_from = f"[read on pages.example](<{url}>)"
+        await say("/recall twenty minutes", lambda message: read_from in json.dumps(message))
     source = f"[Ferry times](<{url}>), read on {day}: “{FACT}”"
     assert answer["content"] == f"At 10:40 [1].\n\nSources: 1. {source}"

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from config.settings import DEFAULTS
+from config.tool_options import WebToolOptions
 from core.errors import ToolError
 from core.models.claude import Claude
 from core.tools.search_engines import (
@@ -23,6 +24,8 @@ from core.tools.search_engines import (
     SearchResult,
     SearxngEngine,
 )
+from core.tools.web import PageText, WebAccess
+from core.tools.web_client import Download
 from core.types import UNBILLED, Completion, Json, Request
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.messages_api import MessagesApi
@@ -305,6 +308,25 @@ async def test_page_that_claude_cannot_read_is_reported_with_a_sentence(
     async with open_pages(reply) as (_, pages):
         with pytest.raises(ToolError, match=sentence):
             await pages.read("https://ferry.example/times", UNBILLED)
+
+
+async def test_reading_by_anthropic_without_a_claude_model_is_reported_by_the_check() -> None:
+    async def read_page(_: Download) -> PageText:
+        raise ToolError("no page")
+
+    options = WebToolOptions(
+        fetch=True,
+        fetch_with="anthropic",
+        search="",
+        searxng_url="",
+        key="",
+        max_calls_per_day=0,
+        timeout_s=20,
+    )
+    access = WebAccess(options, read_page)
+    assert access.lacks_claude
+    with pytest.raises(ToolError, match='fetch_with = "anthropic" needs a model of Anthropic'):
+        await access.probe()
 
 
 async def test_claude_without_credit_says_why_it_cannot_search() -> None:

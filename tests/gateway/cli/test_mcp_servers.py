@@ -40,6 +40,7 @@ def test_mcp_server_is_tested_before_it_is_added_and_its_key_stored_in_the_secre
     }
     assert (tools["list_entries"], tools["add_entry"], tools["clear"]) == ("read", "add", "remove")
     good(home, "mcp", "remove", "diary")
+    assert "MCP_DIARY_DIARY_KEY" not in (home / "secrets.env").read_text()
     assert json.loads(good(home, "mcp", "list", "--json")) == []
 
 
