@@ -49,7 +49,7 @@ DATA_FILES: Mapping[str, Sequence[str]] = {
         "guidance.md",
         "offline.toml",
     ),
-    "core/dates": ("data/feasts.toml", "data/period_words.toml", "data/words.toml"),
+    "core/dates": ("data/feasts.toml", "data/foreign.toml", "data/period_words.toml"),
     "core/dates/requests": _list_languages("core/dates/requests", "data/"),
     "core/facts": (
         "data/changes.toml",

@@ -35,7 +35,7 @@ NTH_WEEKDAY = (
 )
 """A weekday of a month: "the last Friday in May 2024", Japanese "10月の第2火曜日"."""
 
-FEAST_OF_YEAR = "(?: feast (?: of | in | comma )? year | year (?: of | in | unit )? feast )"
+FEAST_OF_YEAR = "(?: feast (?: of | from | in | comma )? year | year (?: of | in | unit )? feast )"
 """A feast of a year: "Easter 2027", Chinese "2027年春节"."""
 
 

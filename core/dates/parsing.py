@@ -12,14 +12,15 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from core.dates.cursor import word_pattern, word_tables
 from core.dates.recurrence import next_recurrence
 from core.dates.requests.parts import Assumption, Problem
 from core.dates.requests.reader import ReminderReading, read_request
 from core.dates.schedule import (
+    ISO_MOMENT,
     ParsedSchedule,
     Schedule,
     load_zone,
@@ -29,6 +30,7 @@ from core.dates.schedule import (
 )
 from core.dates.tokenizer import MAX_TEXT_CHARS
 from core.errors import Refused
+from core.text.normalize import language_data
 
 MAX_LINE_CHARS = 10_000
 DEFAULT_HOUR = 9
@@ -38,10 +40,6 @@ _CRON_FIELD = re.compile(r"[0-9A-Za-z*/,#-]{1,60}")
 """A field of a cron line: ``*/15``, ``9-17``, ``MON-FRI``."""
 _NUMERIC_CRON_FIELD = re.compile(r"[0-9*/,#L-]{1,60}")
 """A field without names, except ``L`` for the last day: ``*``, ``1,15``, ``L``."""
-_INSTANT = re.compile(
-    r"(\d{4}-\d\d-\d\d[Tt]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:[Zz]|[+-]\d\d:?\d\d)?)(?!\S)"
-)
-"""A moment in ISO format: ``2026-12-01T10:00``, ``2026-12-01T10:00:30+01:00``."""
 _RULES = re.compile(r"((?:DTSTART\S*\s+RRULE:\S+\s*)+)(?:\|\s*(.*))?", re.DOTALL)
 _RULE = re.compile(r"(DTSTART(?:;TZID=([\w+/-]+))?\S*)\s+(RRULE:\S+)")
 _NUMBER_FIRST = re.compile(r"(?:at |um |à |a las |às |в )?\d", re.IGNORECASE)
@@ -235,7 +233,7 @@ def _parse_instant(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule |
 
     Returns None for other lines.
     """
-    match = _INSTANT.match(line)
+    match = ISO_MOMENT.match(line)
     if match is None:
         return None
     try:
@@ -266,6 +264,19 @@ _ONLY_NUMBERS = re.compile(r"[\d\s.,:;/+()-]{1,60}")
 """Numbers and punctuation, such as ``3.5`` or ``12/24``, which `grammar` has already tried."""
 
 
+def _load_settings() -> Mapping[str, Any]:
+    """Return the content of `data/foreign.toml`."""
+    return language_data("foreign", "core.dates")
+
+
+@cache
+def _day_and_clock() -> re.Pattern[str]:
+    """Return the pattern of a day and a clock time: "3 maggio alle 18", "morgen om 18 uur"."""
+    joints = "|".join(map(re.escape, _load_settings()["clock_joints"]))
+    clock = r"(?P<hour>\d{1,2})(?:[:.h](?P<minute>\d{2}))? ?(?:h|uur|godz\.?)?"
+    return re.compile(rf"(?P<day>.{{2,40}}?),? (?:(?:{joints}) )?{clock}")
+
+
 def _parse_foreign(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule | None:
     """Read a time in another language at the beginning of a line, or else at its end.
 
@@ -290,13 +301,13 @@ def _parse_foreign(line: str, now: datetime, zone: ZoneInfo) -> ParsedSchedule |
 
 
 def _script_of(line: str) -> Mapping[str, Any] | None:
-    """Return the settings of a line's script from `data/words.toml`, or None.
+    """Return the settings of a line's script from `data/foreign.toml`, or None.
 
     The script is the first in the file that occurs in the first `EDGE_CHARS` characters of the
     line.
     """
     script: Mapping[str, Any]
-    for script in word_tables()["script"]:
+    for script in _load_settings()["script"]:
         if re.search(script["letters"], line[:EDGE_CHARS]):
             return script
     return None
@@ -325,9 +336,9 @@ def _read_foreign(piece: str, script: Mapping[str, Any], here: datetime) -> date
     A day without an hour means the morning.
     """
     first, _, rest = piece.partition(" ")
-    if first in word_tables()["day_leads"]:
+    if first in _load_settings()["day_leads"]:
         piece = rest
-    match = word_pattern("foreign_clock").fullmatch(piece)
+    match = _day_and_clock().fullmatch(piece)
     wall_time = _read_day_and_clock(match.groupdict(), script, here) if match else None
     if wall_time is not None:
         return wall_time
@@ -344,7 +355,7 @@ def _read_day_and_clock(
 ) -> datetime | None:
     """Read a day with a clock time, such as "3 maggio alle 18:00", as a wall time.
 
-    `parts` are the groups of the pattern `foreign_clock`. Returns None if the group "day" isn't a
+    `parts` are the groups of the pattern `_day_and_clock`. Returns None if the group "day" isn't a
     day, or if the clock time is invalid.
     """
     hour = int(parts["hour"] or 0)

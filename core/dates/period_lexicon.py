@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-from core.dates.cursor import word_tables
 from core.dates.lexicon import PACKAGE, Lexicon, lexicon_languages, plain_phrase
 from core.dates.tokenizer import has_unknown_word
 from core.dates.tokens import Kind, Token, parse_token_name
@@ -55,8 +54,6 @@ def load_period_words() -> PeriodWords:
         tokens = parse_token_name(name)
         for phrase in phrases.split(","):
             lexicons.words.add(phrase, tokens)
-    for word, number in word_tables()["numbers"].items():
-        lexicons.words.add(word, (Token(Kind.NUMBER_WORD, number),))
     for language in lexicon_languages():
         add_day_names(lexicons, read_language_data(language, PACKAGE))
     return lexicons
@@ -67,10 +64,14 @@ def load_name_lexicon(*, is_short_first: bool) -> Lexicon:
     """Return the lexicon for a text that is only the name of a period.
 
     If a phrase has two meanings, the one in a sentence counts, or with `is_short_first` the one of
-    a short name: Portuguese ``segunda`` is Monday, not "second".
+    a short name: Portuguese ``segunda`` is Monday, not "second". The table `name_tokens` has words
+    that are too frequent in sentences, such as Portuguese ``dia``.
     """
     lexicons = load_period_words()
     merged = Lexicon(max_ending_letters=MAX_ENDING_LETTERS)
+    for name, phrases in language_data("period_words", "core.dates")["name_tokens"].items():
+        for phrase in phrases.split(","):
+            merged.add(phrase, parse_token_name(name))
     for lexicon in lexicons[::-1] if is_short_first else lexicons:
         for phrase, tokens in lexicon.phrases.items():
             merged.add(phrase, tokens)
@@ -90,6 +91,9 @@ def add_day_names(lexicons: PeriodWords, data: Mapping[str, Any]) -> None:
         if name.partition(" ")[0] not in first_words:
             continue
         tokens = parse_token_name(name)
+        if [token.kind for token in tokens] == [Kind.RELATIVE, Kind.WEEKDAY]:
+            for phrase in re.split(r"[,\n]", phrases):
+                lexicons.words.add(phrase, tokens)  # Chinese "下周五"
         if len(tokens) != 1:
             continue
         for phrase in re.split(r"[,\n]", phrases):

@@ -31,7 +31,7 @@ def tokenize_name(text: str, *, is_short_first: bool) -> Sequence[Token]:
     """
     source = plain_sentence(text)
     lexicon = load_name_lexicon(is_short_first=is_short_first)
-    return _settle_tokens(tokenize(source, lexicon), _ANY_MONTH)
+    return _settle_tokens(tokenize(source, lexicon), _ANY_MONTH, is_name=True)
 
 
 @lru_cache(maxsize=4_000)
@@ -132,14 +132,17 @@ _BOUND_OF_RANGE = compile_grammar(
 )
 
 
-def _settle_tokens(tokens: Sequence[Token], month: re.Pattern[str]) -> list[Token]:
+def _settle_tokens(
+    tokens: Sequence[Token], month: re.Pattern[str], *, is_name: bool = False
+) -> list[Token]:
     """Replace ambiguous kinds, such as VERBLIKE_MONTH, by the kind that fits the text.
 
     A token that may be a month becomes MONTH if `month` matches it (`_MONTH_IN_SENTENCE` or
     `_ANY_MONTH`), or if it is in a list with a month. The "and" of "between … and …" becomes TO.
-    The "since" of "since 3 May until 5 June" becomes IN.
+    The "since" of "since 3 May until 5 June" becomes IN. With `is_name`, the text is only the name
+    of a period.
     """
-    tokens = _settle_numbers(tokens)
+    tokens = _settle_numbers(tokens, is_name=is_name)
     kinds = month.sub(Kind.MONTH, kinds_of(tokens))
     kinds = _MONTH_LIST.sub(lambda months: months[0].translate(_LISTED_MONTHS), kinds)
     kinds = _NO_TIME.sub(Kind.OTHER, kinds).translate(_RESOLVED)
@@ -154,8 +157,11 @@ def _settle_tokens(tokens: Sequence[Token], month: re.Pattern[str]) -> list[Toke
 # --- Numbers and signs ---
 
 
-def _settle_numbers(tokens: Sequence[Token]) -> list[Token]:
-    """Settle years, dates and quantities, and join numbers with the signs next to them."""
+def _settle_numbers(tokens: Sequence[Token], *, is_name: bool) -> list[Token]:
+    """Settle years, dates and quantities, and join numbers with the signs next to them.
+
+    In a name, "24.12." and "24/12" are days. In a sentence, they may be fractions or versions.
+    """
     settled: list[Token] = []
     for token in tokens:
         if token.kind is Kind.OTHER:
@@ -163,6 +169,9 @@ def _settle_numbers(tokens: Sequence[Token]) -> list[Token]:
             continue
         if token.kind in (Kind.NUMBER, Kind.YEAR) and token.is_digits:
             token = _settle_number(token)
+        elif is_name and _is_short_date(token):
+            is_dotted = token.kind is Kind.CLOCK_OR_DATE
+            token = token._replace(kind=Kind.DATE, number=is_dotted)
         elif token.kind is Kind.DATE and not _has_year(token.date):
             token = token._replace(kind=Kind.OTHER)  # a fraction or a version
         elif token.kind in _WITHOUT_MEANING:
@@ -186,6 +195,17 @@ def _settle_number(token: Token) -> Token:
     if digits == 4 and 1900 <= number < 2200:
         return token._replace(kind=Kind.YEAR if number % 100 else Kind.ROUND_YEAR, number=number)
     return token._replace(kind=Kind.NUMBER if digits < 4 else Kind.OTHER)
+
+
+def _is_short_date(token: Token) -> bool:
+    """Return whether a token is a day without a year, such as "24.12." or "24/12"."""
+    if token.kind is Kind.CLOCK_OR_DATE:
+        return True
+    is_pair = token.kind is Kind.DATE and len(token.date) == SHORT_DATE_NUMBERS
+    return is_pair and not _has_year(token.date)
+
+
+SHORT_DATE_NUMBERS = 2
 
 
 def _has_year(parts: tuple[int, ...]) -> bool:

@@ -19,7 +19,6 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from core.dates import forms
-from core.dates.cursor import word_tables
 from core.dates.period_lexicon import load_period_words
 from core.dates.period_tokens import settle_sentence, tokenize_name, tokenize_word
 from core.dates.schedule import add_months, date_if_valid, nth_weekday
@@ -35,7 +34,7 @@ from core.dates.tokens import (
     kinds_of,
     read_items,
 )
-from core.text.normalize import comparison_form
+from core.text.normalize import comparison_form, language_data
 
 MAX_PERIODS = 6
 """Only the first periods of a text are used."""
@@ -63,7 +62,9 @@ class Period(NamedTuple):
     every_months: int = 0
 
 
-_JUST_ONE_PERIOD = compile_grammar("[in on weekday comma]* = (?: [in on]* [to until] [in on]* = )?")
+_JUST_ONE_PERIOD = compile_grammar(
+    "[in on weekday comma]* = (?: [in on]* [to until] [in on]* = )? filler?"
+)
 """Matches a text that is one period or one range, after "=" has replaced each period."""
 _WEEKDAY_THEN_MONTH = compile_grammar(
     "(?<! [ordinal last month_day] ) weekday [in on comma]* month (?! [number month_day] )"
@@ -160,6 +161,21 @@ def _replace_items(tokens: Sequence[Token], kinds: str, today: date) -> str:
     return "".join([*pieces, kinds[end:]])
 
 
+def parse_day_name(text: str) -> forms.MonthDays | None:
+    """Return the day that a text names, with its year or without: "3 May", "5月3日", "May 3, 1990".
+
+    Returns None if the text isn't exactly one day.
+    """
+    for is_short_first in (False, True):
+        tokens = [*tokenize_name(text, is_short_first=is_short_first)]
+        match = _WHOLE_DAY.fullmatch(kinds_of(tokens))
+        form = forms.read_month_days(tokens) if match is not None else None
+        year = (form.year if form is not None else 0) or ANY_YEAR
+        if form is not None and date_if_valid(year, form.month, form.days[0]):
+            return form
+    return None
+
+
 def months_in(text: str) -> frozenset[int]:
     """Return the numbers of the months that a text names, except after "before" or "after"."""
     tokens = [Token(Kind.OTHER), *_tokenize_sentence(text)]
@@ -177,7 +193,7 @@ def month_number(word: str, *, is_in_date: bool = False) -> int | None:
     are months only in a date, such as "mayo" and "mars".
     """
     form = comparison_form(word)
-    english: int | None = word_tables()["months"].get(form)
+    english: int | None = language_data("period_words", "core.dates")["english_months"].get(form)
     if english is not None:
         return english
     tokens = tokenize_word(form)
@@ -308,6 +324,11 @@ _DISTANCE_BEFORE = """
 """
 _DISTANCE_BEHIND = "(?P<behind> [after afterwards before] [number number_word] unit )?"
 
+_ANY_DAY = "[number month_day ordinal]"
+_WHOLE_DAY = compile_grammar(
+    f"[in on]* (?: {forms.day_and_month(_ANY_DAY, 'in')} | {forms.month_and_day(_ANY_DAY, 'in')} )"
+)
+"""The whole name of a day, with its year or without."""
 _Reader = Callable[[Sequence[Token], date], list[Period]]
 PERIODS = Rules[date, list[Period]]()
 """The rules of periods. A rule returns no periods for a day that the calendar lacks."""
@@ -450,7 +471,7 @@ def _read_day(tokens: Sequence[Token], today: date) -> list[Period]:
     Returns no periods if the calendar has no such day.
     """
     if tokens[0].kind is Kind.DATE:
-        return _read_date(tokens[0].date)
+        return _read_date(tokens[0].date, is_dotted=tokens[0].number == 1)
     form = forms.read_month_days(tokens)
     if form is None:
         day = date_if_valid(ANY_YEAR, 1, int(tokens[0].number))
@@ -465,12 +486,19 @@ def _read_day(tokens: Sequence[Token], today: date) -> list[Period]:
     return [Period(days[0], max(days), every_months)]
 
 
-def _read_date(parts: tuple[int, ...]) -> list[Period]:
+def _read_date(parts: tuple[int, ...], *, is_dotted: bool) -> list[Period]:
     """Return the period of a date in digits: (2024, 5) is a month, (1, 5, 2024) is a day.
 
-    If the date is invalid, the day and month are swapped, so (5, 13, 2024) is 13 May. Returns an
-    empty list if that is invalid, too.
+    (24, 12) is a day of any year. If the date is invalid, the day and month are swapped, so
+    (5, 13, 2024) is 13 May. In "5.13.", they aren't swapped. Returns an empty list if the date is
+    invalid.
     """
+    if len(parts) == 2 and parts[0] <= forms.MAX_MONTH_DAY:
+        number, month = parts
+        day = date_if_valid(ANY_YEAR, month, number)
+        if day is None and not is_dotted:
+            day = date_if_valid(ANY_YEAR, number, month)
+        return [Period(day, day, every_months=12)] if day else []
     if len(parts) == 2:
         year, month = parts
         first = date(year, month, 1)

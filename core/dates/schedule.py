@@ -22,6 +22,10 @@ DAY_S = 86400
 _UNITS = ((604800, "week"), (DAY_S, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
 _TIMES_THEN_DAY = re.compile(r"At (\d\d:\d\d(?:(?:,| and|, and) \d\d:\d\d)*) (.+)")
 """Matches CronSim's explanations, such as "At 09:00 and 21:00 on Monday"."""
+ISO_MOMENT = re.compile(
+    r"(\d{4}-\d\d-\d\d[Tt]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:[Zz]|[+-]\d\d:?\d\d)?)(?!\S)"
+)
+"""A moment in ISO format: ``2026-12-01T10:00``, ``2026-12-01T10:00:30+01:00``."""
 _ANY_DAY = datetime(2026, 1, 1)  # noqa: DTZ001
 """CronSim requires a start time, even to check or explain a cron line."""
 

@@ -7,6 +7,7 @@ hearsay, quotations and code are ignored. The patterns are in `data/patterns.tom
 
 from __future__ import annotations
 
+import calendar
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -16,8 +17,7 @@ from typing import Literal, NamedTuple
 from zoneinfo import ZoneInfo
 
 from core.dates import period_name
-from core.dates.cursor import MONTHS, WEEKDAYS, WordCursor
-from core.dates.periods_in_text import month_number
+from core.dates.periods_in_text import parse_day_name
 from core.facts.patterns import (
     ClaimPattern,
     Shape,
@@ -79,11 +79,6 @@ SingleAttribute = Literal[
 ]
 """The attributes that a model may report. Each has only one value at a time."""
 
-# A Chinese or Japanese date, perhaps with a year: "1990年5月3日".
-_EASTERN_DAY = re.compile(
-    r"(?:(?P<year>(?:19|20)\d\d)[年년] ?)?"
-    r"(?P<month>1[0-2]|0?[1-9])[月월] ?(?P<day>\d{1,2})[日号號일]?"
-)
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`", re.DOTALL)
 """A block of code between ``` marks, or a piece of code between ` marks."""
 # The gap after a sentence. The full stops of "3. May", "Dr. Silva" and "e.g. tea" don't end a
@@ -103,8 +98,8 @@ _QUOTATION_MARK = re.compile(
     r"[\"“”„«»‟]"
     r"|(?:^|\s)['\u2018]\w[^'’]*['’](?:\s|[.,!?]|$)"
 )
-_DATE_PARTICLES = frozenset({"de", "den", "der", "of", "the"})
-"""Words without meaning in a date: the "of" of "3rd of May"."""
+_DAY_NAMES = frozenset(map(str.lower, (*calendar.day_name, *calendar.month_name[1:])))
+"""The English names of days and months."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -394,7 +389,7 @@ def _build_claim(
     if key is None or (since is not None and since > now):
         return None
     subject = groups.get("who", "")
-    if subject.lower() in load_words("no_subject") or subject.lower() in (*WEEKDAYS, *MONTHS):
+    if subject.lower() in load_words("no_subject") or subject.lower() in _DAY_NAMES:
         return None
 
     # A pattern may leave the attribute open: in "my sister is Ana", ``{what}`` is "sister".
@@ -550,23 +545,11 @@ def comparable_value(attribute: str | None, value: str) -> str:
 
 def _parse_birthday(value: str) -> str | None:
     """Return the date in `value` as ``3.5`` or ``3.5.1990``, or None if it isn't a date."""
-    eastern = _EASTERN_DAY.fullmatch(value)
-    if eastern is not None:
-        month = MONTHS[int(eastern["month"]) - 1]
-        value = f"{int(eastern['day'])} {month} {eastern['year'] or ''}"
-    words = []
-    plain = re.sub(r"\b1(?:er|º|°)", "1", value)
-    for word in re.sub(r"[.,]", " ", plain).split():
-        number = month_number(word, is_in_date=True)
-        english = MONTHS[number - 1] if number else word
-        if english not in _DATE_PARTICLES:
-            words.append(english)
-    cursor = WordCursor(words)
-    day = cursor.read_month_day()
-    if day is None or not cursor.is_done:
+    form = parse_day_name(re.sub(r"\b1(?:er|º|°)", "1", value))
+    if form is None:
         return None
-    birthday = f"{day.day}.{day.month}"
-    return f"{birthday}.{day.year}" if day.year else birthday
+    birthday = f"{form.days[0]}.{form.month}"
+    return f"{birthday}.{form.year}" if form.year else birthday
 
 
 def parse_since(

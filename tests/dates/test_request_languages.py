@@ -49,6 +49,14 @@ REQUESTS = [
     ("tr", "9 dakikalık zamanlayıcı makarna", "03-04 11:39", "makarna"),
     ("tr", "saat 18 30'da ilacı hatırlat", "03-04 18:30", "ilacı"),
     ("en", "remind me in 2 hours 30 squats", "03-04 13:30", "30 squats"),
+    ("de", "jeden Tag um 22 Uhr bis Ende Juni Tabletten, erinner mich", "03-04 22:00 03-05 22:00", "Tabletten"),
+    ("fr", "tous les premiers lundis du mois à 9h rappelle-moi le loyer", "04-06 09:00 05-04 09:00", "le loyer"),
+    ("es", "los últimos viernes de cada mes a las 9 recuérdame el informe", "03-27 09:00 04-24 09:00", "el informe"),
+    ("ja", "6月末の9時に更新をリマインドして", "06-30 09:00", "更新"),
+    ("ja", "毎月末の9時に家賃をリマインドして", "03-31 09:00 04-30 09:00", "家賃"),
+    ("zh", "每月底9点提醒我交房租", "03-31 09:00 04-30 09:00", "交房租"),
+    ("ko", "매월 말 9시에 월세 알려줘", "03-31 09:00 04-30 09:00", "월세"),
+    ("pt", "Páscoa de 2027 às 10 me lembra do almoço", "03-28 10:00", "almoço"),
     ("en", "remind me 2 hrs from now to move the car", "03-04 13:30", "move the car"),
     ("en", "pls remind me tomorrow morning 8ish to text Sam", "03-05 08:00", "text Sam"),
     ("ru", "напомни через 2 ч переставить машину", "03-04 13:30", "переставить машину"),
@@ -280,3 +288,21 @@ def test_words_that_cancel_a_request_do_not_cancel_it_inside_the_task(text: str,
 
     assert reading.is_complete
     assert reading.task == task
+
+
+@each_row(
+    "text",
+    [
+        "erinner mich täglich um 22 Uhr bis Ende Juni an die Tabletten",
+        "remind me daily at 10pm until the end of June to take pills",
+        "6月末まで毎日22時に薬をリマインドして",
+        "每天晚上10点提醒我吃药，到六月底",
+        "6월 말까지 매일 밤 10시에 약 알려줘",
+        "haziran sonuna kadar her gün 22'de ilacı hatırlat",
+    ],
+)
+def test_recurrence_until_the_end_of_a_month_ends_on_its_last_day(text: str) -> None:
+    (recurrence,) = read_request(text, NOW, MADRID).recurrences
+
+    assert "DTSTART;TZID=Europe/Madrid:20260304T220000" in recurrence
+    assert recurrence.endswith("FREQ=DAILY;UNTIL=20260630T215900Z")

@@ -196,7 +196,10 @@ def feast_parts(feast: Token, context: Context) -> TimeParts | None:
 @RULES.add(
     "(?: on | the | at )* (?P<edge> edge_of ) (?: of | the )* (?P<month> month )"
     " (?: (?: of | from )? (?P<year> year ) )?",
-    "(?: on | the | at )* (?P<month> month ) (?: of | the )* (?P<edge> edge_after | edge_of )",
+    "(?: on | the | at )* (?P<month> month | number month_sign ) (?: of | the )*"
+    "(?P<edge> edge_after | edge_of )",
+    # Japanese "6月末": the sign of the month is also in the word for the end of a month.
+    "(?: (?P<year> year ) unit? )? (?P<month> number ) (?P<edge> month_edge )",
     "(?: on | the | at )* (?P<edge> ordinal ) (?P<unit> unit ) (?: of | the | in )*"
     "(?P<month> month ) (?: (?: of | from )? (?P<year> year ) )?",
     "(?: on | the | at )* (?P<edge> edge_of ) (?: of | the )* (?P<relative> relative )",

@@ -1,0 +1,122 @@
+"""One engine for filters and requests: both read the name of a day as the same day."""
+
+# ruff: noqa: RUF001
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from core.dates.period_name import read_period
+from core.dates.requests.reader import read_request
+from tests.fixtures.tables import each_row
+
+MADRID = ZoneInfo("Europe/Madrid")
+NOW = datetime(2026, 3, 4, 11, 30, tzinfo=MADRID)
+"""A Wednesday."""
+
+
+@each_row(
+    ("language", "name", "day"),
+    [
+        ("en", "tomorrow", "2026-03-05"),
+        ("en", "the day after tomorrow", "2026-03-06"),
+        ("en", "next Friday", "2026-03-06"),
+        ("en", "3 May 2027", "2027-05-03"),
+        ("en", "May 3, 2027", "2027-05-03"),
+        ("en", "the second Tuesday of May 2027", "2027-05-11"),
+        ("en", "Easter 2027", "2027-03-28"),
+        ("en", "Christmas Eve 2026", "2026-12-24"),
+        ("en", "2027-05-03", "2027-05-03"),
+        ("de", "morgen", "2026-03-05"),
+        ("de", "übermorgen", "2026-03-06"),
+        ("de", "nächsten Freitag", "2026-03-06"),
+        ("de", "3. Mai 2027", "2027-05-03"),
+        ("de", "am 3. Mai 2027", "2027-05-03"),
+        ("de", "der zweite Dienstag im Mai 2027", "2027-05-11"),
+        ("de", "Ostern 2027", "2027-03-28"),
+        ("de", "Heiligabend 2026", "2026-12-24"),
+        ("de", "3.5.2027", "2027-05-03"),
+        ("fr", "demain", "2026-03-05"),
+        ("fr", "après-demain", "2026-03-06"),
+        ("fr", "vendredi prochain", "2026-03-06"),
+        ("fr", "3 mai 2027", "2027-05-03"),
+        ("fr", "le 3 mai 2027", "2027-05-03"),
+        ("fr", "le deuxième mardi de mai 2027", "2027-05-11"),
+        ("fr", "Pâques 2027", "2027-03-28"),
+        ("fr", "la veille de Noël 2026", "2026-12-24"),
+        ("fr", "3/5/2027", "2027-05-03"),
+        ("es", "mañana", "2026-03-05"),
+        ("es", "pasado mañana", "2026-03-06"),
+        ("es", "el próximo viernes", "2026-03-06"),
+        ("es", "3 de mayo de 2027", "2027-05-03"),
+        ("es", "el 3 de mayo de 2027", "2027-05-03"),
+        ("es", "el segundo martes de mayo de 2027", "2027-05-11"),
+        ("es", "Pascua 2027", "2027-03-28"),
+        ("es", "Nochebuena de 2026", "2026-12-24"),
+        ("es", "3/5/2027", "2027-05-03"),
+        ("pt", "amanhã", "2026-03-05"),
+        ("pt", "depois de amanhã", "2026-03-06"),
+        ("pt", "na próxima sexta", "2026-03-06"),
+        ("pt", "3 de maio de 2027", "2027-05-03"),
+        ("pt", "dia 3 de maio de 2027", "2027-05-03"),
+        ("pt", "Páscoa de 2027", "2027-03-28"),
+        ("pt", "véspera de Natal de 2026", "2026-12-24"),
+        ("pt", "3/5/2027", "2027-05-03"),
+        ("ru", "завтра", "2026-03-05"),
+        ("ru", "послезавтра", "2026-03-06"),
+        ("ru", "в следующую пятницу", "2026-03-06"),
+        ("ru", "3 мая 2027", "2027-05-03"),
+        ("ru", "3 мая 2027 года", "2027-05-03"),
+        ("ru", "во второй вторник мая 2027", "2027-05-11"),
+        ("ru", "Пасха 2027", "2027-05-02"),
+        ("ru", "03.05.2027", "2027-05-03"),
+        ("zh", "明天", "2026-03-05"),
+        ("zh", "后天", "2026-03-06"),
+        ("zh", "下周五", "2026-03-13"),
+        ("zh", "2027年5月3日", "2027-05-03"),
+        ("zh", "2027年5月3号", "2027-05-03"),
+        ("zh", "2027年5月第二个星期二", "2027-05-11"),
+        ("zh", "2027年春节", "2027-02-06"),
+        ("zh", "2026年平安夜", "2026-12-24"),
+        ("zh", "2027-05-03", "2027-05-03"),
+        ("ja", "明日", "2026-03-05"),
+        ("ja", "明後日", "2026-03-06"),
+        ("ja", "来週の金曜日", "2026-03-13"),
+        ("ja", "2027年5月3日", "2027-05-03"),
+        ("ja", "2027/5/3", "2027-05-03"),
+        ("ja", "2027年5月の第2火曜日", "2027-05-11"),
+        ("ja", "2027年イースター", "2027-03-28"),
+        ("ja", "2026年クリスマスイブ", "2026-12-24"),
+        ("ja", "2027-05-03", "2027-05-03"),
+        ("ko", "내일", "2026-03-05"),
+        ("ko", "모레", "2026-03-06"),
+        ("ko", "다음 주 금요일", "2026-03-13"),
+        ("ko", "2027년 5월 3일", "2027-05-03"),
+        ("ko", "2027.5.3", "2027-05-03"),
+        ("ko", "2027년 5월 둘째 화요일", "2027-05-11"),
+        ("ko", "2027년 설날", "2027-02-07"),
+        ("ko", "2026년 크리스마스이브", "2026-12-24"),
+        ("ko", "2027-05-03", "2027-05-03"),
+        ("tr", "yarın", "2026-03-05"),
+        ("tr", "öbür gün", "2026-03-06"),
+        ("tr", "gelecek cuma", "2026-03-06"),
+        ("tr", "3 Mayıs 2027", "2027-05-03"),
+        ("tr", "3 Mayıs 2027'de", "2027-05-03"),
+        ("tr", "2027 Paskalya", "2027-03-28"),
+        ("tr", "2026 yılbaşı gecesi", "2026-12-31"),
+        ("tr", "03.05.2027", "2027-05-03"),
+    ],
+)
+def test_name_of_a_day_means_the_same_day_in_a_filter_and_in_a_request(
+    language: str, name: str, day: str
+) -> None:
+    period = read_period(name, NOW, MADRID)
+    reading = read_request(name, NOW, MADRID, (language,), is_request=True, default_hour=20)
+
+    assert period is not None
+    assert reading.moment is not None
+    first, end = (moment.astimezone(MADRID) for moment in period)
+    assert first.date() == date.fromisoformat(day)
+    assert end.date() == first.date() + timedelta(days=1)
+    assert reading.moment.astimezone(MADRID).date() == first.date()
