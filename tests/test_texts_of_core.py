@@ -7,13 +7,14 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from string import Formatter
+from typing import get_args
 
 import pytest
 
 from core.agent.offline import ENGLISH_TEXTS, OfflineModel
 from core.errors import LimitReached, MnemeError, Refused, StoreError, load_sentences
 from core.text.normalize import language_data
-from core.text.short_messages import ShortMessage
+from core.text.terms import ShortMessage
 from core.types import Request
 from gateway.texts.catalog import ENGLISH, Texts, load_catalog, load_offline_texts
 from gateway.texts.text_files import load_names
@@ -145,7 +146,7 @@ def test_answers_without_a_model_are_worded_by_keys_that_exist() -> None:
     named = set(re.findall(r"""texts\[["'](\w+)["']\]""", code)) | set(
         re.findall(r'answer = "(\w+)"', data)
     )
-    named |= {kind.value for kind in ShortMessage}
+    named |= set(get_args(ShortMessage))
     assert named <= ENGLISH_TEXTS.keys()
     unnamed = [
         key

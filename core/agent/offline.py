@@ -23,8 +23,7 @@ from zoneinfo import ZoneInfo
 from core.guard.origin_and_fence import FILE_LEAD, FRAME_START, OPENING, TIME_LINE
 from core.ports import TextCallback
 from core.text.normalize import join_sentences
-from core.text.short_messages import ShortMessage, find_short_message
-from core.text.terms import is_smalltalk
+from core.text.terms import find_short_message, is_smalltalk
 from core.types import Completion, Json, Request
 
 if TYPE_CHECKING:
@@ -262,9 +261,9 @@ class _Answerer:
         if kind is None:
             return None
         answer = self.texts[kind]
-        if kind is ShortMessage.TIME:
+        if kind == "time":
             return self._tell_time(answer, messages)
-        if kind is ShortMessage.GREETING and not self._has_explained(messages):
+        if kind == "greeting" and not self._has_explained(messages):
             return join_sentences((answer, self._explain_usage()))
         return answer
 

@@ -10,8 +10,11 @@ from __future__ import annotations
 from datetime import date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-from core.dates.periods_in_text import parse_named_period
-from core.dates.schedule import ISO_MOMENT, resolve_wall_time
+from core.dates import forms
+from core.dates.period_tokens import tokenize_name
+from core.dates.periods_in_text import ANY_YEAR, parse_named_period
+from core.dates.schedule import ISO_MOMENT, date_if_valid, resolve_wall_time
+from core.dates.tokens import compile_grammar, kinds_of
 
 Interval = tuple[datetime, datetime]
 """The first moment of a period, and the first moment after it."""
@@ -20,6 +23,11 @@ MAX_PERIOD_WORDS = 7
 """The name of a period has at most this many words."""
 
 
+_ANY_DAY = "[number month_day ordinal]"
+_WHOLE_DAY = compile_grammar(
+    f"[in on]* (?: {forms.day_and_month(_ANY_DAY, 'in')} | {forms.month_and_day(_ANY_DAY, 'in')} )"
+)
+"""The whole name of a day, with its year or without."""
 _BEFORE_MOMENT = ("in", "on", "since")
 
 
@@ -66,3 +74,18 @@ def _whole_days(first: date, last: date) -> Interval:
     """Return the naive wall times at which the first day begins and the last day ends."""
     day_after = last + timedelta(days=1)
     return datetime.combine(first, time()), datetime.combine(day_after, time())
+
+
+def parse_day_name(text: str) -> forms.MonthDays | None:
+    """Return the day that a text names, with its year or without: "3 May", "5月3日", "May 3, 1990".
+
+    Returns None if the text isn't exactly one day.
+    """
+    for is_short_first in (False, True):
+        tokens = [*tokenize_name(text, is_short_first=is_short_first)]
+        match = _WHOLE_DAY.fullmatch(kinds_of(tokens))
+        form = forms.read_month_days(tokens) if match is not None else None
+        year = (form.year if form is not None else 0) or ANY_YEAR
+        if form is not None and date_if_valid(year, form.month, form.days[0]):
+            return form
+    return None

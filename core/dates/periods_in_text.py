@@ -161,21 +161,6 @@ def _replace_items(tokens: Sequence[Token], kinds: str, today: date) -> str:
     return "".join([*pieces, kinds[end:]])
 
 
-def parse_day_name(text: str) -> forms.MonthDays | None:
-    """Return the day that a text names, with its year or without: "3 May", "5月3日", "May 3, 1990".
-
-    Returns None if the text isn't exactly one day.
-    """
-    for is_short_first in (False, True):
-        tokens = [*tokenize_name(text, is_short_first=is_short_first)]
-        match = _WHOLE_DAY.fullmatch(kinds_of(tokens))
-        form = forms.read_month_days(tokens) if match is not None else None
-        year = (form.year if form is not None else 0) or ANY_YEAR
-        if form is not None and date_if_valid(year, form.month, form.days[0]):
-            return form
-    return None
-
-
 def months_in(text: str) -> frozenset[int]:
     """Return the numbers of the months that a text names, except after "before" or "after"."""
     tokens = [Token(Kind.OTHER), *_tokenize_sentence(text)]
@@ -324,11 +309,6 @@ _DISTANCE_BEFORE = """
 """
 _DISTANCE_BEHIND = "(?P<behind> [after afterwards before] [number number_word] unit )?"
 
-_ANY_DAY = "[number month_day ordinal]"
-_WHOLE_DAY = compile_grammar(
-    f"[in on]* (?: {forms.day_and_month(_ANY_DAY, 'in')} | {forms.month_and_day(_ANY_DAY, 'in')} )"
-)
-"""The whole name of a day, with its year or without."""
 _Reader = Callable[[Sequence[Token], date], list[Period]]
 PERIODS = Rules[date, list[Period]]()
 """The rules of periods. A rule returns no periods for a day that the calendar lacks."""

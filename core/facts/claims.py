@@ -17,7 +17,6 @@ from typing import Literal, NamedTuple
 from zoneinfo import ZoneInfo
 
 from core.dates import period_name
-from core.dates.periods_in_text import parse_day_name
 from core.facts.patterns import (
     ClaimPattern,
     Shape,
@@ -545,7 +544,7 @@ def comparable_value(attribute: str | None, value: str) -> str:
 
 def _parse_birthday(value: str) -> str | None:
     """Return the date in `value` as ``3.5`` or ``3.5.1990``, or None if it isn't a date."""
-    form = parse_day_name(re.sub(r"\b1(?:er|º|°)", "1", value))
+    form = period_name.parse_day_name(re.sub(r"\b1(?:er|º|°)", "1", value))
     if form is None:
         return None
     birthday = f"{form.days[0]}.{form.month}"

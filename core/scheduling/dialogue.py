@@ -35,7 +35,7 @@ from core.scheduling.phrases import (
 from core.scheduling.refusals import find_reason, is_cancellation, list_cancelled_names
 from core.scheduling.shifts import Shift, read_hour_as_length, read_shift
 from core.store.jobs import Job
-from core.text.short_messages import ShortMessage, find_short_message
+from core.text.terms import find_short_message
 
 # An answer that only names a time may have this many other characters, such as "then".
 MAX_REST_CHARS = 12
@@ -49,12 +49,7 @@ MAX_SHIFT_S = 5 * 3600
 MAX_OTHER_WORDS = 2
 NOON_MINUTES = 12 * 60
 # Short messages that never answer a question about a reminder: "good evening", "what day is it?".
-_ASIDES = {
-    ShortMessage.TIME,
-    ShortMessage.ABOUT_ME,
-    ShortMessage.ABILITIES,
-    ShortMessage.GREETING,
-}
+_ASIDES = frozenset({"time", "about_me", "abilities", "greeting"})
 # An answer that is a bare hour, perhaps after words such as "no" and "make it".
 _BARE_HOUR_AT_END = re.compile(r" (?:to |for )?(\d{1,2})\W*$", re.IGNORECASE)
 _BARE_NUMBER = re.compile(r"\d{1,3}\W*")

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from datetime import date
 from functools import lru_cache
 from threading import Lock
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from core.text import normalize
 from core.text.languages import (
@@ -510,6 +510,46 @@ def _smalltalk() -> tuple[frozenset[str], re.Pattern[str], re.Pattern[str]]:
 def _any_of(texts: Iterable[str]) -> str:
     """Return a pattern for any of the texts, in which longer texts come first."""
     return "|".join(sorted(map(re.escape, texts), key=len, reverse=True))
+
+
+ShortMessage = Literal["time", "about_me", "abilities", "mood", "thanks", "greeting"]
+"""The kinds of short everyday messages. If a message has several, the first of these counts."""
+
+
+def find_short_message(text: str) -> ShortMessage | None:
+    """Return the kind of a message that has only phrases and fillers of `short_messages.toml`.
+
+    "Hi Mneme, what can you do?" consists of a greeting, a filler and a question.
+    """
+    words = [] if len(text) > MAX_SMALLTALK_CHARS else _list_plain_words(text)
+    phrases = _short_phrases()
+    kinds: set[str] = set()
+    while words:
+        ends = range(len(words), 0, -1)
+        end = next((end for end in ends if " ".join(words[:end]) in phrases), 0)
+        if not end:
+            return None
+        kinds.add(phrases[" ".join(words[:end])])
+        words = words[end:]
+    return next((kind for kind in get_args(ShortMessage) if kind in kinds), None)
+
+
+def _list_plain_words(text: str) -> list[str]:
+    """Return the words of a text in lower case, without accents and punctuation."""
+    plain, _ = normalize.plain_with_offsets(text.replace("’", "'"))
+    return re.sub(r"[^\w']+|_", " ", plain).split()
+
+
+@lru_cache(maxsize=1)
+def _short_phrases() -> Mapping[str, str]:
+    """Return the kind of each phrase. A phrase that is also a filler isn't a filler."""
+    data = language_data("short_messages")
+    kinds: dict[str, str] = {}
+    for kind in (*get_args(ShortMessage), "fillers"):
+        for phrase in re.split(r"[,\n]", data[kind]["phrases"]):
+            kinds.setdefault(" ".join(_list_plain_words(phrase)), kind)
+    kinds.pop("", None)
+    return kinds
 
 
 # --- Names ---
