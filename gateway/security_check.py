@@ -12,7 +12,6 @@ import stat
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address
-from itertools import groupby
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
@@ -20,9 +19,7 @@ from urllib.parse import urlsplit
 from config.settings import ENVIRONMENT, LimitedResource, Settings
 from core.errors import StoreError
 from core.store.ownership.people import TERMINAL, KnownAccount
-from core.store.rows import parse_account
-from core.types import Account
-from gateway.services import STATE_FILE, Services
+from gateway.services import STATE_FILE, Services, load_persons
 from gateway.texts.catalog import SHELL as texts
 
 # Opens mneme.toml in an editor.
@@ -72,10 +69,10 @@ async def list_findings(settings: Settings) -> list[Finding]:
 
 async def _check_people(settings: Settings) -> list[Finding]:
     """List everyone who gets answers, with the reason: the settings or an approval."""
-    listed = {*settings.owner.accounts, *settings.access.people}
+    listed = dict.fromkeys((*settings.owner.accounts, *settings.access.people))
     try:
         async with Services.open(settings) as services:
-            accounts = await services.people.list_accounts(listed)
+            persons = await load_persons(services.people, listed)
             pending = await services.people.list_pending(services.clock.now())
     except StoreError as error:
         text = texts.compose("people_unreadable", reason=texts.word(error))
@@ -91,16 +88,9 @@ async def _check_people(settings: Settings) -> list[Finding]:
                 command="mneme check",
             )
         ]
-    served = [account for account in accounts if account.why in _REASONS]
+    served = [[account for account in accounts if account.why in _REASONS] for accounts in persons]
     owner_keys = _list_owner_keys(served, settings)
-    findings = [
-        _describe_person(list(group), owner_keys)
-        for _, group in groupby(served, key=lambda account: account.person_id)
-    ]
-    known_keys = {account.account.key for account in accounts}
-    for account in map(parse_account, settings.access.people):
-        if account is not None and account.key not in known_keys:
-            findings.append(_describe_person([_describe_unseen_account(account)], owner_keys))
+    findings = [_describe_person(accounts, owner_keys) for accounts in served if accounts]
     if pending:
         findings.append(
             Finding(
@@ -131,16 +121,14 @@ async def _check_people(settings: Settings) -> list[Finding]:
     return findings or [Finding(subject="people", level="ok", text=text, key="only_owner")]
 
 
-def _list_owner_keys(accounts: Sequence[KnownAccount], settings: Settings) -> set[str]:
+def _list_owner_keys(persons: Sequence[Sequence[KnownAccount]], settings: Settings) -> set[str]:
     """Return the owner's accounts: the terminal, those in the settings, and approved ones."""
-    people = {account.person_id for account in accounts if account.account == TERMINAL}
-    approved = {account.account.key for account in accounts if account.person_id in people}
-    return {TERMINAL.key, *settings.owner.accounts, *approved}
-
-
-def _describe_unseen_account(account: Account) -> KnownAccount:
-    """Describe an account that the settings give access to, and that hasn't written yet."""
-    return KnownAccount(account=account, name="", person_id=0, why="listed", at=None, seen_at=None)
+    keys = {TERMINAL.key, *settings.owner.accounts}
+    for accounts in persons:
+        person_keys = {account.account.key for account in accounts}
+        if TERMINAL.key in person_keys:
+            keys |= person_keys
+    return keys
 
 
 def _describe_person(accounts: Sequence[KnownAccount], owner_keys: Collection[str]) -> Finding:

@@ -6,11 +6,12 @@ None of these needs a connected platform.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, partial
+from itertools import groupby
 from typing import TYPE_CHECKING, cast
 from zoneinfo import ZoneInfo
 
@@ -45,7 +46,7 @@ from core.store.media.files import Files
 from core.store.model_limits import HelperChoices, ModelLimits, ModelOutages
 from core.store.notes import FACT, SKILL, Notes, PendingNote
 from core.store.ownership.links import Links
-from core.store.ownership.people import TERMINAL, People
+from core.store.ownership.people import TERMINAL, KnownAccount, People
 from core.store.ownership.removal import Removals
 from core.store.preferences import ChatRules, Preference, Preferences
 from core.store.rows import get_meta, parse_account, set_meta
@@ -454,6 +455,26 @@ class _NoticeCallbacks:
     # Called with scope, target, reason and text if a person has written a note into the file that
     # looks suspicious.
     on_warning: Callable[[Scope, str, str, str], Awaitable[None]] | None = None
+
+
+async def load_persons(people: People, listed: Collection[str]) -> list[list[KnownAccount]]:
+    """Return the accounts of each person, starting with the owner.
+
+    `listed` has the keys of the accounts that settings give access to. Those that haven't written
+    yet come last.
+    """
+    accounts = await people.list_accounts(listed)
+    persons = [list(group) for _, group in groupby(accounts, key=lambda account: account.person_id)]
+    known = {account.account for account in accounts}
+    for account in map(parse_account, listed):
+        if account is not None and account not in known:
+            persons.append([_describe_listed_account(account)])
+    return persons
+
+
+def _describe_listed_account(account: Account) -> KnownAccount:
+    """Return an account to which the settings give access, and which hasn't written yet."""
+    return KnownAccount(account=account, name="", person_id=0, why="listed", at=None, seen_at=None)
 
 
 def create_model_client(

@@ -245,16 +245,20 @@ def people_command(words: Words = None, as_json: AsJson = False) -> None:
 
 async def _load_people(services: Services, _: frozenset[Scope]) -> object:
     """Return everyone who has or had access as JSON objects."""
-    accounts = await services.people.list_accounts(services.settings.access.people)
+    from gateway.services import load_persons
+
+    persons = await load_persons(services.people, services.settings.access.people)
     return [
         {
             "account": account.account.key,
             "name": account.name,
-            "person": account.person_id,
+            # Null for an account of the settings that hasn't written yet.
+            "person": account.person_id or None,
             "access": account.why,
             "since": account.at.isoformat() if account.at else None,
             "seen_at": account.seen_at.isoformat() if account.seen_at else None,
         }
+        for accounts in persons
         for account in accounts
         if account.why
     ]

@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from itertools import groupby
 
 from core.errors import Refused
 from core.markup.markdown import escape
@@ -20,7 +19,7 @@ from core.store.ownership.links import Link, NamedAccount
 from core.store.ownership.people import TERMINAL, KnownAccount
 from core.types import Account, Address, Answer, Command, Scope
 from gateway.commands.registry import CommandContext, load_specs, make_button, make_yes_button
-from gateway.services import Services
+from gateway.services import Services, load_persons
 from gateway.texts.catalog import Texts
 
 # The arguments of a confirmed /link: this prefix and the digest of the link. They can't be confused
@@ -114,10 +113,9 @@ class AccountCommands:
         services = self._services
         today = self._now().astimezone(services.zone)
         month_start = today.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
-        accounts = await services.people.list_accounts(services.settings.access.people)
         lines = []
-        for _, group in groupby(accounts, key=lambda account: account.person_id):
-            line = await self._describe_person(texts, list(group), month_start)
+        for accounts in await load_persons(services.people, services.settings.access.people):
+            line = await self._describe_person(texts, accounts, month_start)
             if line is not None:
                 lines.append(line)
         lines += [texts.PEOPLE_ROOM.format(room=room) for room in services.settings.access.rooms]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import groupby
 
 from core.errors import Refused
 from core.store.ownership.people import TERMINAL, KnownAccount
 from core.store.usage_limits import Spending
 from core.types import LOCAL_SCOPE, Account, Answer, BillingScope, Scope
 from gateway.commands.stranger_approvals_and_links import ACCOUNT_KEY, format_sides
+from gateway.services import load_persons
 from gateway.web.views import (
     Action,
     Page,
@@ -59,12 +59,8 @@ async def load_people(request: PageRequest) -> Values:
     services = request.services
     now = services.clock.now()
     listed = services.settings.access.people
-    accounts = await services.people.list_accounts(listed)
-    keys = {account.account.key for account in accounts}
-    persons = [list(group) for _, group in groupby(accounts, key=lambda account: account.person_id)]
-    persons += [[_describe_listed_account(key)] for key in listed if key not in keys]
     people = []
-    for members in persons:
+    for members in await load_persons(services.people, listed):
         if any(member.why for member in members):
             people.append(await _load_person(request, members, now))
     return {
@@ -77,13 +73,6 @@ async def load_people(request: PageRequest) -> Values:
         ],
         "describe_access": lambda account: _describe_access(request, account),
     }
-
-
-def _describe_listed_account(key: str) -> KnownAccount:
-    """Return an account to which the settings give access, and which hasn't written yet."""
-    platform, _, user_id = key.partition(":")
-    account = Account(platform=platform, user_id=user_id)
-    return KnownAccount(account=account, name="", person_id=0, why="listed", at=None, seen_at=None)
 
 
 async def _list_groups(request: PageRequest, now: datetime) -> list[Group]:

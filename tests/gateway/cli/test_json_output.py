@@ -110,3 +110,13 @@ def test_unit_of_the_service_that_is_not_installed_is_json(home: Path) -> None:
     done = mneme(home, "service", "status", "--json", HOME=str(home.parent))
     state = json.loads(done.stdout)
     assert [state["is_installed"], state["is_active"]] == [False, False]
+
+
+@pytest.mark.slow
+def test_people_of_the_settings_who_have_not_written_yet_are_listed(home: Path) -> None:
+    (home / "mneme.toml").write_text('[access]\npeople = ["telegram:7", "telegram:8"]\n')
+    people = {row["account"]: row for row in read_json(home, "people")}
+    for account in ("telegram:7", "telegram:8"):
+        assert [people[account]["person"], people[account]["access"]] == [None, "listed"]
+    lines = good(home, "people").splitlines()
+    assert sum("listed under [access]" in line for line in lines) == 2
