@@ -109,6 +109,10 @@ async def test_document_is_read_in_parts_with_their_place(tmp_path: Path, suffix
         ("cp1254", "Bugün süt, şeker ve yoğurt"),
         ("cp1252", "Où est l'été à Nîmes ? Größe, Öl, Ärger: 100 €"),
         ("cp1252", "Viðgerð á katlinum"),
+        ("cp1252", "20 °C"),
+        ("cp1252", "price: 5 €, £4"),
+        ("cp1252", "“hello” – don’t…"),
+        ("big5", "你好"),
         ("cp1250", "Nájem se platí každý pátý den v měsíci"),
         ("cp1250", "Czynsz płatny piątego dnia, kocioł naprawia właściciel"),
         ("iso8859_2", "Kérjük, őrizze meg a szerződést"),
@@ -137,6 +141,16 @@ async def test_page_is_read_in_the_encoding_that_it_declares(tmp_path: Path, hea
     content = f"<!doctype html>{head}<p>Котёл</p>" if "meta" in head else f"{head}<p>Котёл</p>"
     decoded = await decode(tmp_path, content.encode(encoding), "page.html")
     assert "Котёл" in decoded.parts[0].text
+
+
+@pytest.mark.parametrize("charset", ["", "; charset=unknown-8bit"])
+async def test_mail_without_a_known_encoding_is_read_with_its_letters(
+    tmp_path: Path, charset: str
+) -> None:
+    text = "Nájem se platí každý pátý den v měsíci"
+    head = f"From: ana@example.org\nSubject: Rent\nContent-Type: text/plain{charset}\n\n"
+    decoded = await decode(tmp_path, head.encode() + text.encode("cp1250"), "rent.eml")
+    assert decoded.parts[0].text.endswith(f"Subject: Rent\n\n{text}")
 
 
 async def test_photo_gets_a_scaled_view_without_exif_data(tmp_path: Path) -> None:

@@ -30,16 +30,21 @@ LANGUAGE: ContextVar[str] = ContextVar("LANGUAGE", default="")
 
 # The logarithms of how likely a character is, for those that aren't letters of the language.
 _ASCII_LETTER = -3.0
-_ASCII_SIGN = -6.0
+_ASCII_SIGN = -5.0
+_SIGN_OF_NUMBER = -3.5
+_OTHER_WIDE_LETTER = -10.5
 _SIGN = -6.0
 _NO_BREAK_SPACE = -3.0
 _OTHER_LETTER = -9.0
 _UNLIKELY = -13.0
 # What each of these makes a text less likely by.
 _CAPITAL = -2.0
-# A capital after a small letter, or a letter of another script next to one in ASCII.
+# A capital after a small letter, a letter of another script next to one in ASCII, or a letter that
+# is alone although it isn't a word.
 _ODD_LETTER = -6.0
-_LESS_COMMON_ENCODING = -1.5
+_LETTER_AT_DIGIT = -3.0
+# The second, third and fourth encoding of a language.
+_ENCODING_RANKS = (0.0, -1.5, -6.0, -7.0)
 # What each of these makes a text more likely by.
 _COMMON_WORD = 2.0
 _OWN_LANGUAGE = 4.0
@@ -174,10 +179,14 @@ def _score_character(before: str, character: str, after: str, language: _Languag
     score = _score_letter(character, language)
     if score is None:
         return _score_sign(before, character, after)
-    is_odd = character.isupper() and before.islower()
+    is_single = not before.isalpha() and not after.isalpha()
+    is_odd = (character.isupper() and before.islower()) or (
+        is_single and character.lower() not in language.words
+    )
     if not language.is_latin and (_is_ascii_letter(before) or _is_ascii_letter(after)):
         is_odd = True
-    return score + _ODD_LETTER * is_odd
+    is_at_digit = before.isdigit() or after.isdigit()
+    return score + _ODD_LETTER * is_odd + _LETTER_AT_DIGIT * is_at_digit
 
 
 def _score_letter(character: str, language: _Language) -> float | None:
@@ -197,7 +206,9 @@ def _score_sign(before: str, character: str, after: str) -> float:
     data = _load_data()
     if character in data["signs"]:
         is_odd = is_in_word or (after.isalpha() and character in data["closing_signs"])
-        return _UNLIKELY if is_odd and character != "’" else _SIGN
+        if is_odd and character != "’":
+            return _UNLIKELY
+        return _SIGN_OF_NUMBER if before.isdigit() or after.isdigit() else _SIGN
     return _OTHER_LETTER if character.isalpha() else _UNLIKELY
 
 
@@ -221,7 +232,7 @@ def _score_wide_character(character: str, language: _Language) -> float:
         return _KANA
     is_syllable = "\uac00" <= character <= "\ud7a3"
     is_letter = is_syllable if language.name == "ko" else "\u4e00" <= character <= "\u9fff"
-    return _OTHER_LETTER if is_letter else 2 * _UNLIKELY
+    return _OTHER_WIDE_LETTER if is_letter else 2 * _UNLIKELY
 
 
 @cache
@@ -240,7 +251,7 @@ def _load_languages() -> tuple[_Language, ...]:
             for rank, encoding in enumerate(alphabet["encodings"]):
                 letters = _rank_letters(entry["letters"])
                 words = frozenset(entry["words"].split())
-                bonus = alphabet.get("bonus", 0.0) + rank * _LESS_COMMON_ENCODING
+                bonus = alphabet.get("bonus", 0.0) + _ENCODING_RANKS[rank]
                 is_latin = "LATIN" in unicodedata.name(entry["letters"][0])
                 languages.append(_Language(name, encoding, letters, words, bonus, is_latin))
     for name, entry in data["characters"].items():

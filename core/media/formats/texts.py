@@ -5,6 +5,7 @@ Only the worker process imports this module.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import email
 import email.policy
@@ -13,7 +14,7 @@ import posixpath
 import re
 import zipfile
 from collections.abc import Iterator
-from email.message import EmailMessage
+from email.message import EmailMessage, MIMEPart
 from pathlib import Path
 from urllib.parse import unquote
 from xml.etree import ElementTree
@@ -111,7 +112,7 @@ def read_mail(content: bytes) -> Iterator[Part]:
     body = message.get_body(("plain", "html"))
     text = ""
     if body is not None:
-        text = str(body.get_content())
+        text = _read_body(body)
         if body.get_content_type() == "text/html":
             from core.media.formats.web_page import read_html
 
@@ -120,6 +121,15 @@ def read_mail(content: bytes) -> Iterator[Part]:
     if names:
         head.append(f"Attachments: {', '.join(names)}")
     yield from split_lines("\n".join([*head, "", text]))
+
+
+def _read_body(body: MIMEPart) -> str:
+    """Return the text of a mail. Its encoding is guessed if the mail doesn't state a known one."""
+    content = body.get_payload(decode=True)
+    assert isinstance(content, bytes)
+    with contextlib.suppress(LookupError, UnicodeDecodeError):
+        return content.decode(body.get_content_charset() or "ascii")
+    return decode_text(content) or ""
 
 
 def read_rtf(content: bytes) -> Iterator[Part]:
