@@ -14,7 +14,7 @@ from core.agent import tool_runner
 from core.ports import Model
 from gateway.texts.catalog import ENGLISH as texts
 from tests.end_to_end.test_media import pictures_of, texts_of
-from tests.end_to_end.test_telegram_native import slow_down
+from tests.end_to_end.test_telegram_native import PATIENT_S, slow_down
 from tests.end_to_end.test_voice import NOTE, SEGMENTS, options_for
 from tests.fixtures.discord_scene import DiscordScene, open_scene
 from tests.fixtures.media_samples import make_pdf
@@ -95,7 +95,9 @@ async def test_thumb_on_an_answer_counts_as_a_rating(home: Path) -> None:
         await scene.said(direct, "Seagull.")
         await scene.harness.turns.drain(60)
         await api.react(direct, api.messages(direct)[-1]["id"], "👍", scene.ana)
-        await api.wait_for(lambda: api.gateway.is_connected)
+        database = scene.harness.services.database
+        while not await database.fetch_all("SELECT * FROM thumbs"):  # noqa: ASYNC110  The store has no signal.
+            await asyncio.sleep(0.01)
         await api.user_says(direct, "/usage", scene.ana)
         assert "1 up, 0 down" in await scene.said(direct, "1 up")
 
@@ -140,7 +142,8 @@ async def test_each_stranger_of_a_server_is_told_once_in_all_its_channels(home: 
 
 async def test_parts_sent_a_fifth_of_a_second_apart_are_one_turn(home: Path) -> None:
     model = ScriptedModel(says("One answer."), says("Another one."))
-    async with open_server(home, model, "[turn]\ngather_s = 1.2\n") as scene:
+    async with open_server(home, model, "[turn]\ngather_s = 0.3\n") as scene:
+        scene.harness.queues._gather_s = PATIENT_S
         for part in ("the first part", "the second part", "the third part"):
             await scene.api.user_says(scene.direct, part, scene.ana)
             await asyncio.sleep(0.2)
