@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from enum import Enum
 
@@ -16,6 +17,10 @@ from gateway.commands.registry import CommandRegistry
 from gateway.delivery import Delivery
 from gateway.queues import ConversationQueues, PendingEvent, find_edited_id
 from gateway.texts.catalog import load_texts
+
+
+# A poll, a checklist or the like. The platform changes its text, for example when a poll closes.
+_DESCRIPTION = re.compile(r"(?:^|\n)[\w ]+: \{[^{}]*\}$")
 
 
 class EditEffect(Enum):
@@ -98,6 +103,8 @@ class Edits:
         if question is None:
             return EditEffect.NOTHING
         effect = find_effect(self._agent, self._commands, question)
+        if effect is not EditEffect.ANSWER and _DESCRIPTION.search(edit.text):
+            return EditEffect.NOTHING
         is_first_answer = effect is EditEffect.ANSWER and not question.is_answered
         if is_first_answer or has_new_file:
             return effect

@@ -153,6 +153,14 @@ async def test_question_after_a_command_is_only_reworded(home: Path) -> None:
         assert await edit(harness, "100", "to Ischia?") == ""
 
 
+async def test_outcome_of_a_poll_is_no_edit_that_is_explained(home: Path) -> None:
+    async with open_gateway(home, ScriptedModel(says("A poll."), says("Yes."))) as harness:
+        await harness.say("Poll: {Which day? Options: Monday; Friday}", message_id="100")
+        await harness.say("thank you")
+        await edit(harness, "100", "Closed poll: {Which day? Options: Monday (2); Friday (1)}")
+        assert await notices(harness) == []
+
+
 @pytest.mark.parametrize("command", ["/help", "/why", "/recall Capri"])
 async def test_question_after_a_command_that_changed_nothing_is_answered_again(
     home: Path, command: str
