@@ -18,7 +18,6 @@ from gateway.delivery import Delivery
 from gateway.queues import ConversationQueues, PendingEvent, find_edited_id
 from gateway.texts.catalog import load_texts
 
-
 # A poll, a checklist or the like. The platform changes its text, for example when a poll closes.
 _DESCRIPTION = re.compile(r"(?:^|\n)[\w ]+: \{[^{}]*\}$")
 
