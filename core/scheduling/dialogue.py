@@ -33,7 +33,7 @@ from core.scheduling.phrases import (
     strip_name,
 )
 from core.scheduling.refusals import find_reason, is_cancellation, list_cancelled_names
-from core.scheduling.shifts import Shift, read_hour_as_length, read_shift
+from core.scheduling.shifts import Shift, read_hour_as_length, read_new_length, read_shift
 from core.store.jobs import Job
 from core.text.terms import find_short_message
 
@@ -401,6 +401,9 @@ def _revise_without_preposition(
         return revise_reading(previous, length, situation.now, situation.zone)
     words = drop_phrases("preference", meant_words(text) or text)
     moved_words = split_command("move", text)
+    new_length = read_new_length(previous, moved_words or words)
+    if new_length is not None:
+        return revise_reading(previous, new_length, situation.now, situation.zone)
     for line in (words, moved_words or ""):
         hour = _BARE_HOUR.fullmatch(line)
         if hour is not None:

@@ -10,8 +10,9 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from core.dates.requests.parts import Span
-from core.dates.requests.reader import ReminderReading, read_length
+from core.dates.requests.reader import ReminderReading, read_length, read_whole_length
 from core.dates.schedule import add_months, resolve_wall_time
+from core.scheduling.phrases import drop_phrases
 from core.scheduling.vocabularies import load_vocabularies
 
 MAX_SHIFT_CHARS = 120
@@ -80,3 +81,14 @@ def read_hour_as_length(previous: ReminderReading, answer: ReminderReading) -> i
     hour, rest = divmod(duration.seconds, 3_600)
     has_days = bool(duration.days or duration.months)
     return hour if not has_days and not rest and 0 < hour <= MAX_HOUR else None
+
+
+def read_new_length(previous: ReminderReading, words: str) -> str | None:
+    """Return "in 60 minutes" for "it an hour" after "in 45 minutes", or None."""
+    offset = previous.parts.offset
+    if offset is None or not offset.seconds:
+        return None
+    span = read_whole_length(drop_phrases("fillers", words), (previous.language, "en"))
+    if span is None or not span.seconds or span.days or span.months:
+        return None
+    return f"in {span.seconds // 60} minutes"

@@ -43,6 +43,8 @@ from gateway.texts.catalog import Texts
 
 # How long the next message may answer a question or correct a reminder.
 DIALOGUE_LIFETIME = timedelta(hours=12)
+# Platforms keep messages for a day. If one seems to be older, the clock of this machine is wrong.
+MAX_MESSAGE_DELAY = timedelta(days=1)
 # A message that waited longer than this opens a question as if it had waited only so long.
 MAX_DIALOGUE_DELAY = timedelta(hours=6)
 # Lists show at most this many reminders.
@@ -442,7 +444,8 @@ def find_time_of_words(inbound: Inbound, now: datetime) -> datetime:
     """
     if inbound.kind not in ("message", "edit"):
         return now
-    return min(inbound.sent_at, now)
+    is_clock_wrong = now - inbound.sent_at > MAX_MESSAGE_DELAY
+    return now if is_clock_wrong else min(inbound.sent_at, now)
 
 
 def ask_if_past(step: Step, now: datetime) -> Step:

@@ -101,6 +101,8 @@ def moments(step: Step) -> list[str]:
         (("毎日8時に瞑想をリマインドして", "週末だけ"), "2026-03-07 08:00", "瞑想"),
         (("매일 아침 8시에 명상하라고 알려줘", "주말에만"), "2026-03-07 08:00", ""),
         (("remind me in an hour to eat", "no, two hours"), "2026-03-04 13:30", "eat"),
+        (("remind me in 45 minutes to eat", "make it an hour"), "2026-03-04 12:30", "eat"),
+        (("erinner mich in 45 Minuten an Tee", "mach eine Stunde draus"), "2026-03-04 12:30", ""),
         (("erinner mich morgen um 10 an Lena", "statt 10 lieber 11"), "2026-03-05 11:00", "Lena"),
         (("明天十点提醒我买花", "还是十一点吧"), "2026-03-05 11:00", "买花"),
         (("明天十点提醒我买花", "改成中午"), "2026-03-05 12:00", "买花"),

@@ -327,6 +327,17 @@ async def test_length_of_time_counts_from_when_the_message_was_sent(home: Path) 
         }
 
 
+async def test_length_of_time_counts_from_now_if_the_clock_differs_by_more_than_a_day(
+    home: Path,
+) -> None:
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        now = harness.services.clock.now()
+        await harness.say("remind me in 20 minutes to leave", sent_at=now - timedelta(days=2))
+        (job,) = await harness.services.jobs.list_active()
+        assert job.schedule.at is not None
+        assert job.schedule.at > now
+
+
 async def test_time_that_passed_while_the_message_waited_is_asked_again(home: Path) -> None:
     async with open_gateway(home, OfflineModel("UTC")) as harness:
         sent_at = harness.services.clock.now() - timedelta(minutes=5)
