@@ -300,7 +300,7 @@ FROM jobs WHERE created_at >= :since
 """
 # The accounts are compared with scope keys without the 8 characters of "account:".
 _COUNT_FILES_SINCE = f"""
-SELECT COUNT(*) AS files FROM sessions JOIN scopes ON scopes.id = sessions.scope_id
+SELECT COUNT(*) AS files FROM scopes CROSS JOIN sessions ON sessions.scope_id = scopes.id
 CROSS JOIN messages ON messages.session_id = sessions.id
 WHERE {in_list("substr(scopes.key, 9)", "accounts")} AND sessions.last_at >= :since
     AND messages.kind = 'command' AND messages.text = '/export' AND messages.created_at >= :since
