@@ -265,6 +265,10 @@ def test_reminder_request_is_read_in_each_supported_language(
         ("alarm at 6 annoyed everyone", Intent.STORY),
         ("is a timer of 9 minutes enough for pasta?", Intent.STORY),
         ("9分のタイマーは短すぎる", Intent.STORY),
+        ("Eieruhr 6 Minuten kaputt", Intent.STORY),
+        ("таймер показал 9 минут", Intent.STORY),
+        ("sayaç 9 dakika gösteriyor", Intent.STORY),
+        ("타이머가 9분이나 늦었어", Intent.STORY),
         ("他计时9分钟跑完了", Intent.STORY),
     ],
 )
