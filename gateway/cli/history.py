@@ -181,8 +181,23 @@ def sessions_command(
     text = " ".join(words)
 
     async def work(services: Services, context: CommandContext) -> object:
-        from gateway.commands.sessions import find_sessions, list_sessions, session_to_json
+        from gateway.commands.sessions import (
+            find_sessions,
+            list_sessions,
+            read_message_number,
+            session_to_json,
+        )
 
+        number = read_message_number(text)
+        if number is not None:
+            query = SearchQuery(scopes=context.scopes, text="", around=number)
+            results = await services.recall.recall(query)
+            if not results.sessions:
+                raise Refused(describe_no_results(results, texts.result_words))
+            if as_json:
+                return to_json(results)
+            _print_results(results, services.zone)
+            return None
         if as_json:
             sessions = await find_sessions(services, context.scopes, text, limit)
             return [session_to_json(session) for session in sessions]

@@ -73,8 +73,9 @@ class SessionCommands:
                 return await self._compress(arguments, context)
             case "incognito":
                 return await self._switch_incognito(arguments.lower(), context)
-        if message := _MESSAGE.fullmatch(arguments):
-            command = Command(name="recall", arguments=f"around:{message[1]}")
+        message_number = read_message_number(arguments)
+        if message_number is not None:
+            command = Command(name="recall", arguments=f"around:{message_number}")
             return await self._recall.run(command, context)
         number = parse_number(arguments)
         if number is None:
@@ -203,6 +204,12 @@ class SessionCommands:
             return Answer(text=texts.ALREADY_INCOGNITO)
         await conversations.begin_incognito(context.inbound.address)
         return Answer(text=texts.INCOGNITO)
+
+
+def read_message_number(arguments: str) -> int | None:
+    """Return the number of a message such as "m345", or None for other arguments."""
+    match = _MESSAGE.fullmatch(arguments.strip())
+    return None if match is None else int(match[1])
 
 
 async def set_title(

@@ -94,6 +94,7 @@ def test_recall_command_prints_json_or_a_table_or_nothing_found(home: Path) -> N
         == "scroll"
     )
     assert "ferry to Porto leaves" in good(home, "recall", "ferry")
+    assert "ferry to Porto leaves" in good(home, "sessions", f"m{anchor}")
     assert "Dinner" in good(home, "recall")
     assert good(home, "recall", "zeppelin").strip()
     noted = json.loads(good(home, "recall", "noted", "role:assistant", "--json"))
