@@ -20,7 +20,7 @@ from typing import Literal
 import structlog
 from pydantic import BaseModel, ConfigDict, Field
 
-from core.errors import ModelError, StaleReadError
+from core.errors import ModelError, StaleReadError, word_clause
 from core.facts.closeness import Support
 from core.facts.evidence import Evidence
 from core.facts.reading.operations import parse_items
@@ -236,7 +236,7 @@ class MemoryReviewer:
                 scope=scope,
                 target=target,
                 operations=(operation,),
-                reason=f"you wrote “{shorten(own_words, 80)}”",
+                reason=word_clause("waits_person_wrote", text=shorten(own_words, 80)),
                 at=self.clock.now(),
             )
         return list(notes.values())

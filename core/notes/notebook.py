@@ -77,8 +77,8 @@ class NoteFile(NamedTuple):
     """The notes in a file, or the reason why the file can't be read."""
 
     entries: list[str]
-    # A sentence that says why the file can't be read.
-    problem: str | None
+    # Says why the file can't be read.
+    problem: Sentence | None
 
 
 class NoteFiles:
@@ -143,23 +143,19 @@ class NoteFiles:
         except FileNotFoundError:
             return NoteFile([], None)
         except OSError as error:
-            reason = error.strerror or error
-            return NoteFile(
-                [], f"{_label(path)} cannot be read ({reason}); nothing is written there."
-            )
+            values = {"file": _label(path), "reason": str(error.strerror or error)}
+            return NoteFile([], Sentence("note_file_inaccessible", values))
         except UnicodeDecodeError as error:
-            return _unreadable(path, f"it is not UTF-8 text (byte {error.start + 1:,})")
+            reason = Sentence("note_file_not_text", {"byte": error.start + 1})
+            return _report_unreadable(path, reason)
         if len(content) > LIMIT_BYTES:
-            return _unreadable(path, f"it is over {LIMIT_BYTES:,} bytes long")
+            return _report_unreadable(path, Sentence("context_too_large", {"limit": LIMIT_BYTES}))
         return NoteFile(parse_entries(text), None)
 
 
-def _unreadable(path: Path, reason: str) -> NoteFile:
-    return NoteFile(
-        [],
-        f"{_label(path)} cannot be read: {reason}. I don't change it. Repair or remove the file; "
-        "until then nothing is noted in it.",
-    )
+def _report_unreadable(path: Path, reason: Sentence) -> NoteFile:
+    values = {"file": _label(path), "reason": reason}
+    return NoteFile([], Sentence("note_file_unreadable", values))
 
 
 class Notebook:
@@ -205,10 +201,10 @@ class Notebook:
         """Return the length of a file with these notes and its limit, both in characters."""
         return measure(entries), self._limits[target]
 
-    async def list_problems(self, scopes: Scopes) -> list[str]:
+    async def list_problems(self, scopes: Scopes) -> list[Sentence]:
         """Return a sentence about each file that can't be parsed as notes."""
 
-        def read_problems() -> list[str]:
+        def read_problems() -> list[Sentence]:
             problems = []
             for scope in sorted(scopes):
                 for target in ALL_FILES:
@@ -495,7 +491,7 @@ class Notebook:
             edit.check_size(self._limits[target], ALL_FILES[target])
             for change in edit.changes:
                 if problem := self._files.read(change.scope, target).problem:
-                    raise Refused(problem)
+                    raise Refused(problem.key, **problem.values)
             return edit
 
         def write_files(edit: NoteEdit) -> None:
@@ -623,7 +619,7 @@ class Notebook:
         if self.is_nearly_full(target, entries):
             sizes = list_sizes(entries)
             sentences.append(Sentence("note_file_nearly_full", {"sizes": sizes}))
-        return [*sentences, *map(Sentence, await self.list_problems(scopes))]
+        return [*sentences, *await self.list_problems(scopes)]
 
     def _read(self, scopes: Scopes, target: str) -> EntriesByScope:
         """Read the notes of one target in all scopes. Blocks; call this in a thread."""

@@ -237,7 +237,8 @@ class NotesProvider(MemoryProvider):
     async def _list_entries(self, target: str, context: ToolContext) -> str:
         entries = await self.notebook.entries(context.scopes, target)
         lines = [self.notebook.heading(target, entries), *(f"- {entry}" for entry in entries)]
-        return "\n".join([*lines, *await self.notebook.list_problems(context.scopes)])
+        problems = await self.notebook.list_problems(context.scopes)
+        return "\n".join([*lines, *map(str, problems)])
 
 
 def _find_entry(old_text: str, entries: Sequence[str]) -> str | None:

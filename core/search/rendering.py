@@ -32,6 +32,8 @@ MAX_CARD_MATCHES = 2
 NAMELESS_KINDS = frozenset({"voice", "video", "video_note"})
 # The labels that the decoders give to parts of a file. A chapter may have a heading after it.
 _NUMBERED_PART = re.compile(r"(?P<part>page|line|chapter|slide) (?P<number>\d+)(?=,|\Z)")
+# The source of a forwarded message: see `describe_quote`.
+_FORWARD = re.compile(r"forwarded(?: from (?P<name>.+))?")
 _BLANKS = re.compile(r"\s+")
 _OMITTED_VALUES: dict[str, Any] = {
     "messages": [],
@@ -252,7 +254,7 @@ def _render_card(number: int, result: FoundSession, zone: tzinfo, words: ResultW
     lines += [f"> {_render_match(hit, words)}" for hit in matches]
     quotes = [hit.quoted for hit in matches if hit.quoted]
     if quotes:
-        lines.append(f"> {_render_quote(quotes[0])}")
+        lines.append(f"> {_render_quote(quotes[0], words)}")
     title = result.session.title or ""
     preview = result.preview or ""
     repeats_title = preview.startswith(title.rstrip(ELLIPSIS))
@@ -304,7 +306,7 @@ def _render_message(message: ShownMessage, time: str, words: ResultWords) -> str
     line = f"{time} {_escape_line(sender)}: {_escape_line(message.text)}"
     if not message.is_anchor:
         return f"- {line}"
-    quote = f" {_render_quote(message.quoted)}" if message.quoted else ""
+    quote = f" {_render_quote(message.quoted, words)}" if message.quoted else ""
     return f"- **{line}**{_render_link(message.link, words)}{quote}"
 
 
@@ -348,7 +350,11 @@ def _render_match(hit: Hit, words: ResultWords) -> str:
     return text + _render_link(hit.link, words)
 
 
-def _render_quote(quote: str) -> str:
+def _render_quote(quote: str, words: ResultWords) -> str:
+    forward = _FORWARD.fullmatch(quote)
+    if forward is not None:
+        key = "forwarded_from" if forward["name"] else "forwarded"
+        quote = words.templates[key].format(name=forward["name"])
     return f"↩ {_escape_line(quote)}"
 
 

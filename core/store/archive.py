@@ -17,7 +17,7 @@ from itertools import count, groupby
 from operator import attrgetter
 from typing import NamedTuple
 
-from core.errors import HistoryError, StoreDamagedError, StoreError
+from core.errors import HistoryError, StoreDamagedError, StoreError, word_clause
 from core.store import messages, rows, sessions
 from core.store.engine import LOG_SPACE_WAIT_S, Connection, Database, Row
 from core.store.erasure import personal_data
@@ -311,7 +311,8 @@ def _filter_records(
             else:
                 report.refused_count += 1
                 if report.refused_count <= MAX_REASONS:
-                    report.reasons.append(f"line {record.line}: {record.reason}")
+                    reason = word_clause("import_line", number=record.line, reason=record.reason)
+                    report.reasons.append(reason)
             if report.line_count % PROGRESS_RECORDS == 0:
                 progress(report.line_count)
     except HistoryError as error:

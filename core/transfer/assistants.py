@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
+from core.errors import word_clause
 from core.store.archive import SkippedRecord, TransferRecord
 from core.transfer.formats import (
     HIDDEN,
@@ -26,7 +27,7 @@ from core.transfer.json_stream import json_values
 from core.types import Address, Role
 
 # The reasons to skip a part of a record. Reports show them after a number.
-LONG_ATTACHMENT = "attachments that were cut because they were too long"
+LONG_ATTACHMENT = word_clause("import_long_attachment")
 ATTACHMENT_CHARS = 100_000
 
 # ChatGPT's page shows messages of the assistant to these recipients: to the person, and to the tool

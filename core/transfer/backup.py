@@ -22,7 +22,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from config.operating_system import sync_file
-from core.errors import HistoryError, StoreError
+from core.errors import HistoryError, StoreError, word_clause
 from core.store.sqlite.copying import FILE_START, copy_database, read_database_info, verify_copy
 
 FORMAT = 1
@@ -153,7 +153,10 @@ def _add_home_files(
             # Another program has deleted the file meanwhile.
             continue
         except PermissionError as error:
-            left_out.append(f"{relative_path} ({error.strerror})")
+            reason = str(error.strerror)
+            left_out.append(
+                word_clause("left_out_unreadable", path=str(relative_path), reason=reason)
+            )
     return files, left_out
 
 
@@ -244,12 +247,12 @@ def _list_files(source: BackupSource, left_out: list[str]) -> Iterator[Path]:
         for name in list(folder_names):
             path = Path(folder, name)
             if path.is_symlink():
-                left_out.append(f"{path.relative_to(source.home)} (a link)")
+                left_out.append(_word_left_out("left_out_link", path, source))
                 folder_names.remove(name)
             elif name == "__pycache__" or is_left_out(_relative_name(path, source.home) + "/"):
                 folder_names.remove(name)
             elif source.is_engine_running and _is_engine_data(path, source.home):
-                left_out.append(f"{path.relative_to(source.home)} (its server is running)")
+                left_out.append(_word_left_out("left_out_engine", path, source))
                 folder_names.remove(name)
         for name in sorted(file_names):
             path = Path(folder, name)
@@ -257,13 +260,17 @@ def _list_files(source: BackupSource, left_out: list[str]) -> Iterator[Path]:
             if reason is None:
                 yield path
             elif reason:
-                left_out.append(f"{path.relative_to(source.home)} ({reason})")
+                left_out.append(_word_left_out(reason, path, source))
+
+
+def _word_left_out(reason: str, path: Path, source: BackupSource) -> str:
+    return word_clause(reason, path=str(path.relative_to(source.home)))
 
 
 def _reason_to_leave_out(path: Path, source: BackupSource) -> str | None:
-    """Return the reason for leaving out a file, or None if it's copied.
+    """Return the key of the reason for leaving out a file, or None if it's copied.
 
-    The reason is "" if the report needn't mention it.
+    The key is "" if the report needn't mention the file.
     """
     name = _relative_name(path, source.home)
     if is_left_out(name) or (name == SECRETS_FILE and not source.has_secrets):
@@ -277,7 +284,7 @@ def _reason_to_leave_out(path: Path, source: BackupSource) -> str | None:
     except OSError:
         return ""
     if stat.S_ISLNK(mode):
-        return "a link"
+        return "left_out_link"
     return None if stat.S_ISREG(mode) else ""
 
 

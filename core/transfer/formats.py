@@ -27,18 +27,16 @@ from pydantic_core.core_schema import (
     typed_dict_schema,
 )
 
+from core.errors import word_clause
 from core.store.archive import MAX_TITLE_CHARS, SkippedRecord, TransferConversation, TransferRecord
 from core.transfer.json_stream import BYTE_ORDER_MARK, MAX_VALUE_BYTES
 from core.types import LOCAL_SCOPE, Address, MessageKind, Role, Scope
 
 # The reasons to skip a record. Reports show them after a number.
-NO_TEXT = "messages without text or media"
-NO_TIME = "messages without a time"
-UNKNOWN_SHAPE = "entries in an unknown format"
-HIDDEN = (
-    "messages and parts that the other program hides "
-    "(thoughts, tools, system messages, undone messages, copies)"
-)
+NO_TEXT = word_clause("import_no_text")
+NO_TIME = word_clause("import_no_time")
+UNKNOWN_SHAPE = word_clause("import_unknown_format")
+HIDDEN = word_clause("import_hidden")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -201,7 +199,7 @@ _LINE_VALIDATOR = SchemaValidator(
 def parse_line(line: str | bytes, options: ImportOptions = ImportOptions()) -> TransferRecord:
     """Return the record in a JSON line. Raises ValueError with a readable reason."""
     if len(line) > MAX_VALUE_BYTES:
-        raise ValueError(f"is longer than {MAX_VALUE_BYTES:,} bytes")
+        raise ValueError(word_clause("import_line_too_long", limit=MAX_VALUE_BYTES))
     try:
         fields = _LINE_VALIDATOR.validate_json(line)
     except ValueError:
@@ -218,10 +216,10 @@ def parse_line(line: str | bytes, options: ImportOptions = ImportOptions()) -> T
     )
     at = parse_iso(fields["at"])
     if at is None:
-        raise ValueError(f'"at" is not a moment in ISO 8601: {fields["at"][:40]!r}')
+        raise ValueError(word_clause("import_not_a_moment", value=repr(fields["at"][:40])))
     text = fields["text"]
     if not text.strip():
-        raise ValueError('"text" is empty')
+        raise ValueError(word_clause("import_empty_text"))
     kind: MessageKind = "quote" if get("kind") == "quote" else "chat"
     return TransferRecord(
         conversation, fields["role"], text, at, get("sender") or None, get("id") or None, kind
@@ -237,18 +235,19 @@ def _load_fields(line: str | bytes) -> dict[str, Any]:
     try:
         values = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"is not JSON ({str(error).partition(':')[0]})") from None
+        reason = str(error).partition(":")[0]
+        raise ValueError(word_clause("import_not_json", reason=reason)) from None
     if not isinstance(values, dict):
-        raise ValueError("is not a JSON object")
+        raise ValueError(word_clause("import_no_object"))
     fields = {key: value for key, value in values.items() if value is not None and key in _FIELDS}
     for key, value in fields.items():
         if not isinstance(value, str):
-            raise ValueError(f'"{key}" is not a string')
+            raise ValueError(word_clause("import_no_string", field=key))
     for key in ("session", "at", "text"):
         if not fields.get(key):
-            raise ValueError(f'"{key}" is missing or empty')
+            raise ValueError(word_clause("import_missing", field=key))
     if fields.get("role") not in _ROLES:
-        raise ValueError('"role" is not user, assistant or tool')
+        raise ValueError(word_clause("import_bad_role"))
     return fields
 
 
@@ -280,9 +279,9 @@ def _load_conversation(
     """
     platform = platform or "terminal"
     if ":" in platform:
-        raise ValueError('"platform" cannot contain a colon')
+        raise ValueError(word_clause("import_bad_platform"))
     if scope and not _SCOPE.fullmatch(scope):
-        raise ValueError('"scope" is neither account:platform:id nor room:platform:chat')
+        raise ValueError(word_clause("import_bad_scope"))
     if chat:
         address = Address.parse(f"{platform}:{chat}")
     else:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
-from core.errors import HistoryError
+from core.errors import HistoryError, word_clause
 from core.store.archive import SkippedRecord, TransferConversation, TransferRecord
 from core.transfer.formats import (
     UNKNOWN_SHAPE,
@@ -32,8 +32,8 @@ from core.transfer.json_stream import MAX_VALUE_BYTES, json_values
 from core.types import Address, Role
 
 # The reasons to skip a record. Reports show them after a number.
-SERVICE_MESSAGE = "service messages (joined, pinned, called, …)"
-BROKEN_CHANNEL = "channels with a damaged file (the messages before the damage are imported)"
+SERVICE_MESSAGE = word_clause("import_service_messages")
+BROKEN_CHANNEL = word_clause("import_damaged_channel")
 
 # The JSON paths of chats: in the export of a single chat, in the list of all chats, and in the list
 # of chats that the person has left.

@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 from core.errors import HistoryError
 from core.store.archive import SkippedRecord, TransferRecord
@@ -52,11 +52,7 @@ _DAMAGED_ARCHIVE_ERRORS = (
 )
 
 
-class ImportFormat(NamedTuple):
-    """The name of a format for people, and the function that reads the format."""
-
-    label: str
-    read: Callable[[BinaryIO, str, ImportOptions], Iterator[TransferRecord | SkippedRecord]]
+_ReadHistory = Callable[[BinaryIO, str, ImportOptions], Iterator[TransferRecord | SkippedRecord]]
 
 
 def _read_lines(
@@ -74,13 +70,13 @@ def _read_lines(
     return read_lines(cut_lines(), title, options)
 
 
-FORMATS: Mapping[str, ImportFormat] = {
-    "telegram": ImportFormat("Telegram export", messengers.read_telegram),
-    "chatgpt": ImportFormat("ChatGPT export", assistants.read_chatgpt),
-    "claude": ImportFormat("Claude export", assistants.read_claude),
-    "discord": ImportFormat("Discord data package", messengers.read_discord),
-    "hermes": ImportFormat("state.db of Hermes", hermes.read_hermes),
-    "lines": ImportFormat("file of JSON lines", _read_lines),
+FORMATS: Mapping[str, _ReadHistory] = {
+    "telegram": messengers.read_telegram,
+    "chatgpt": assistants.read_chatgpt,
+    "claude": assistants.read_claude,
+    "discord": messengers.read_discord,
+    "hermes": hermes.read_hermes,
+    "lines": _read_lines,
 }
 # The format of a JSON document, by a path and event that only documents of this format have.
 _FORMAT_BY_EVENT = {
@@ -139,7 +135,7 @@ class Source:
                 title = str(origin)
             else:
                 path = Path(folder, "stdin")
-                title = "The input on stdin"
+                title = "stdin"
                 read_error = _copy_stream(origin, path)
             if _is_zip(path):
                 unpacked_folder = Path(folder, "unpacked")
@@ -169,7 +165,7 @@ class Source:
                 # Each time this thread waits for the file, the thread that writes gets the
                 # interpreter. With a large buffer, this is rare.
                 with file.path.open("rb", _READ_BYTES) as stream:
-                    yield from FORMATS[file.kind].read(stream, title, self._options)
+                    yield from FORMATS[file.kind](stream, title, self._options)
             except OSError as error:
                 reason = error.strerror or str(error)
                 raise HistoryError("history_unreadable", title=title, reason=reason) from error
@@ -192,7 +188,7 @@ class Source:
         """Return the name of a file in error messages."""
         if path == self._root:
             return self._title
-        return f"{_display_name(path.relative_to(self._root))} in {self._title}"
+        return f"{self._title}/{_display_name(path.relative_to(self._root))}"
 
     def _find_files(self) -> list[_HistoryFile]:
         """Return the files that contain history.

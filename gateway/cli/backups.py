@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from core.transfer.encryption import EncryptionKey
 
 PASSPHRASE = "passphrase"
+# The keys of texts for the steps that aren't names of files.
+_STEPS = {"check": "checking_backup", "encryption": "encrypting_backup"}
 # The keys of texts about how Mneme was installed. Programs such as pip have separate names.
 _INSTALLED_FROM = {"clone": "from_clone", "container": "from_container"}
 
@@ -335,8 +337,13 @@ def _show_progress(*, is_quiet: bool) -> Iterator[Progress]:
         return
     from rich.console import Console
 
-    with Console(stderr=True).status("copying") as status:
-        yield lambda step, share: status.update(f"{step} {share:.0%}" if share else step)
+    with Console(stderr=True).status(texts.compose("copying")) as status:
+
+        def show_step(step: str, share: float) -> None:
+            name = texts.compose(_STEPS[step]) if step in _STEPS else step
+            status.update(f"{name} {share:.0%}" if share else name)
+
+        yield show_step
 
 
 def _describe(result: BackupResult) -> str:
@@ -347,7 +354,8 @@ def _describe(result: BackupResult) -> str:
     sentences = [texts.BACKUP_MADE.format(path=result.record.path, size=size, files=files)]
     sentences.append(texts.BACKUP_SECRETS if manifest.has_secrets else texts.BACKUP_NO_SECRETS)
     if manifest.left_out:
-        sentences.append(texts.BACKUP_LEFT_OUT.format(names=texts.join_list(manifest.left_out)))
+        names = texts.join_list([texts.word_stored(name) for name in manifest.left_out])
+        sentences.append(texts.BACKUP_LEFT_OUT.format(names=names))
     if result.rewritten:
         backups = texts.format_count(len(result.rewritten), "older backup")
         sentences.append(texts.BACKUP_REWRITTEN.format(backups=backups))

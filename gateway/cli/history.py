@@ -413,9 +413,7 @@ def _print_report(report: ImportReport, source: Source) -> None:
 
     At most `_MAX_SHOWN_FILES` files are named.
     """
-    from core.transfer.source import FORMATS
-
-    formats = texts.join_list([FORMATS[kind][0] for kind in source.kinds])
+    formats = texts.join_list([texts.compose(f"format_{kind}") for kind in source.kinds])
     typer.echo(texts.compose("import_format", formats=formats))
     if source.file_names:
         names = ", ".join(source.file_names[:_MAX_SHOWN_FILES])
@@ -435,7 +433,8 @@ def _print_report(report: ImportReport, source: Source) -> None:
     if report.skipped_counts:
         typer.echo(texts.compose("skipped"))
         for reason, count in report.skipped_counts.most_common():
-            typer.echo(f"  {count:,} {reason}")
+            values = {"count": texts.format_number(count), "reason": texts.word_stored(reason)}
+            typer.echo(f"  {texts.compose('skipped_kind', **values)}")
     if report.refused_count:
         _print_refused_lines(report)
 
@@ -445,7 +444,7 @@ def _print_refused_lines(report: ImportReport) -> None:
     lines = texts.format_count(report.refused_count, "line")
     typer.echo(texts.compose("rejected", lines=lines), err=True)
     for reason in report.reasons:
-        typer.echo(f"  {reason}", err=True)
+        typer.echo(f"  {texts.word_stored(reason)}", err=True)
     unnamed_count = report.refused_count - len(report.reasons)
     if unnamed_count > 0:
         more = texts.compose("more", count=texts.format_number(unnamed_count))

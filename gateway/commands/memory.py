@@ -195,7 +195,7 @@ class MemoryCommands:
         if pending:
             sections.append(texts.PENDING_NOTES.format(number=len(pending)))
         problems = await self._notebook.list_problems(context.scopes)
-        sections += [escape(problem) for problem in problems]
+        sections += [escape(texts.word(problem)) for problem in problems]
         return "\n\n".join(sections)
 
     async def change(self, edit: NoteEdit, context: CommandContext) -> Answer:

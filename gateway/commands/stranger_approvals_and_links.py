@@ -203,12 +203,14 @@ class AccountCommands:
             return answer
 
         if link.token:
-            buttons = (
-                make_button("Link them", "approve", link.token),
-                make_button("No", "approve", f"no {link.token}"),
-            )
             notices = self._services.owner_notices
-            await notices.notify(f"link:{link.token}", _ask_owner(texts, link), buttons=buttons)
+            owner_texts = await notices.load_texts()
+            buttons = (
+                make_button(owner_texts.BUTTON_LINK, "approve", link.token),
+                make_button(owner_texts.BUTTON_NO, "approve", f"no {link.token}"),
+            )
+            question = _ask_owner(owner_texts, link)
+            await notices.notify(f"link:{link.token}", question, buttons=buttons)
             return Answer(text=texts.LINK_WAITS)
 
         await self._ask_offering_side(texts, link, context.idempotency_key)

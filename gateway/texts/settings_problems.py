@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from config.settings import SettingsError
+from core.text.normalize import join_sentences
 from gateway.texts.catalog import Texts
 from gateway.texts.text_files import list_patterns
 
@@ -32,6 +33,20 @@ def word_problem(texts: Texts, problem: str) -> str:
             explanation = table[key].format(**values)
             break
     return f"{path}{separator}{explanation}{place}"
+
+
+def word_settings_advice(texts: Texts, advice: str) -> str:
+    """Translate the sentences of `Settings.advice`, which say which options to rename."""
+    table = texts.table("SETTINGS_ADVICE")
+    sentences = []
+    for sentence in re.split(r"(?<=\.) ", advice):
+        for key, pattern in list_patterns("SETTINGS_ADVICE"):
+            match = pattern.fullmatch(sentence)
+            if match is not None:
+                sentence = table[key].format(**match.groupdict())
+                break
+        sentences.append(sentence)
+    return join_sentences(sentences)
 
 
 def word_settings_error(texts: Texts, error: SettingsError) -> str:

@@ -24,7 +24,7 @@ from gateway.local.manager import find_closed_folder
 from gateway.services import STATE_FILE
 from gateway.supervisor import WallClock
 from gateway.texts.catalog import Texts
-from gateway.texts.settings_problems import word_problem
+from gateway.texts.settings_problems import word_problem, word_settings_advice
 from gateway.upkeep.backups import describe_backups
 from gateway.upkeep.catalog import BackupCatalog, backup_folder, find_backup_fault
 from gateway.upkeep.mending import (
@@ -135,7 +135,7 @@ def check_home(texts: Texts, settings: Settings) -> list[CheckResult]:
             text=text,
             key="settings_complete",
             values={"home": settings.home},
-            advice=settings.advice,
+            advice=word_settings_advice(texts, settings.advice),
         ),
         *_find_missing_programs(texts, settings),
         *_find_unusable_folders(texts, settings.home),

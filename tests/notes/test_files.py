@@ -102,7 +102,7 @@ async def test_unreadable_note_file_is_reported_and_left_unchanged(
     with pytest.raises(Refused, match="cannot be read") as refusal:
         await add_note(notebook, ANA, HERS, "memory", "two")
     assert reason in str(refusal.value)
-    assert await notebook.list_problems(HERS) == [str(refusal.value)]
+    assert list(map(str, await notebook.list_problems(HERS))) == [str(refusal.value)]
     assert page(home).read_bytes() == content
     assert len(await logged(notebook)) == 1, "nobody has removed anything"
     page(home).write_text("one\n§\ntwo\n")
@@ -165,7 +165,7 @@ async def test_notes_path_that_is_not_a_file_is_refused_with_a_sentence(
     ):
         await add_note(notebook, ANA, HERS, "memory", "likes tea")
     assert await notebook.entries(HERS, "memory") == []
-    assert "MEMORY.md cannot be read" in (await notebook.list_problems(HERS))[0]
+    assert "MEMORY.md cannot be read" in str((await notebook.list_problems(HERS))[0])
 
 
 async def test_unusable_notes_folder_is_reported_with_one_sentence(

@@ -50,6 +50,7 @@ async def load_memory(request: PageRequest) -> Values:
     """Return the notes, the changes that wait for approval, and contradictory facts."""
     notebook = request.services.notebook
     files = [await load_note_file(request, target) for target in FILES]
+    problems = await notebook.list_problems(request.scopes)
     pending = await notebook.review.list_pending(request.scopes)
     conflicts = await request.services.facts.list_conflicts(request.scopes)
     group_sizes = [sum(map(measure_fact, group)) for group in conflicts]
@@ -64,7 +65,7 @@ async def load_memory(request: PageRequest) -> Values:
         "files": files,
         "instructions": await load_instructions(request),
         "pending_count": len(pending),
-        "problems": await notebook.list_problems(request.scopes),
+        "problems": [request.texts.word(problem) for problem in problems],
         "conflicts": conflicts,
         "groups": group_facts(request.texts, facts[:count]),
         "changes_of": await count_changes(database, request.scopes, shown_facts),
