@@ -365,7 +365,7 @@ class ToolRunner:
         """
         tool = self.tools.get(name)
         if tool is None or not is_tool_available(tool, context.session):
-            raise ToolError(f"The tool {name} isn't there any more.")
+            raise ToolError("tool_gone", name=name)
         return await self._run_tool(tool, arguments, context)
 
     async def _run_tool(self, tool: Tool, arguments: Json, context: ToolContext) -> str:
@@ -383,7 +383,7 @@ class ToolRunner:
             return result
         except TimeoutError as error:
             raise UncertainCallError(
-                f"{tool.name} took longer than {timeout_s:g} s and was stopped."
+                "tool_too_slow", name=tool.name, seconds=f"{timeout_s:g}"
             ) from error
 
 

@@ -121,11 +121,9 @@ async def check_address(
         texts = await resolve(ascii_host, port)
         addresses = [ip_address(text.partition("%")[0]) for text in texts]
     except (OSError, UnicodeError, ValueError) as error:
-        raise Refused(f"There is no host {host[:100]}. Check the address.") from error
+        raise Refused("address_unknown_host", host=host[:100]) from error
     if not addresses or not all(is_allowed(address) for address in addresses):
-        raise Refused(
-            f"{host[:100]} is an address of a local network. Only public web pages can be read."
-        )
+        raise Refused("address_local", host=host[:100])
     path = parts.path or "/"
     if parts.query:
         path += f"?{parts.query}"
@@ -136,21 +134,19 @@ def _parse_url(url: str) -> tuple[SplitResult, int]:
     """Return the parts of a web address and its port. Raises Refused if the address is invalid."""
     text = url.strip()
     if len(text) > MAX_URL_CHARS:
-        raise Refused(f"The address is longer than {MAX_URL_CHARS:,} characters.")
+        raise Refused("address_too_long", limit=MAX_URL_CHARS)
     try:
         parts = urlsplit(text)
         port = parts.port or DEFAULT_PORTS.get(parts.scheme, 0)
     except ValueError as error:
-        raise Refused(f"'{text[:100]}' isn't a web address.") from error
+        raise Refused("address_invalid", text=text[:100]) from error
     has_odd_character = any(
         character.isspace() or not character.isprintable() for character in text
     )
     if parts.scheme not in DEFAULT_PORTS or not parts.hostname or has_odd_character:
-        raise Refused(
-            f"'{text[:100]}' isn't a web address. It should look like https://example.org/page."
-        )
+        raise Refused("address_needs_form", text=text[:100])
     if parts.username is not None or parts.password is not None:
-        raise Refused("The address contains a name or a password. Leave them out.")
+        raise Refused("address_with_login")
     if port not in DEFAULT_PORTS.values() and port < _FIRST_FREE_PORT:
-        raise Refused(f"Port {port} isn't one of a web page.")
+        raise Refused("address_bad_port", port=str(port))
     return parts, port

@@ -69,7 +69,7 @@ def calendar_tool(
             return await _add(calendars, arguments, start, zone)
         end = _parse_time(arguments.end, zone) if arguments.end else start + _DAY
         if end <= start:
-            raise ToolError("end: must be later than start.")
+            raise ToolError("calendar_bad_end")
         agenda = await calendars.list_events(start, end, zone)
         lines = [f"- {render_event(event, has_date=True)}" for event in agenda.events]
         return "\n".join([_HEAD, *(lines or ["There are no events."]), *map(str, agenda.problems)])
@@ -92,7 +92,7 @@ async def _add(calendars: Calendars, arguments: _Arguments, start: datetime, zon
         raise ToolError("text: is needed to add an event.")
     end = _parse_time(arguments.end, zone) if arguments.end else start + DEFAULT_LENGTH
     if end <= start:
-        raise ToolError("end: must be later than start.")
+        raise ToolError("calendar_bad_end")
     event = await calendars.add_event(arguments.text.strip(), start, end, zone, arguments.calendar)
     return f"Added: {render_event(event, has_date=True)} [event {event.uid} in {event.calendar}]"
 

@@ -41,7 +41,8 @@ from mcp.types import (
 
 from config.field_types import fill_placeholders
 from config.tool_options import McpServer
-from core.errors import ToolError, UncertainCallError
+from config.variables import PLACEHOLDER
+from core.errors import Sentence, ToolError, UncertainCallError
 from core.types import File
 
 CONNECT_TIMEOUT_S = 20.0
@@ -114,7 +115,7 @@ class McpConnection:
                         break
         except (*_ERRORS, TimeoutError) as error:
             await self._drop(client)
-            raise ToolError(f"The MCP server {self.name} doesn't list its tools.") from error
+            raise ToolError("mcp_lists_no_tools", name=self.name) from error
         return tools
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> ToolResult:
@@ -129,19 +130,22 @@ class McpConnection:
                 result = await client.call_tool(tool, dict(arguments))
         except TimeoutError as error:
             raise UncertainCallError(
-                f"{self.name} gave no result within {timeout_s:g} s."
+                "mcp_no_result", name=self.name, seconds=f"{timeout_s:g}"
             ) from error
         except MCPError as error:
             if error.error.code == CONNECTION_CLOSED:
                 await self._drop(client)
-                raise UncertainCallError(f"The connection to {self.name} broke off.") from error
-            raise ToolError(f"{self.name} refused the call: {error.error.message}") from error
+                raise UncertainCallError("mcp_broke_off", name=self.name) from error
+            reason = error.error.message
+            raise ToolError("mcp_refused", name=self.name, reason=reason) from error
         except _ERRORS as error:
             await self._drop(client)
-            raise UncertainCallError(f"The connection to {self.name} broke off.") from error
+            raise UncertainCallError("mcp_broke_off", name=self.name) from error
         text = render_content(result)
         if result.is_error:
-            raise ToolError(text or f"{self.name} reports an error without a text.")
+            if text:
+                raise ToolError(text)
+            raise ToolError("mcp_error_without_text", name=self.name)
         return await asyncio.to_thread(_decode_result, tool, text, result)
 
     async def close(self) -> None:
@@ -164,24 +168,22 @@ class McpConnection:
                 self._client = None
             now = asyncio.get_running_loop().time()
             if now < self._may_connect_at:
-                raise ToolError(f"{self.name} can't be reached right now. Try again in a minute.")
+                raise ToolError("mcp_pauses", name=self.name)
             try:
                 self._client = await self._start()
             except (*_ERRORS, TimeoutError) as error:
                 self._pause_s = min(MAX_PAUSE_S, max(MIN_PAUSE_S, 2 * self._pause_s))
                 self._may_connect_at = asyncio.get_running_loop().time() + self._pause_s
                 _log.warning("an MCP server can't be reached", server=self.name)
-                raise ToolError(
-                    f"The MCP server {self.name} can't be started or reached: "
-                    f"{self._describe_failure(error)}."
-                ) from error
+                reason = self._describe_failure(error)
+                raise ToolError("mcp_unreached", name=self.name, reason=reason) from error
             self._pause_s = 0.0
             return self._client
 
-    def _describe_failure(self, error: BaseException) -> str:
+    def _describe_failure(self, error: BaseException) -> str | Sentence:
         """Return the reason for a failed connection as a clause."""
         if isinstance(error, TimeoutError):
-            return f"no answer within {self._connect_timeout_s:.0f} seconds"
+            return Sentence("service_timed_out", {"seconds": f"{self._connect_timeout_s:.0f}"})
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
         reason = " ".join(str(error).split())[:MAX_REASON_CHARS].rstrip(".")
@@ -237,12 +239,12 @@ class McpConnection:
 
     def _fill_variables(self, values: Mapping[str, str]) -> dict[str, str]:
         """Replace each ``${NAME}`` with its variable. Raises ToolError if a variable isn't set."""
-        try:
-            return {
-                name: fill_placeholders(value, self._variables) for name, value in values.items()
-            }
-        except ValueError as error:
-            raise ToolError(f"The MCP server {self.name} isn't started: {error}") from error
+        for value in values.values():
+            for match in PLACEHOLDER.finditer(value):
+                if match[1] not in self._variables:
+                    reason = Sentence("calendar_no_variable", {"name": match[1]})
+                    raise ToolError("mcp_not_started", name=self.name, reason=reason)
+        return {name: fill_placeholders(value, self._variables) for name, value in values.items()}
 
     async def _disconnect(self) -> None:
         """End the task that owns the client. After a timeout, cancel the task."""

@@ -26,7 +26,7 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from config.files import replace_file
 from config.tool_options import McpServer
-from core.errors import Refused, ToolError
+from core.errors import Refused, Sentence, ToolError, load_sentences, to_sentence
 from core.guard.origin_and_fence import neutralise
 from core.guard.tool_definitions import ToolArguments, build_tool, find_tool_fault, relax_schema
 from core.text.normalize import make_well_formed, to_single_line
@@ -127,7 +127,7 @@ class McpServers:
         # The descriptions of tools that the model sees in each request.
         self._descriptions: list[str] = []
         # The reasons why the tools of servers are missing, by the name of the server.
-        self.problems: dict[str, str] = {}
+        self.problems: dict[str, Sentence] = {}
 
     async def load_tools(self, taken_names: Sequence[str]) -> list[Tool]:
         """Return the tools for the model. Servers whose tools aren't stored yet are asked for them.
@@ -157,7 +157,7 @@ class McpServers:
         try:
             descriptions = await (await self._connect(name)).list_tools()
         except ToolError as error:
-            self.problems[name] = str(error)
+            self.problems[name] = to_sentence(error)
             return None
         self.problems.pop(name, None)
         server = _StoredServer(
@@ -305,7 +305,7 @@ class McpServers:
         """
         options = self._servers[offer.server]
         if options.people == "owner" and not await self._is_owner(context):
-            raise Refused(f"Only the owner may use {offer.server}.")
+            raise Refused("mcp_owner_only", server=offer.server)
         unknown = arguments.keys() - offer.tool.schema_.get("properties", {}).keys()
         # The gate compares only the values of arguments with what the person typed, and not their
         # names.
@@ -314,7 +314,8 @@ class McpServers:
         try:
             result = await (await self._connect(offer.server)).call(offer.tool.name, arguments)
         except ToolError as error:
-            raise type(error)(_frame_foreign_text(offer.server, str(error), options)) from error
+            reason = _clean_error(error, options)
+            raise type(error)("mcp_error", server=offer.server, text=reason) from error
         text = _frame_foreign_text(offer.server, result.text or "Done.", options)
         return "\n".join([*await self._keep_files(result, context), text])
 
@@ -379,11 +380,26 @@ def rank_offers(query: str, offers: Sequence[Offer]) -> list[Offer]:
 
 def _frame_foreign_text(server: str, text: str, options: McpServer) -> str:
     """Return a text from a server with its source, shortened and without our own markup."""
+    return f"{_HEAD.format(server=server)}\n{_clean_foreign_text(text, options)}"
+
+
+def _clean_foreign_text(text: str, options: McpServer) -> str:
     safe_text = neutralise(make_well_formed(text))
     missing_chars = len(safe_text) - options.max_result_chars
     if missing_chars > 0:
         safe_text = safe_text[: options.max_result_chars] + _CUT.format(count=missing_chars)
-    return f"{_HEAD.format(server=server)}\n{safe_text}"
+    return safe_text
+
+
+def _clean_error(error: ToolError, options: McpServer) -> str | Sentence:
+    """Return the text of an error, with the server's own words shortened and without markup."""
+    if error.key not in load_sentences():
+        return _clean_foreign_text(str(error), options)
+    values = {
+        name: _clean_foreign_text(value, options) if isinstance(value, str) else value
+        for name, value in error.values.items()
+    }
+    return Sentence(error.key, values)
 
 
 def _render_offer(offer: Offer) -> str:

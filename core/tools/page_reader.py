@@ -12,13 +12,13 @@ from core.media.decoding import Decoder, Note
 from core.tools.web import PageText
 from core.tools.web_client import Download
 
-# Why a file has no text, as a sentence for the model.
+# The keys of the sentences that say why a file has no text.
 _NOTES: dict[Note, str] = {
-    "scan": "The pages of this file are pictures without text.",
-    "locked": "The file needs a password.",
-    "broken": "The file is damaged.",
-    "bomb": "The page takes too much time or memory to read.",
-    "unknown": "The address is a file of a type that can't be read.",
+    "scan": "page_scan",
+    "locked": "page_locked",
+    "broken": "page_damaged",
+    "bomb": "page_too_large",
+    "unknown": "page_unknown_type",
 }
 
 

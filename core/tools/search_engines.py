@@ -104,10 +104,8 @@ def _check_engines(failures: object) -> None:
     """Raise ToolError if search engines behind SearXNG failed, so that no results mean nothing."""
     if isinstance(failures, list) and failures:
         reasons = "; ".join(" ".join(map(str, each)) for each in failures if isinstance(each, list))
-        raise ToolError(
-            f"The search engines behind the SearXNG server gave no results: "
-            f"{neutralise(to_single_line(reasons))[:MAX_EXTRACT_CHARS]}. Try again later."
-        )
+        reasons = neutralise(to_single_line(reasons))[:MAX_EXTRACT_CHARS]
+        raise ToolError("search_engines_failed", reasons=reasons)
 
 
 class BraveEngine:
@@ -146,7 +144,7 @@ class ClaudeEngine:
         try:
             blocks = await _ask_until_done(self._ask, request)
         except (ModelError, Refused) as error:
-            raise ToolError(f"The search of {self._model} failed: {error}") from error
+            raise ToolError("search_failed", model=self._model, reason=error) from error
         return _read_claude_results(blocks)
 
     async def close(self) -> None:
@@ -242,7 +240,7 @@ def _read_claude_results(blocks: Sequence[Json]) -> list[SearchResult]:
             content = block["content"]
             if isinstance(content, Mapping):
                 reason = str(content.get("error_code", "unknown")).replace("_", " ")
-                raise ToolError(f"Anthropic's search failed ({reason}). Try again later.")
+                raise ToolError("search_of_anthropic_failed", reason=reason)
             pages += content
         for citation in block.get("citations") or ():
             quotes.setdefault(citation["url"], []).append(citation["cited_text"])

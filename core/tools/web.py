@@ -96,10 +96,7 @@ class DailyLimit:
             self._calls.clear()
         calls = self._calls.get(context.asker, 0)
         if self.max_calls and calls >= self.max_calls:
-            raise Refused(
-                f"You have used all {self.max_calls} look-ups on the web for today. "
-                "Tell the person, and answer with what you have."
-            )
+            raise Refused("lookups_used", limit=self.max_calls)
         self._calls[context.asker] = calls + 1
 
 
@@ -165,7 +162,7 @@ class WebAccess:
         if self.options.search == "anthropic":
             model = self._find_search_model()
             if self.ask_model is None:
-                raise ToolError("No model is configured, so it can't search.")
+                raise ToolError("search_no_model")
             return ClaudeEngine(self.ask_model, model)
         if self.options.search == "brave":
             return BraveEngine(self.key)
@@ -263,9 +260,9 @@ def _render_page(download: Download, page: PageText, part: int, today: date) -> 
     """
     parts = split_parts(page.text)
     if not parts:
-        raise ToolError("The page has no text that can be read without a browser.")
+        raise ToolError("page_without_text")
     if part > len(parts):
-        raise ToolError(f"The page has only {len(parts)} parts.")
+        raise ToolError("page_has_fewer_parts", count=len(parts))
     lines = [_PAGE_HEAD, f"Address: {download.url}"]
     if page.title:
         lines.append(f"Title: {_to_line(page.title)[:MAX_TITLE_CHARS]}")

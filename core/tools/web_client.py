@@ -123,7 +123,7 @@ class WebClient:
                 # The owner chose the first address, but it may redirect anywhere.
                 target = await check_address(target.url, self._resolve, is_public)
             if self._respects_robots and not await self._may_read(target):
-                raise Refused(f"{target.host} doesn't allow programs to read this page.")
+                raise Refused("page_forbidden", host=target.host)
             response = await self._request(target, self._max_bytes)
             if 300 <= response.status < 400 and "location" in response.headers:
                 url = urljoin(target.url, response.headers["location"])
@@ -132,7 +132,7 @@ class WebClient:
                 raise ToolError("page_status", host=target.host, code=str(response.status))
             content_type = _read_content_type(response.headers)
             if content_type.startswith(_UNREADABLE_TYPES):
-                raise Refused(f"The address is a file of the type {content_type}, not a page.")
+                raise Refused("page_is_file", type=content_type)
             return Download(target.url, content_type, response.body, response.is_cut)
         raise ToolError("page_redirects", limit=MAX_REDIRECTS)
 

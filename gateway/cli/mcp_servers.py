@@ -329,7 +329,8 @@ def _load_tools(settings: Settings, name: str) -> dict[str, str]:
         finally:
             await servers.close()
         if definitions is None:
-            raise ToolError(servers.problems[name])
+            problem = servers.problems[name]
+            raise ToolError(problem.key, **problem.values)
         return {tool.name: find_effect(tool, server).value for tool in definitions.tools}
 
     return asyncio.run(load())
