@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from gateway.texts.catalog import Texts, load_texts
+from tests.fixtures.bot_api import BotApi
 from tests.fixtures.discord_api import DiscordApi
 from tests.fixtures.english_words import find_english
 from tests.fixtures.live_system import KEY, PERSON, LiveSystem
@@ -155,6 +156,12 @@ SENT_THINGS: tuple[dict[str, Any], ...] = (
     {"dice": {"emoji": "🎲", "value": 3}},
     {"poll": POLL},
 )
+# The methods of Telegram that show a text or the labels of buttons in a chat.
+SHOWING_METHODS = (
+    *("sendMessage", "sendRichMessage", "sendMessageDraft", "sendDocument", "sendVoice"),
+    *("sendPhoto", "editMessageText", "editMessageCaption", "editMessageReplyMarkup"),
+    "answerCallbackQuery",
+)
 # Commands on Discord that need no option.
 NAMES_ALONE = (
     *("facts", "link", "model", "sessions", "status", "stop", "timezone", "undo", "unlink"),
@@ -259,11 +266,13 @@ async def test_hour_of_use_on_telegram_in_another_language_shows_no_english_text
         assert telegram.violations == []
         shown = [
             text
-            for method in ("sendMessage", "editMessageText", "sendDocument", "sendRichMessage")
+            for method in SHOWING_METHODS
             for values in telegram.called(method)
             for text in list_shown(values)
         ]
-        check_shown(shown, language, script.list_words())
+        menus = list(list_telegram_menus(telegram, language))
+        assert len(menus) > 50
+        check_shown([*shown, *menus], language, script.list_words())
 
 
 @pytest.mark.sweep
@@ -340,6 +349,14 @@ async def test_hour_of_use_on_discord_in_french_shows_no_english_text(home: Path
         await call_and_press("sessions")
         await call_and_press("forget", what=script.remember)
         assert len(pressed) >= 5
+        suggestions: list[str] = []
+        for name, action, option in list_suggesting_options(discord.commands):
+            typing = await discord.types(channel, person, name, option, "", action)
+            callbacks = discord.interactions.calls[typing].callbacks
+            await live.until(partial(len, callbacks))
+            suggestions += [choice["name"] for choice in callbacks[0]["data"]["choices"]]
+        assert len(suggestions) > 20
+        shown += suggestions
         await call("forget", what=script.word)
         await say(script.yes)
         await call("new")
@@ -356,6 +373,7 @@ async def test_hour_of_use_on_discord_in_french_shows_no_english_text(home: Path
         check_shown(shown, "fr", script.list_words())
         menus = [text for command in discord.commands for text in list_localized(command, "fr")]
         assert len(menus) > 50
+        check_shown(menus, "fr", script.list_words())
         assert all(
             "es-419" in command["description_localizations"]
             for command in discord.commands
@@ -455,7 +473,7 @@ def list_strings(data: Any) -> Iterator[str]:
         for item in data:
             yield from list_strings(item)
     elif isinstance(data, Mapping):
-        for key in ("title", "content", "label", "placeholder", "description"):
+        for key in ("title", "content", "label", "placeholder", "description", "name"):
             yield str(data.get(key) or "")
         for value in data.values():
             yield from list_strings(value)
@@ -465,9 +483,24 @@ def list_posted(post: Mapping[str, Any]) -> Iterator[str]:
     """Yield the text, the cards and the labels of the buttons of a message on Discord."""
     yield str(post["content"])
     for card in post.get("embeds") or ():
-        yield str(card.get("description", ""))
+        yield from list_strings(card)
+        yield from (str(field["value"]) for field in card.get("fields") or ())
+        yield str((card.get("footer") or {}).get("text", ""))
     for row in post.get("components") or ():
         yield from (str(item.get("label", "")) for item in row.get("components", ()))
+
+
+def list_suggesting_options(commands: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, str]]:
+    """Return the options that suggest values while a person types: (command, action, option)."""
+    options = []
+    for command in commands:
+        for option in command.get("options") or ():
+            if option.get("autocomplete"):
+                options.append((command["name"], "", option["name"]))
+            for inner in option.get("options") or ():
+                if inner.get("autocomplete"):
+                    options.append((command["name"], option["name"], inner["name"]))
+    return options
 
 
 def list_localized(command: Mapping[str, Any], locale: str) -> Iterator[str]:
@@ -527,6 +560,16 @@ def list_shown(values: Mapping[str, Any]) -> Iterator[str]:
     yield units.decode("utf-16-le")
     for row in load(values.get("reply_markup") or {}).get("inline_keyboard", ()):
         yield from (str(button["text"]) for button in row)
+
+
+def list_telegram_menus(telegram: BotApi, language: str) -> Iterator[str]:
+    """Yield the descriptions of the commands and of the bot in a language."""
+    for method in ("setMyCommands", "setMyDescription", "setMyShortDescription"):
+        for values in telegram.called(method):
+            if values.get("language_code") == language:
+                yield str(values.get("description") or values.get("short_description") or "")
+                for command in load(values.get("commands") or []):
+                    yield str(command["description"])
 
 
 def load(value: Any) -> Any:

@@ -379,6 +379,10 @@ async def test_recall_marks_forwarded_messages_even_without_a_known_author(
             await harness.say("/new")
         card = (await harness.say("/recall gondola")).text.splitlines()
         assert {line for line in card if "↩" in line} == {"> ↩ forwarded from Ben", "> ↩ forwarded"}
+        await harness.say("/language de")
+        german_card = (await harness.say("/recall gondola")).text
+        assert "↩ weitergeleitet von Ben" in german_card
+        assert "forwarded" not in german_card
 
 
 async def test_quote_is_exported_and_forgotten_with_its_message(

@@ -230,6 +230,56 @@ def test_problem_of_a_memory_service_is_in_the_language_of_the_shell(
     assert text.startswith(problem)
 
 
+def test_report_of_an_import_is_in_the_language_of_the_shell(home: Path, tmp_path: Path) -> None:
+    export = {
+        "chats": {
+            "list": [
+                {
+                    "type": "personal_chat",
+                    "id": 7,
+                    "name": "Kim",
+                    "messages": [
+                        {"id": 1, "type": "service", "date": "2026-05-03T10:00:00", "text": ""},
+                        {"id": 2, "type": "message", "date": "2026-05-03T10:00:00", "text": ""},
+                    ],
+                }
+            ]
+        }
+    }
+    (tmp_path / "result.json").write_text(json.dumps(export))
+    done = mneme(home, "import", str(tmp_path / "result.json"), LC_ALL="de_DE.UTF-8")
+    assert "Format der Datei: Export von Telegram." in done.stdout
+    assert "Nachrichten ohne Text und Medien: 1" in done.stdout
+    assert "Systemmeldungen (beigetreten, angeheftet, angerufen, …): 1" in done.stdout
+    (tmp_path / "lines.jsonl").write_text('{"session": "a", "role": "user", "text": "x"}\n')
+    done = mneme(home, "import", str(tmp_path / "lines.jsonl"), LC_ALL="de_DE.UTF-8")
+    assert "Zeile 1: „at“ fehlt oder ist leer" in done.stderr
+
+
+def test_files_left_out_of_a_backup_are_in_the_language_of_the_shell(
+    home: Path, tmp_path: Path
+) -> None:
+    mneme(home, "remember", "Ana lives in Lisbon")
+    (home / "skills").mkdir(exist_ok=True)
+    (home / "skills" / "there").symlink_to(tmp_path)
+    done = mneme(home, "backup", str(tmp_path / "backups"), LC_ALL="de_DE.UTF-8")
+    assert "Nicht dabei: skills/there (ein Link)." in done.stdout
+
+
+def test_unreadable_notes_and_renamed_settings_are_worded_in_the_language_of_the_shell(
+    home: Path,
+) -> None:
+    german = {"LC_ALL": "de_DE.UTF-8"}
+    (home / "memories").write_text("a file where a folder should be")
+    (home / "mneme.toml").write_text("[cron]\nmax_jobs = 3\n")
+    assert "ist nicht lesbar (" in mneme(home, "memory", "list", **german).stdout
+    checked = json.loads(mneme(home, "check", "--json", **german).stdout)
+    (settings,) = [result for result in checked if result["subject"] == "settings"]
+    assert settings["advice"] == (
+        "cron.max_jobs heißt jetzt limits.jobs; benenn es in mneme.toml um."
+    )
+
+
 def test_refusals_of_imports_and_skills_are_in_the_language_of_the_shell(
     home: Path, tmp_path: Path
 ) -> None:

@@ -147,6 +147,14 @@ async def test_a_link_that_lets_somebody_in_waits_for_the_owner(home: Path) -> N
         assert (await harness.say("/approve")).text == "No one is waiting for approval."
 
 
+async def test_owner_is_asked_about_a_link_in_the_owners_language(home: Path) -> None:
+    async with open_gateway(home, ScriptedModel()) as harness:
+        await harness.say("/language de")
+        asked = await asked_owner(harness)
+        assert "möchten als eine Person verbunden werden" in asked.text
+        assert [button.label for button in asked.buttons] == ["Verbinden", "Nein"]
+
+
 async def test_account_link_is_cancelled_by_the_owners_no(home: Path) -> None:
     async with open_gateway(home, ScriptedModel()) as harness:
         asked = await asked_owner(harness)
