@@ -353,7 +353,7 @@ async def test_hour_of_use_on_discord_in_french_shows_no_english_text(home: Path
         for name, action, option in list_suggesting_options(discord.commands):
             typing = await discord.types(channel, person, name, option, "", action)
             callbacks = discord.interactions.calls[typing].callbacks
-            await live.until(partial(len, callbacks))
+            await live.until(partial(bool, callbacks))
             suggestions += [choice["name"] for choice in callbacks[0]["data"]["choices"]]
         assert len(suggestions) > 20
         shown += suggestions
