@@ -276,7 +276,7 @@ async def test_server_that_does_not_start_leaves_the_conversation_as_it_is(home:
     async with open_gateway(home, model, options) as harness:
         assert (await harness.say("Hello")).text == "Hi."
         assert harness.services.mcp is not None
-        assert "can't be started" in harness.services.mcp.problems["broken"]
+        assert "can't be started" in str(harness.services.mcp.problems["broken"])
 
 
 async def test_large_mcp_server_is_offered_to_the_model_as_find_tools_and_call_tool(
