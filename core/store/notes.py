@@ -11,7 +11,6 @@ from dataclasses import astuple, dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
-from core.errors import word_clause
 from core.store import rows, tool_calls
 from core.store.engine import Connection, Database, Row
 from core.store.search.excerpts import PLATFORM_ID, message_link
@@ -89,7 +88,7 @@ class Author(Source):
     # A "typed" change happens at once. Any other change waits for a confirmation.
     origin: Origin = "tool"
     # A clause that says why the change waits.
-    reason: str = word_clause("waits_text_missing")
+    reason: str = "no one here has typed that"
     # Whether a person was asked about the change and confirmed it.
     is_insisting: bool = False
     # The helper model decides first whether a person must confirm the change.

@@ -17,7 +17,7 @@ from core.store.actions import ButtonAction, build_question
 from core.store.mailbox import OutboxItem
 from core.store.ownership.links import Link, NamedAccount
 from core.store.ownership.people import TERMINAL, KnownAccount
-from core.types import Account, Address, Answer, Command, Scope
+from core.types import Account, Address, Answer, Button, Command, Scope
 from gateway.commands.registry import CommandContext, load_specs, make_button, make_yes_button
 from gateway.services import Services, load_persons
 from gateway.texts.catalog import Texts
@@ -205,10 +205,7 @@ class AccountCommands:
         if link.token:
             notices = self._services.owner_notices
             owner_texts = await notices.load_texts()
-            buttons = (
-                make_button(owner_texts.BUTTON_LINK, "approve", link.token),
-                make_button(owner_texts.BUTTON_NO, "approve", f"no {link.token}"),
-            )
+            buttons = _make_link_buttons(owner_texts, link)
             question = _ask_owner(owner_texts, link)
             await notices.notify(f"link:{link.token}", question, buttons=buttons)
             return Answer(text=texts.LINK_WAITS)
@@ -355,6 +352,13 @@ def _ask_to_link(texts: Texts, other: Sequence[NamedAccount], own: Sequence[Name
         own_others = texts.join_list(_format_names(texts, own)[1:])
         reach = texts.LINK_HERE_AND.format(others=own_others)
     return texts.LINK_QUESTION.format(other=first, more=more, reach=reach)
+
+
+def _make_link_buttons(texts: Texts, link: Link) -> tuple[Button, ...]:
+    return (
+        make_button(texts.BUTTON_LINK, "approve", link.token),
+        make_button(texts.BUTTON_NO, "approve", f"no {link.token}"),
+    )
 
 
 def _ask_owner(texts: Texts, link: Link) -> str:
