@@ -205,7 +205,7 @@ class AccountCommands:
         if link.token:
             notices = self._services.owner_notices
             owner_texts = await notices.load_texts()
-            buttons = _make_link_buttons(owner_texts, link)
+            buttons = _make_link_buttons(owner_texts, link.token)
             question = _ask_owner(owner_texts, link)
             await notices.notify(f"link:{link.token}", question, buttons=buttons)
             return Answer(text=texts.LINK_WAITS)
@@ -354,10 +354,10 @@ def _ask_to_link(texts: Texts, other: Sequence[NamedAccount], own: Sequence[Name
     return texts.LINK_QUESTION.format(other=first, more=more, reach=reach)
 
 
-def _make_link_buttons(texts: Texts, link: Link) -> tuple[Button, ...]:
+def _make_link_buttons(texts: Texts, token: str) -> tuple[Button, ...]:
     return (
-        make_button(texts.BUTTON_LINK, "approve", link.token),
-        make_button(texts.BUTTON_NO, "approve", f"no {link.token}"),
+        make_button(texts.BUTTON_LINK, "approve", token),
+        make_button(texts.BUTTON_NO, "approve", f"no {token}"),
     )
 
 
