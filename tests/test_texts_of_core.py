@@ -215,7 +215,7 @@ def is_prose(text: str) -> bool:
     """Return whether a string reads like a clause in English, and not like SQL or a grammar."""
     if _SQL.search(text) or _GRAMMAR.search(text):
         return False
-    words = re.findall(r"[A-Za-z']+", text)
+    words = [word for word in re.findall(r"[A-Za-z']+", text) if word != "x"]
     has_phrase = re.search(r"[A-Za-z']+ [a-z']+", text) is not None
     return len(words) >= 3 and has_phrase and _FUNCTION_WORD.search(text) is not None
 
