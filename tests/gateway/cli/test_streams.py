@@ -45,7 +45,7 @@ def test_command_without_standard_streams_ends_without_an_error(home: Path, comm
 def test_import_of_empty_stdin_fails_with_one_sentence(home: Path) -> None:
     code, out, error = shell(home, "mneme import - <&-")
     assert (code, out, error.count("\n")) == (1, "", 1)
-    assert error == "The input on stdin is empty.\n"
+    assert error == "stdin is empty.\n"
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
