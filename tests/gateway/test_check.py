@@ -439,4 +439,6 @@ async def test_damaged_search_index_is_reported_in_french(home: Path) -> None:
 async def test_explanation_of_a_service_follows_the_sentence_in_french() -> None:
     error = DeliveryError("service_refused", name="zep", code="400", words="trop long")
     assert str(error) == "zep refuses it (HTTP status 400): trop long"
-    assert load_texts("fr").word(error) == "zep le refuse (statut HTTP 400)\u00a0: trop long"
+    assert (
+        load_texts("fr").word(error) == "zep refuse la demande (statut HTTP 400)\u00a0: trop long"
+    )
