@@ -17,6 +17,9 @@ from pathlib import Path
 from config.files import replace_file
 from config.operating_system import sync_file
 
+RECORD_FILE = "told.jsonl"
+"""The name of the file in the folder of a service."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
@@ -47,15 +50,29 @@ class Record:
         self._entries: dict[str, Entry] = {}
         # A random id of this record. Because of it, two homes derive different names.
         self._origin = ""
+        # Whether the id is also part of the names of spaces. It isn't in a record that an earlier
+        # version began, because the service has its memories under the names without the id.
+        self._has_own_spaces = False
 
         lines = file.read_bytes().splitlines() if file.exists() else []
         for line in lines:
             self._apply_line(line)
         # A compact file has one line with the id of the record and one line per entry.
         has_stale_lines = len(lines) != len(self._entries) + 1
-        if has_stale_lines or not self._origin:
-            self._origin = self._origin or secrets.token_hex(8)
+        if not self._origin:
+            self._origin = secrets.token_hex(8)
+            self._has_own_spaces = not self._entries
             self.compact()
+        elif has_stale_lines:
+            self.compact()
+
+    @property
+    def space_prefix(self) -> str:
+        """The id that distinguishes the spaces of this home from those of others on one server.
+
+        Empty in a record that an earlier version began.
+        """
+        return self._origin if self._has_own_spaces else ""
 
     @property
     def first_space(self) -> str:
@@ -110,7 +127,10 @@ class Record:
 
     def compact(self) -> None:
         """Rewrite the file with the current entries only."""
-        lines: list[object] = [{"origin": self._origin}, *map(asdict, self._entries.values())]
+        lines = [
+            {"origin": self._origin, "has_own_spaces": self._has_own_spaces},
+            *map(asdict, self._entries.values()),
+        ]
         replace_file(self._file, "".join(f"{json.dumps(line)}\n" for line in lines).encode())
 
     def _append(self, line: object) -> None:
@@ -125,6 +145,7 @@ class Record:
             change = json.loads(line)
             if "origin" in change:
                 self._origin = str(change["origin"])
+                self._has_own_spaces = change.get("has_own_spaces") is True
             elif "gone" in change:
                 self._entries.pop(change["gone"], None)
             else:
@@ -136,3 +157,13 @@ class Record:
                 self._entries[entry.key] = entry
         except (ValueError, TypeError):
             return
+
+
+def continue_record(source: Path, target: Path) -> None:
+    """Begin a record in the file `target` that derives the same names as the record `source`.
+
+    The new record has no entries. If `source` can't be read, no file is written.
+    """
+    first_line = source.read_bytes().partition(b"\n")[0]
+    if b'"origin"' in first_line:
+        replace_file(target, first_line + b"\n")

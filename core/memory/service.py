@@ -6,8 +6,9 @@ are sent to it, under which keys, and when they are erased:
 * A service receives the words that people typed in a turn, and our answers (`collect_turn_lines`).
   It never receives forwarded, pasted or quoted text, messages sent via a bot, or tool results. A
   turn without a typed word isn't sent. Keys and tokens are masked.
-* Each scope has its own *space* in the service, such as a bank, namespace or user id. The name of a
-  space is safe in a path. If a person may see several scopes, the space of each is searched.
+* Each scope of a home has its own *space* in the service, such as a bank, namespace or user id. The
+  name of a space is safe in a path. If a person may see several scopes, the space of each is
+  searched.
 * A `Record` (`core/memory/record.py`) maps our messages and notes to the ids of the service. If
   sending an item was interrupted, the item is sent again with `is_retry`.
 """
@@ -37,6 +38,7 @@ from core.guard.origin_and_fence import typed_text
 from core.guard.tool_definitions import ToolArguments, build_tool
 from core.memory.http import JsonService, NotFound
 from core.memory.provider import Forgotten, MemoryProvider
+from core.memory.record import RECORD_FILE
 from core.memory.record import Entry as Entry
 from core.memory.record import Record as Record
 from core.store.notes import NoteChange
@@ -220,14 +222,16 @@ class RemoteService(MemoryProvider):
     def space(self, scope: Scope) -> str:
         """Return the name of a scope's space.
 
-        A scope always has the same name. The name is a hash, so it reveals no ids of the platform.
+        A scope always has the same name in a home. Other homes give other names, so homes that use
+        the same server share no memories. The name is a hash, so it reveals no ids of the platform.
         """
         kind = "room" if scope.is_group else "person"
-        digest = hashlib.sha256(f"{self._namespace} {scope.key}".encode()).hexdigest()
+        words = f"{self.record.space_prefix} {self._namespace} {scope.key}".lstrip()
+        digest = hashlib.sha256(words.encode()).hexdigest()
         return f"{self._namespace}-{kind}-{digest[:24]}"
 
     async def initialize(self, folder: Path) -> None:
-        self.record = Record(folder / "told.jsonl")
+        self.record = Record(folder / RECORD_FILE)
 
     async def system_prompt_block(self, context: ToolContext) -> str:
         text = "What it knows from earlier conversations comes along with a message where it fits."

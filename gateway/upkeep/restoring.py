@@ -17,6 +17,7 @@ from filelock import FileLock, Timeout
 
 from config.operating_system import exchange_paths, sync_file
 from core.errors import HistoryError, Refused, StoreError
+from core.memory.record import RECORD_FILE, continue_record
 from core.store.sqlite.copying import read_database_info, verify_copy
 from core.transfer.backup import (
     HOME_FOLDER,
@@ -175,6 +176,16 @@ def _carry_over(old_home: Path, home: Path) -> None:
             target = home / path.name
             if not target.exists():
                 path.rename(target)
+    _continue_records(old_home, home)
+
+
+def _continue_records(old_home: Path, home: Path) -> None:
+    """Keep the names of the spaces in memory services that were set up after the backup."""
+    for old_record in sorted(old_home.glob(f"providers/*/{RECORD_FILE}")):
+        record = home / old_record.relative_to(old_home)
+        if not record.exists():
+            record.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            continue_record(old_record, record)
 
 
 def _has_content(home: Path) -> bool:

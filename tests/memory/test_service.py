@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from core.errors import ConfigError, DeliveryError
+from core.memory.record import continue_record
 from core.memory.service import (
     Entry,
     Record,
@@ -135,8 +137,12 @@ def test_sync_item_of_several_lines_names_their_speakers() -> None:
     assert both.text == "user: tea?\nassistant: yes"
 
 
-def test_each_scope_has_its_own_service_space_whose_name_reveals_nothing_of_the_scope() -> None:
-    shelf = Shelf(ServiceOptions())
+def test_each_scope_has_its_own_service_space_whose_name_reveals_nothing_of_the_scope(
+    tmp_path: Path,
+) -> None:
+    record = Record(tmp_path / "told.jsonl")
+    shelf, other = Shelf(ServiceOptions()), Shelf(ServiceOptions(namespace="other"))
+    shelf.record = other.record = record
     keys = [
         "account:telegram:1",
         "account:telegram:11",
@@ -157,7 +163,7 @@ def test_each_scope_has_its_own_service_space_whose_name_reveals_nothing_of_the_
     assert not [
         space for space in spaces if "telegram" in space or not space.replace("-", "").isalnum()
     ]
-    assert Shelf(ServiceOptions(namespace="other")).space(DIRECT) != shelf.space(DIRECT)
+    assert other.space(DIRECT) != shelf.space(DIRECT)
 
 
 @each_row("namespace", ["", "A", "a/b", "a-b", "x" * 21, "1a"])
@@ -231,14 +237,52 @@ def test_record_of_a_service_finds_entries_by_message_note_and_mark_within_its_s
     assert record.find_entries("s") == record.find_entries("s", [3], [3]) == []
 
 
+def space_of(record: Record) -> str:
+    shelf = Shelf(ServiceOptions())
+    shelf.record = record
+    return shelf.space(DIRECT)
+
+
+def test_spaces_of_two_homes_differ_and_stay_after_a_restart(tmp_path: Path) -> None:
+    here, there = Record(tmp_path / "a"), Record(tmp_path / "b")
+    assert space_of(here) != space_of(there)
+    here.put(entry(here, "one"))
+    here.drop(here.derive_name("one"))
+    assert space_of(Record(tmp_path / "a")) == space_of(here)
+
+
+def test_record_of_an_earlier_version_keeps_the_names_of_its_spaces(tmp_path: Path) -> None:
+    file = tmp_path / "told.jsonl"
+    file.write_text('{"origin": "0123456789abcdef"}\n')
+    earlier = Record(file)
+    digest = hashlib.sha256(f"mneme {DIRECT.key}".encode()).hexdigest()
+    assert space_of(earlier) == f"mneme-person-{digest[:24]}"
+    earlier.put(entry(earlier, "one"))
+    earlier.compact()
+    assert space_of(Record(file)) == space_of(earlier)
+
+
+def test_record_continued_from_another_one_has_its_spaces_and_no_entries(tmp_path: Path) -> None:
+    old, new = tmp_path / "old.jsonl", tmp_path / "new.jsonl"
+    earlier = tmp_path / "earlier.jsonl"
+    earlier.write_text('{"origin": "0123456789abcdef"}\n')
+    Record(old).put(Entry(key="k", space="s", messages=[1]))
+    for source in (old, earlier):
+        continue_record(source, new)
+        assert space_of(Record(new)) == space_of(Record(source))
+        assert Record(new).derive_name("x") == Record(source).derive_name("x")
+        assert Record(new).find_entries("s", messages=[1]) == []
+
+
 def test_names_derived_for_a_service_differ_between_homes(tmp_path: Path) -> None:
     here, there = Record(tmp_path / "a"), Record(tmp_path / "b")
     assert here.derive_name("turn") != there.derive_name("turn")
     assert here.derive_name("turn", "1") != here.derive_name("turn1")
 
 
-async def test_search_that_fails_in_one_space_leaves_no_call_running() -> None:
+async def test_search_that_fails_in_one_space_leaves_no_call_running(tmp_path: Path) -> None:
     shelf = FailingShelf()
+    await shelf.initialize(tmp_path)
     with pytest.raises(DeliveryError):
         await shelf.search("tea", [DIRECT, ROOM], 5)
     assert not shelf.running

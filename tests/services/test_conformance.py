@@ -208,6 +208,23 @@ async def test_turn_continues_when_the_memory_services_search_hangs_fails_or_is_
         assert "Porto" in "\n".join(await one.recalled(ASKED))
 
 
+async def test_two_homes_on_one_server_share_no_memories_of_the_same_account(
+    subject: ServiceSubject, home: Path, tmp_path: Path
+) -> None:
+    other_home = tmp_path / "other"
+    other_home.mkdir()
+    braga = "My brother Rui lives in Braga."
+    for place, text in ((home, SAID), (other_home, braga)):
+        async with harness(place, [subject.made(place)], 60) as one, one.working():
+            await one.turn(text)
+            await one.carried(1)
+    questions = f"{ASKED} Where does my brother Rui live?"
+    for place, own, foreign in ((home, "Porto", "Braga"), (other_home, "Braga", "Porto")):
+        async with harness(place, [subject.made(place)], 60) as one:
+            lines = "\n".join(await one.recalled(questions))
+            assert (own in lines, foreign in lines) == (True, False)
+
+
 async def test_memory_service_is_not_called_for_a_minute_after_three_failures(
     subject: ServiceSubject, home: Path
 ) -> None:

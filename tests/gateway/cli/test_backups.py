@@ -15,6 +15,7 @@ import pyrage
 import pytest
 from filelock import FileLock
 
+from core.memory.record import RECORD_FILE, Entry, Record
 from core.privacy.home_files import encode_phrase
 from gateway.upkeep.backups import LOCK_NAME
 from tests.fixtures.command_line import good, mneme
@@ -108,6 +109,21 @@ def test_restore_erases_again_what_was_forgotten_since(talked: Path, tmp_path: P
     assert str(old_home) in printed
     receipt = good(talked, "forget", "sea", "--yes")
     assert f"has kept still contains it. Delete it: {old_home}" in receipt
+
+
+def test_restored_home_finds_its_spaces_in_a_service_that_was_set_up_after_the_backup(
+    talked: Path,
+) -> None:
+    file = talked / "providers" / "letta" / RECORD_FILE
+    good(talked, "backup")
+    file.parent.mkdir(parents=True)
+    record = Record(file)
+    record.put(Entry(key="k", space="s", messages=[1]))
+    good(talked, "restore", str(list_backups(talked)[0]), "--yes")
+    restored = Record(file)
+    assert restored.space_prefix == record.space_prefix != ""
+    # Message 1 of the restored home may be another message.
+    assert restored.find_entries("s", messages=[1]) == []
 
 
 def test_restore_with_a_passphrase_asks_for_it_and_refuses_a_wrong_one(talked: Path) -> None:
