@@ -41,6 +41,8 @@ async def zep() -> AsyncIterator[ZepDouble]:
 
 
 BRAGA, FARO = "My sister Ines moved and lives in Braga.", "My sister Ines moved to Faro."
+# It begins at the same time as another fact, and ends none.
+YOGA = "My sister Ines began yoga."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,6 +180,40 @@ async def test_fact_ends_with_the_next_one_when_the_one_between_is_forgotten(
         await one.watch.until(lambda: FARO not in zep.texts())
         (line,) = await one.recalled(SAID)
         assert "over since" not in line
+
+
+async def test_fact_stays_over_when_an_unrelated_one_of_the_same_day_is_forgotten(
+    zep: ZepDouble, home: Path
+) -> None:
+    async with harness(home, [CLOUD.made(home, zep)]) as one, one.working():
+        await tell(one, SAID, BRAGA, YOGA)
+        edges = {edge["fact"]: edge for edge in zep.edges.values()}
+        edges[YOGA]["valid_at"] = edges[BRAGA]["valid_at"]
+        zep.end(SAID, by=BRAGA)
+        await forget(one, YOGA)
+        await one.watch.until(lambda: YOGA not in zep.texts())
+        (line,) = [line for line in await one.recalled(SAID) if SAID in line]
+        assert f"over since {edges[BRAGA]['valid_at'][:10]}" in line
+
+
+async def test_fact_ends_with_the_next_one_left_when_two_in_between_are_forgotten(
+    zep: ZepDouble, home: Path
+) -> None:
+    async with harness(home, [CLOUD.made(home, zep)]) as one, one.working():
+        await one.turn(SAID)
+        await one.turn(BRAGA, FARO)
+        await one.turn(YOGA)
+        await one.carried(3)
+        edges = {edge["fact"]: edge for edge in zep.edges.values()}
+        for number, text in enumerate((SAID, BRAGA, FARO, YOGA), 1):
+            edges[text]["valid_at"] = f"2026-05-0{number}T10:00:00Z"
+        zep.end(SAID, by=BRAGA)
+        zep.end(BRAGA, by=FARO)
+        zep.end(FARO, by=YOGA)
+        await forget(one, BRAGA, FARO)
+        await one.watch.until(lambda: zep.texts() == [SAID, YOGA])
+        (line,) = [line for line in await one.recalled(SAID) if SAID in line]
+        assert "over since 2026-05-04" in line
 
 
 async def test_fact_that_ended_otherwise_stays_over(zep: ZepDouble, home: Path) -> None:
@@ -370,6 +406,20 @@ async def test_graphiti_fact_ends_with_the_next_one_when_the_one_between_is_forg
         await graphiti.forget(FARO)
         facts = await graphiti.read_facts()
         assert {text: fact.until for text, fact in facts.items()} == {SAID: ""}
+
+
+@needs_library
+@pytest.mark.parametrize("texts", [(YOGA, BRAGA), (BRAGA, YOGA)])
+@pytest.mark.parametrize("forgotten", [YOGA, BRAGA])
+async def test_graphiti_fact_is_current_again_only_without_the_one_that_ended_it(
+    home: Path, texts: tuple[str, str], forgotten: str
+) -> None:
+    async with graphiti_with(home, SAID) as graphiti:
+        for text in texts:
+            await graphiti.add(1, text)
+        await graphiti.forget(forgotten)
+        facts = await graphiti.read_facts()
+        assert facts[SAID].until[:10] == (graphiti.day(1) if forgotten == YOGA else "")
 
 
 @needs_library

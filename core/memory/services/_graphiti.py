@@ -12,7 +12,7 @@ incomplete episode and adds the item again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from datetime import datetime
 from pathlib import Path
@@ -87,7 +87,7 @@ class GraphitiEngine:
             async def create_batch(self, input_data_list: list[str]) -> list[list[float]]:
                 return await embedder.embed(input_data_list)
 
-        class Unranked(CrossEncoderClient):  # type: ignore[misc]
+        class KeepOrder(CrossEncoderClient):  # type: ignore[misc]
             """Leaves search results in their order, because Mneme doesn't use a ranking model."""
 
             async def rank(self, query: str, passages: list[str]) -> list[tuple[str, float]]:
@@ -97,7 +97,7 @@ class GraphitiEngine:
             graph_driver=self._graph.create_driver(folder),
             llm_client=Model(LLMConfig()),
             embedder=Embeddings(),
-            cross_encoder=Unranked(),
+            cross_encoder=KeepOrder(),
         )
 
     async def close(self) -> None:
@@ -154,7 +154,7 @@ class GraphitiEngine:
         if addition is None:
             addition = asyncio.create_task(self._add(space, item), name="graphiti addition")
             self._additions[item.key] = addition
-            addition.add_done_callback(lambda task: self._forget_failure(item.key, task))
+            addition.add_done_callback(lambda task: self._drop_failed_addition(item.key, task))
         await self._wait_for(addition)
         self._additions.pop(item.key, None)
         return addition.result()
@@ -165,8 +165,8 @@ class GraphitiEngine:
         if not done:
             raise NotReadyError("service_still_working", name="zep", retry_after_s=ADDITION_RETRY_S)
 
-    def _forget_failure(self, key: str, addition: asyncio.Task[Sequence[str]]) -> None:
-        """After a failure, let the next attempt start over.
+    def _drop_failed_addition(self, key: str, addition: asyncio.Task[Sequence[str]]) -> None:
+        """Forget an addition that failed, so that the next attempt starts over.
 
         Reading the error marks it as handled.
         """
@@ -223,7 +223,7 @@ class GraphitiEngine:
             graphiti = await self._scoped_graphiti(space)
             try:
                 await self._empty_summaries(graphiti.driver, episode)
-                await _take_back_ends(
+                await _replace_ends(
                     graphiti.driver, space, lambda fact: set(fact.episodes) == {episode}
                 )
                 await graphiti.remove_episode(episode)
@@ -249,8 +249,12 @@ class GraphitiEngine:
                 await node.load_name_embedding(driver)
                 await node.save(driver)
 
-    async def has_facts(self, space: str, episodes: Sequence[str]) -> bool:
-        """Return whether the graph has facts that come from one of the episodes."""
+    async def has_undeleted_facts(self, space: str, episodes: Sequence[str]) -> bool:
+        """Return whether facts are left that a deletion of these episodes also deletes.
+
+        The library removes deleted episodes from facts that stay, so a fact that still names one of
+        the episodes is such a fact.
+        """
         for episode in episodes:
             if await self._has_facts(space, episode):
                 return True
@@ -278,7 +282,7 @@ class GraphitiEngine:
                 return False
             if edge.group_id != space:
                 return False
-            await _take_back_ends(driver, space, lambda other: other.uuid == fact)
+            await _replace_ends(driver, space, lambda other: other.uuid == fact)
             await edge.delete(driver)
         return True
 
@@ -309,12 +313,12 @@ class GraphitiEngine:
         return list(rows)
 
 
-async def _take_back_ends(driver: Any, space: str, is_deleted: Callable[[Any], bool]) -> None:
-    """Correct the ends of facts that a fact to delete has ended.
+async def _replace_ends(driver: Any, space: str, is_deleted: Callable[[Any], bool]) -> None:
+    """Replace the ends of facts that a fact to delete has ended.
 
     The library ends a fact when the fact that contradicts it begins. If the contradicting fact is
-    deleted, the end must change. If a remaining fact has ended the deleted fact, the corrected end
-    is the beginning of that fact. Otherwise, the fact becomes current again.
+    deleted, the end must change. If a remaining fact has ended the deleted fact, the beginning of
+    the remaining fact is the new end. Otherwise, the fact becomes current again.
     """
     from graphiti_core.edges import EntityEdge
     from graphiti_core.errors import GroupsEdgesNotFoundError
@@ -323,24 +327,46 @@ async def _take_back_ends(driver: Any, space: str, is_deleted: Callable[[Any], b
         facts = await EntityEdge.get_by_group_ids(driver, [space])
     except GroupsEdgesNotFoundError:
         return
-    others = [fact for fact in facts if not is_deleted(fact)]
-    starts = {fact.valid_at for fact in others} - {None}
-    for deleted in filter(is_deleted, facts):
-        for other in others:
-            if _has_ended(deleted, other):
-                other.invalid_at = deleted.invalid_at if deleted.invalid_at in starts else None
-                other.expired_at = deleted.expired_at if other.invalid_at else None
-                await other.load_fact_embedding(driver)
-                await other.save(driver)
+    remaining = [fact for fact in facts if not is_deleted(fact)]
+    starts = {fact.valid_at for fact in remaining} - {None}
+    deleted_by_start = {fact.valid_at: fact for fact in facts if is_deleted(fact)}
+    for fact in remaining:
+        enders = _find_enders(fact, facts)
+        if enders and all(map(is_deleted, enders)):
+            last = _follow_ends(enders[0], deleted_by_start, starts)
+            is_over = last.invalid_at in starts
+            fact.invalid_at = last.invalid_at if is_over else None
+            fact.expired_at = last.expired_at if is_over else None
+            await fact.load_fact_embedding(driver)
+            await fact.save(driver)
 
 
-def _has_ended(fact: Any, other: Any) -> bool:
-    """Return whether `fact` ended `other`, which hadn't ended before `fact` was added."""
-    return (
-        other.invalid_at is not None
-        and other.invalid_at == fact.valid_at
-        and (other.expired_at is None or other.expired_at >= fact.created_at)
-    )
+def _find_enders(fact: Any, facts: Sequence[Any]) -> Sequence[Any]:
+    """Return the facts that may have ended `fact`.
+
+    These began when `fact` ended, and were added before its end was stored. Of these, only the
+    facts that were added last count, because the library stores an end right after it has added
+    the fact that contradicts it.
+    """
+    if fact.invalid_at is None:
+        return ()
+    candidates = [
+        other
+        for other in facts
+        if other.uuid != fact.uuid
+        and other.valid_at == fact.invalid_at
+        and (fact.expired_at is None or other.created_at <= fact.expired_at)
+    ]
+    last_addition = max((other.created_at for other in candidates), default=None)
+    return [other for other in candidates if other.created_at == last_addition]
+
+
+def _follow_ends(fact: Any, deleted_by_start: Mapping[Any, Any], starts: Collection[Any]) -> Any:
+    """Return the last of several deleted facts that ended one another, beginning with `fact`."""
+    followers = dict(deleted_by_start)
+    while fact.invalid_at in followers and fact.invalid_at not in starts:
+        fact = followers.pop(fact.invalid_at)
+    return fact
 
 
 def _format_time(time: datetime | None) -> str:

@@ -7,7 +7,7 @@ afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,11 @@ from core.types import Json
 # The fields in the metadata of an episode: the key of the item, and the number of the part.
 KEY = "mneme"
 PART = "mneme_part"
-# The attributes of a fact with a void end: the void end, and the end that replaces it, if any. The
-# cloud can change the attributes of a fact, but not its end.
+# The attributes of a fact with an end that no longer counts: that end, and the new end, which is
+# empty if the fact is current again. The cloud can change the attributes of a fact, but not its
+# end.
 VOID_END = "mneme_void_end"
-OTHER_END = "mneme_other_end"
+NEW_END = "mneme_other_end"
 # The cloud takes at most 10,000 characters per episode, so a long item becomes several.
 EPISODE_CHARS = 9_000
 PAGE_SIZE = 50
@@ -132,8 +133,8 @@ class CloudEngine:
 
     async def _delete_from_graph(self, graph: str, episodes: Sequence[str]) -> None:
         for episode in episodes:
-            known = await self._get_episode(graph, episode)
-            if isinstance(known, dict) and known.get("processed") is False:
+            found = await self._get_episode(graph, episode)
+            if isinstance(found, dict) and found.get("processed") is False:
                 raise NotReadyError(
                     "service_not_processed", name="zep", retry_after_s=PENDING_RETRY_S
                 )
@@ -141,8 +142,12 @@ class CloudEngine:
         for episode in episodes:
             await self._http.call("DELETE", _episode_path(graph, episode), missing=None)
 
-    async def has_facts(self, space: str, episodes: Sequence[str]) -> bool:
-        """Return whether the cloud has facts that come from these episodes only."""
+    async def has_undeleted_facts(self, space: str, episodes: Sequence[str]) -> bool:
+        """Return whether facts are left that a deletion of these episodes also deletes.
+
+        The cloud keeps the ids of deleted episodes in its facts, so the other episodes of a fact
+        are looked up.
+        """
         edges = await self._graphs.read(
             space, lambda graph: self._list_own_edges(graph, episodes), ()
         )
@@ -173,49 +178,55 @@ class CloudEngine:
         return await self._http.call("GET", _episode_path(graph, episode), missing=None)
 
     async def delete_fact(self, space: str, fact: str) -> bool:
-        return await self._graphs.read(
-            space, lambda graph: self._delete_known_edge(graph, fact), False
-        )
+        """Delete one fact. Returns False if the space has no such fact."""
+        return await self._graphs.read(space, lambda graph: self._delete_edge(graph, fact), False)
 
-    async def _delete_known_edge(self, graph: str, edge: str) -> bool:
-        """Delete a fact. Raises NotFound if it isn't in the graph."""
+    async def _delete_edge(self, graph: str, edge: str) -> bool:
+        """Delete a fact. Returns True, which `SpaceIds.read` passes on.
+
+        Raises NotFound if the fact isn't in the graph. The graph is then looked up again.
+        """
         await self._http.call("GET", _edge_path(graph, edge))
         await self._delete_edges(graph, [edge])
         return True
 
     async def _delete_edges(self, graph: str, edges: Sequence[str]) -> None:
-        """Delete facts. Before that, void the ends that they gave to other facts."""
+        """Delete facts. Before that, replace the ends that they gave to other facts."""
         if edges:
-            await self._void_ends(graph, edges)
+            await self._replace_ends(graph, edges)
         for edge in edges:
             await self._http.call("DELETE", _edge_path(graph, edge), missing=None)
 
-    async def _void_ends(self, graph: str, deleted: Collection[str]) -> None:
-        """Void the ends of facts that ended when one of the facts to delete began.
+    async def _replace_ends(self, graph: str, deleted_ids: Collection[str]) -> None:
+        """Replace the ends of facts that ended when one of the facts to delete began.
 
-        If a remaining fact has ended the deleted fact, its beginning is the new end. Otherwise, the
-        fact becomes current again.
+        An end stays if a remaining fact began then, too. If a remaining fact has ended the deleted
+        fact, the beginning of the remaining fact is the new end. Otherwise, the fact becomes
+        current again.
         """
         edges = await self._list_all(f"/graphs/{segment(graph)}/edges/list", {})
-        others = [edge for edge in edges if text_of(edge, "uuid") not in deleted]
-        starts = {text_of(edge, "valid_at") for edge in others}
-        ends = {
+        remaining = [edge for edge in edges if text_of(edge, "uuid") not in deleted_ids]
+        starts = {text_of(edge, "valid_at") for edge in remaining}
+        deleted_ends = {
             text_of(edge, "valid_at"): _end_of(edge)
             for edge in edges
-            if text_of(edge, "uuid") in deleted
+            if text_of(edge, "uuid") in deleted_ids
         }
-        for edge in others:
+        for edge in remaining:
             end = _end_of(edge)
-            if end and end in ends:
-                other_end = ends[end] if ends[end] in starts else ""
-                marks = {VOID_END: text_of(edge, "invalid_at", "expired_at"), OTHER_END: other_end}
-                await self._http.call(
-                    "PATCH",
-                    _edge_path(graph, text_of(edge, "uuid")),
-                    {"attributes": marks},
-                    is_repeatable=True,
-                    missing=None,
-                )
+            if end and end in deleted_ends and end not in starts:
+                await self._replace_end(graph, edge, _follow_ends(end, deleted_ends, starts))
+
+    async def _replace_end(self, graph: str, edge: Json, new_end: str) -> None:
+        """Mark the end of a fact as replaced. The fact is current again if `new_end` is empty."""
+        marks = {VOID_END: text_of(edge, "invalid_at", "expired_at"), NEW_END: new_end}
+        await self._http.call(
+            "PATCH",
+            _edge_path(graph, text_of(edge, "uuid")),
+            {"attributes": marks},
+            is_repeatable=True,
+            missing=None,
+        )
 
     async def _find_graph(self, space: str) -> str | None:
         """Return the id of a space's graph, or None if the cloud has no user for the space."""
@@ -296,12 +307,24 @@ def _edge_path(graph: str, edge: str) -> str:
 def _end_of(edge: Json) -> str:
     """Return when a fact ended, or "" if it hasn't.
 
-    If the end is void, the end that replaced it is returned.
+    If the end was replaced, the new end is returned.
     """
     end, attributes = text_of(edge, "invalid_at", "expired_at"), edge.get("attributes")
     if end and text_of(attributes, VOID_END) == end:
-        return text_of(attributes, OTHER_END)
+        return text_of(attributes, NEW_END)
     return end
+
+
+def _follow_ends(end: str, deleted_ends: Mapping[str, str], starts: Collection[str]) -> str:
+    """Return the start of the remaining fact that ended the last of several deleted facts.
+
+    `deleted_ends` has the ends of the deleted facts by their starts. Returns "" if no remaining
+    fact began at the last end.
+    """
+    ends = dict(deleted_ends)
+    while end in ends and end not in starts:
+        end = ends.pop(end)
+    return end if end in starts else ""
 
 
 def _sources_of(edge: Json) -> set[str]:

@@ -95,7 +95,7 @@ class Zep(RemoteService):
     async def holds(self, entry: Entry) -> bool:
         if await self._engine.find_episodes(entry.space, entry.key):
             return True
-        return await self._engine.has_facts(entry.space, entry.remote or ())
+        return await self._engine.has_undeleted_facts(entry.space, entry.remote or ())
 
     async def _find_episodes(self, entry: Entry) -> Sequence[str]:
         """Return the ids of an item's episodes, including ids that aren't recorded yet."""
