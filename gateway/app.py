@@ -36,8 +36,10 @@ async def run_gateway(settings: Settings, *, chat_only: bool, has_terminal: bool
     configure_malloc()
     change_event = asyncio.Event()
     # This takes over a hundred milliseconds, which would delay the first answer. In a chat, it
-    # would also delay the prompt, so it happens while the person types.
-    if chat_only:
+    # would also delay the prompt, so it happens while the person types. With a memory service, it
+    # happens first, because the import of numpy fails if the service's thread imports it, too.
+    has_service = any(options.enabled for options in settings.memory.providers.values())
+    if chat_only and not has_service:
         asyncio.get_running_loop().call_later(PROMPT_TIME_S, _load_word_lists_in_thread)
     else:
         await asyncio.to_thread(load_word_lists)

@@ -32,22 +32,52 @@ def test_start_imports_no_memory_service() -> None:
     )
 
 
-def test_conversation_without_a_memory_service_imports_none(home: Path) -> None:
-    command = [sys.executable, "-X", "importtime", "-m", "gateway.cli.main", "chat"]
-    done = subprocess.run(
-        command,
-        input="The boat is called Molly.\nWhat is the boat called?\n",
+def run_chat(home: Path, said: str, *options: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *options, "-m", "gateway.cli.main", "chat"],
+        input=said,
         env={"PATH": os.environ["PATH"], "MNEME_HOME": str(home)},
         capture_output=True,
         text=True,
         cwd=ROOT,
         check=True,
     )
+
+
+def test_conversation_without_a_memory_service_imports_none(home: Path) -> None:
+    said = "The boat is called Molly.\nWhat is the boat called?\n"
+    done = run_chat(home, said, "-X", "importtime")
     assert "Molly" in done.stdout
     modules = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert "core.memory.manager" in modules
     of_services = ("core.memory.services", "core.memory.service", "core.memory.model_server")
     assert {name for name in modules if name.startswith((*of_services, *LIBRARIES))} == set()
+
+
+PLUGIN = """
+import sys
+from core.memory.provider import MemoryProvider
+
+class Watcher(MemoryProvider):
+    name = "watcher"
+
+    async def is_available(self):
+        numpy = sys.modules.get("numpy")
+        is_whole = numpy is not None and not numpy.__spec__._initializing
+        print("numpy is whole" if is_whole else "numpy is missing or partial", file=sys.stderr)
+        return True
+
+    async def prefetch(self, text, context):
+        return []
+"""
+
+
+def test_numpy_is_imported_before_the_threads_of_memory_services_start(home: Path) -> None:
+    (home / "plugins").mkdir(mode=0o700)
+    (home / "plugins" / "watcher.py").write_text(PLUGIN)
+    (home / "mneme.toml").write_text("[memory.providers.watcher]\n")
+    done = run_chat(home, "The boat is called Molly.\n")
+    assert "numpy is whole" in done.stderr
 
 
 def test_list_of_services_imports_no_library() -> None:
