@@ -53,7 +53,7 @@ Hook = Literal[
 ]
 HOOKS: tuple[Hook, ...] = get_args(Hook)
 LOOKBACK = timedelta(days=1)
-"""Older messages and notes are synced only if a person requests a backfill."""
+"""Older messages are synced only if a person requests a backfill."""
 MAX_ROW_ID = 2**63 - 1
 # Matches the key of a task, e.g. "memory:honcho:12:31-40:sync_turn".
 _TASK_KEY = re.compile(
@@ -159,12 +159,25 @@ WHERE sessions.id BETWEEN :first AND :last AND sessions.last_at >= :since
     AND (:has_imported OR sessions.end_reason IS NOT 'import')
 ORDER BY sessions.id
 """
-# Note changes without a task that were made since a given time or after the last synced change.
+# Selects the changes that made the current notes. A verdict such as "right" changes no note.
+_MADE_CURRENT_NOTE = """
+note_changes.after IS NOT NULL AND note_changes.action NOT IN ('right', 'wrong') AND NOT EXISTS (
+    SELECT 1 FROM note_changes AS later
+    WHERE later.scope_id = note_changes.scope_id AND later.id > note_changes.id
+        AND later.target = note_changes.target AND later.before = note_changes.after
+        AND later.action NOT IN ('right', 'wrong')
+)
+"""
+# Note changes without a task that were made since a given time or after the last synced change. A
+# service that has received no note yet also gets all current notes.
 _SELECT_UNSYNCED_CHANGES = f"""
 SELECT :provider AS provider, id, 'notes' AS session_id, 'notes' AS address_id FROM note_changes
 WHERE (
     at >= :since
     OR id > (SELECT last_id FROM sync_watermarks WHERE provider = :provider AND subject = 'notes')
+    OR NOT EXISTS (
+        SELECT 1 FROM sync_watermarks WHERE provider = :provider AND subject = 'notes'
+    ) AND {_MADE_CURRENT_NOTE}
 ) AND {IS_NOTE_CHANGE}
     AND 'memory:' || :provider || ':notes:' || note_changes.id || ':on_memory_write'
         NOT IN (SELECT key FROM outbox)
@@ -295,7 +308,7 @@ class SyncQueue:
         """Queue the note changes that this or another process has made.
 
         These are the changes since `since` (by default `LOOKBACK` ago), and all changes after the
-        last synced change.
+        last synced change. A service that has received no note yet gets all current notes.
         """
         begin = rows.to_timestamp(since or self.clock.now() - LOOKBACK)
         for provider in self._list_providers("on_memory_write"):

@@ -190,8 +190,6 @@ async def test_note_change_is_sent_to_a_memory_service_once(
         message_id=message_id,
     )
     await notes.log_changes(change)
-    await queue.queue_notes(AT + timedelta(seconds=1))
-    assert await queued(stored, "on_memory_write") == [], "it is older than what is told unasked"
     await queue.queue_notes(AT)
     await notes.log_changes(
         NoteChange(scope=ANA, target="user", action="remove", before="tea", after=None, at=AT)
@@ -203,3 +201,39 @@ async def test_note_change_is_sent_to_a_memory_service_once(
     found = [await arguments(queue, replace(told, turn=str(change_id))) for change_id in ids]
     assert [change.action for (change,) in found] == ["add", "remove"]
     assert await queue.load_arguments(replace(told, turn=str(10**9))) is None
+
+
+async def test_new_memory_service_gets_all_current_notes_whatever_their_age(
+    database: Database, queue: SyncQueue
+) -> None:
+    stored, notes = StoredHistory(database), Notes(database)
+    steps = (
+        ("user", "add", None, "tea"),
+        ("user", "replace", "tea", "mate"),
+        ("user", "right", "mate", "mate"),
+        ("memory", "add", None, "tea"),
+        ("user", "add", None, "rum"),
+        ("user", "remove", "rum", None),
+        ("user", "add", None, "rum"),
+        ("skill:tidy:SKILL.md", "add", None, "a skill"),
+    )
+    for target, action, before, after in steps:
+        await notes.log_changes(
+            NoteChange(
+                scope=ANA, target=target, action=action, before=before, after=after, at=AT
+            )
+        )
+
+    async def list_texts() -> list[tuple[str, str | None]]:
+        await queue.queue_notes(AT + timedelta(seconds=1))
+        keys = await queued(stored, "on_memory_write")
+        task = SyncTask(provider="jotter", session="notes", turn="0", hook="on_memory_write")
+        rows = [await arguments(queue, replace(task, turn=key.split(":")[1])) for key in keys]
+        return [(change.target, change.after) for (change,) in rows]
+
+    expected = [("user", "mate"), ("memory", "tea"), ("user", "rum")]
+    assert await list_texts() == expected
+    await notes.log_changes(
+        NoteChange(scope=ANA, target="user", action="add", before=None, after="gin", at=AT)
+    )
+    assert await list_texts() == [*expected, ("user", "gin")]
