@@ -247,7 +247,8 @@ def _switch_on(name: str, assignments: Sequence[str], mode: Mode | None) -> None
 
     `assignments` are options in the form KEY=VALUE. At a terminal, the person is asked for missing
     options. Raises typer.BadParameter if an assignment is invalid, and ConfigError if an option is
-    missing or mneme.toml can't be changed.
+    missing or mneme.toml can't be changed. Exits with code 1 if the service can't be switched on,
+    for example because its key isn't set.
     """
     settings = Settings.load()
     try:
@@ -270,6 +271,8 @@ def _switch_on(name: str, assignments: Sequence[str], mode: Mode | None) -> None
     for other_name, warning in problems.items():
         if other_name != name:
             shell.print_text(texts.word(warning))
+    if name in problems:
+        raise typer.Exit(1)
 
 
 def _probe(provider: MemoryProvider) -> bool:

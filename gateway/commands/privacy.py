@@ -21,6 +21,7 @@ from core.types import Answer, Command
 from gateway.chats.admins import ChatAdmins
 from gateway.commands.registry import CommandContext, load_specs
 from gateway.services import STATE_FILE, Services
+from gateway.sharing.home_lock import is_running
 from gateway.texts.catalog import Texts
 
 # The confirmed command has these arguments, followed by the token of the list. Only the person who
@@ -138,14 +139,33 @@ def render_receipt(
     sentences += _describe_remains(texts, receipt, settings)
     if not receipt.is_clean:
         sentences.append(texts.NOT_YET_ERASED)
-    if receipt.services:
-        sentences.append(texts.ASKED.format(services=texts.join_list(receipt.services)))
+    sentences += _describe_services(texts, receipt, settings)
     for name in receipt.unwritable_files:
         sentences.append(texts.FILE_UNWRITABLE.format(name=name))
     sentences += copies
     is_recorded = receipt.is_journaled or receipt.is_done
     sentences.append(texts.LEFT_TO_YOU if is_recorded else texts.NOT_NOTED)
     return join_sentences(sentences)
+
+
+def _describe_services(texts: Texts, receipt: ErasureList, settings: Settings) -> Sequence[str]:
+    """Return sentences about the memory services that are asked to erase their copies.
+
+    A service that is off, or any service while Mneme isn't running, is asked later.
+    """
+    asked_now = [
+        name
+        for name in receipt.services
+        if name in settings.memory.providers and settings.memory.providers[name].enabled
+    ]
+    if asked_now and not is_running(settings.home):
+        asked_now = []
+    asked_later = [name for name in receipt.services if name not in asked_now]
+    return [
+        template.format(services=texts.join_list(names))
+        for template, names in ((texts.ASKED, asked_now), (texts.ASKED_LATER, asked_later))
+        if names
+    ]
 
 
 def _describe_remains(texts: Texts, receipt: ErasureList, settings: Settings) -> Sequence[str]:
@@ -164,7 +184,7 @@ def _describe_remains(texts: Texts, receipt: ErasureList, settings: Settings) ->
     if remains:
         template = texts.table("LEFT")[_find_remains_key(receipt)]
         sentences.append(template.format(things=texts.join_list(remains)))
-    elif receipt.token:
+    elif receipt.token and not receipt.remaining_files:
         sentences.append(texts.ERASED)
     if "name" in receipt.remaining_counts:
         sentences.append(texts.NAMES_STAY)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
@@ -14,7 +15,7 @@ from core.store.sync import PLATFORM as MEMORY
 from core.store.usage_limits import Spending
 from core.types import Answer, BillingScope, Command
 from gateway.commands.registry import CommandContext, load_specs, make_button
-from gateway.services import STATE_FILE, Services
+from gateway.services import STATE_FILE, Services, load_providers
 from gateway.sharing.home_lock import is_running
 from gateway.texts.catalog import Texts
 from gateway.upkeep.growth import SizeLog
@@ -30,8 +31,8 @@ _MAX_SESSION_DIGITS = 18
 class StatusCommands:
     """Answers /status.
 
-    In the shell, `memory` is None, so memory services are left out. `live` is then the report of
-    the running gateway, if there is one.
+    In the shell, `memory` is None, and memory services are described by the settings and the
+    outbox. `live` is then the report of the running gateway, if there is one.
     """
 
     specs = load_specs("status")
@@ -66,6 +67,8 @@ class StatusCommands:
         lines.append(words["model"].format(state=self._describe_model(texts)))
         if self._memory is not None:
             lines += await self._list_memories(texts, self._memory)
+        else:
+            lines += await self._list_services(texts)
         if services.embeddings is not None:
             state = texts.word(await services.embeddings.describe_state())
             lines.append(words["embeddings"].format(state=escape(state)))
@@ -128,6 +131,22 @@ class StatusCommands:
             clauses = [escape(clause) for clause in clauses if clause]
             lines.append(texts.pair(escape(name), texts.SEMICOLON.join(clauses)))
         lines += [escape(texts.word(warning)) for warning in memory.warnings]
+        return [texts.table("STATUS")["memory"].format(state=line) for line in lines]
+
+    async def _list_services(self, texts: Texts) -> list[str]:
+        """Return one line per memory service that the settings switch on, for the shell."""
+        settings = self._services.settings
+        if not settings.memory.providers:
+            return []
+        providers, problems = await asyncio.to_thread(load_providers, settings)
+        lines = []
+        for provider in providers:
+            counts = await self._services.outbox.count_items(f"{MEMORY}:{provider.name}:")
+            state = texts.table("PROVIDER_STATES")["on"].format(mode=provider.mode)
+            clauses = [state, texts.describe_sync_state(counts)]
+            state = texts.SEMICOLON.join(filter(None, clauses))
+            lines.append(texts.pair(escape(provider.name), escape(state)))
+        lines += [escape(texts.word(problem)) for problem in problems.values()]
         return [texts.table("STATUS")["memory"].format(state=line) for line in lines]
 
     async def _describe_outbox(self, texts: Texts) -> str:

@@ -319,7 +319,7 @@ async def test_memory_service_that_is_quicker_than_the_erasure_does_not_get_the_
                 await asyncio.sleep(0.01)
         await delivered(harness)
         reader = os.open(journal, os.O_RDONLY | os.O_NONBLOCK)
-        assert "diary stored it, too" in (await receipt).text
+        assert "diary may have stored it, too" in (await receipt).text
         os.close(reader)
         await delivered(harness)
         assert (
@@ -338,7 +338,7 @@ async def test_forget_and_edits_reach_the_files_of_a_plugin(home: Path) -> None:
         assert "zanzibar" in file.read_text()
         await harness.say("/forget zanzibar")
         receipt = (await harness.say("yes")).text
-        assert "diary stored it, too" in receipt
+        assert "diary may have stored it, too" in receipt
         await delivered(harness)
         assert "zanzibar" not in file.read_text()
         assert "Rex" in file.read_text()

@@ -219,9 +219,7 @@ async def test_new_memory_service_gets_all_current_notes_whatever_their_age(
     )
     for target, action, before, after in steps:
         await notes.log_changes(
-            NoteChange(
-                scope=ANA, target=target, action=action, before=before, after=after, at=AT
-            )
+            NoteChange(scope=ANA, target=target, action=action, before=before, after=after, at=AT)
         )
 
     async def list_texts() -> list[tuple[str, str | None]]:

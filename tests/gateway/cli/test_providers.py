@@ -26,18 +26,10 @@ def test_a_service_is_set_up_listed_and_switched_off(home: Path) -> None:
         "key: what it knows us by (the name of the environment variable that holds it)"
         in lacking.stderr
     )
-    said = good(
-        home,
-        "memory",
-        "setup",
-        "jotter",
-        "--set",
-        "url=http://x",
-        "--set",
-        "key=JOT_KEY",
-        "--mode",
-        "context",
-    )
+    options = ("--set", "url=http://x", "--set", "key=JOT_KEY", "--mode", "context")
+    off = mneme(home, "memory", "setup", "jotter", *options)
+    assert off.returncode == 1
+    said = off.stdout
     assert "The options of the memory service jotter are stored, but it's off" in said
     assert "the environment variable JOT_KEY is not set" in said
     text = (home / "mneme.toml").read_text()
@@ -56,7 +48,7 @@ def test_a_service_is_set_up_listed_and_switched_off(home: Path) -> None:
     assert rows["jotter"]["mode"] == "context"
     on = mneme(home, "memory", "setup", "jotter", "--set", "url=http://y", JOT_KEY="k")
     assert (
-        "The memory service jotter will be on after the next start. It then gets the conversations of the last day"
+        "The memory service jotter will be on after the next start. It then gets your notes and the conversations of the last day"
         in on.stdout
     )
     assert tomllib.loads((home / "mneme.toml").read_text())["memory"]["providers"][
@@ -149,12 +141,25 @@ def test_second_memory_service_is_set_up_but_reported_off_because_of_the_limit(h
         "key=JOT_KEY",
         JOT_KEY="k",
     )
-    assert second.returncode == 0
+    assert second.returncode == 1
     assert "will be on" not in second.stdout
     assert (
         "The memory service jotter is off, because memory.max_external allows only 1 at a time."
         in second.stdout
     )
+
+
+def test_status_of_a_stopped_mneme_lists_each_memory_service_that_is_on(home: Path) -> None:
+    plugged(home, "diary")
+    plugged(home, "jotter")
+    (home / "mneme.toml").write_text(
+        "[memory]\nmax_external = 2\n[memory.providers.diary]\nmode = 'tools'\n"
+        "[memory.providers.jotter]\nkey = 'JOT_KEY'\n"
+    )
+    lines = good(home, "status").splitlines()
+    assert "memory: diary: on, tools" in lines
+    (problem,) = [line for line in lines if "jotter" in line]
+    assert "url is missing" in problem
 
 
 def test_memory_sync_sends_past_sessions_on_demand_and_check_counts_waiting_messages(
