@@ -12,7 +12,7 @@ import os
 import re
 import stat
 import tempfile
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, MutableMapping, Sequence
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
@@ -265,6 +265,42 @@ class OptionForm:
             if field.metadata.get("ask"):
                 self.prompted_defaults[name] = field.default
 
+    def sort_prompts(self, names: Collection[str]) -> Sequence[str]:
+        """Return the names in the order in which a person is asked for the options.
+
+        Secrets come after the other options. An option that needs another one comes right after it.
+        """
+        ordered: list[str] = []
+
+        def add(name: str) -> None:
+            if name in names:
+                ordered.append(name)
+            for other in by_kind:
+                if self._split_need(other)[0] == name:
+                    add(other)
+
+        by_kind = sorted(self.fields, key=self.is_secret)
+        for name in by_kind:
+            if not self._split_need(name)[0]:
+                add(name)
+        return ordered
+
+    def is_needed(self, name: str, values: Mapping[str, object]) -> bool:
+        """Return whether an option has an effect with these values of other options.
+
+        Options that aren't in `values` have their defaults.
+        """
+        other, expected = self._split_need(name)
+        if not other:
+            return True
+        value = str(values.get(other, self.prompted_defaults.get(other, "")))
+        return value == expected if expected else bool(value)
+
+    def _split_need(self, name: str) -> tuple[str, str]:
+        """Return the option that an option needs and the value it must have, or empty texts."""
+        other, _, expected = self.fields[name].metadata.get("needs", "").partition("=")
+        return other, expected
+
     def is_secret(self, name: str) -> bool:
         return self._types[name] is Secret
 
@@ -287,8 +323,12 @@ class OptionForm:
             values = {"name": name, "names": ", ".join(self.fields)}
             raise OptionsError([OptionProblem("option_unknown", values)])
         option_type = _OPTION_TYPES[self._types[name]]
-        if self._types[name] is Secret and not _VARIABLE.fullmatch(str(value).strip()):
+        text = str(value).strip()
+        if self._types[name] is Secret and not _VARIABLE.fullmatch(text):
             raise OptionsError([OptionProblem(option_type.problem_key, {"name": name})])
+        is_web_address = self.fields[name].metadata.get("is_web_address")
+        if is_web_address and text and not text.startswith(("http://", "https://")):
+            raise OptionsError([OptionProblem("option_needs_address", {"name": name})])
         try:
             parsed_value: OptionValue = option_type.adapter.validate_python(value)
         except ValidationError as error:

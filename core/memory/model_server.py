@@ -31,7 +31,9 @@ SHORT_CHARS = 1_200
 class EmbedderOptions(ServiceOptions):
     """The options for embeddings. Setup asks only for `embedder_url`."""
 
-    embedder_url: str = setup_option("", "an OpenAI-compatible server for embeddings")
+    embedder_url: str = setup_option(
+        "", "an OpenAI-compatible server for embeddings", is_web_address=True
+    )
     embedder_model: str = field(
         default="text-embedding-3-small", metadata={"help": "the embedding model"}
     )

@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any
 
 from config.files import OptionForm, OptionsError
-from core.errors import ConfigError, Sentence
+from core.errors import ConfigError, Sentence, to_sentence
 from core.guard.foreign_code import run_file
 from core.memory.provider import MemoryProvider
 from core.memory.provider_thread import translate_foreign_errors
@@ -69,7 +69,13 @@ class Plugins:
             except OptionsError as error:
                 missing = [key for key in form.required_names if key not in table]
                 key = "memory_needs_setup" if missing else "memory_is_off"
-                raise ConfigError(key, name=name, problems=join_clauses(error)) from error
+                problem = ConfigError(key, name=name, problems=join_clauses(error))
+                other = _find_other_problem(provider_class, form, table, error)
+                if other is None:
+                    raise problem from error
+                raise ConfigError(
+                    "joined_sentences", first=to_sentence(problem), second=to_sentence(other)
+                ) from error
             if provider_class.options is None:
                 provider = provider_class()
             else:
@@ -120,6 +126,28 @@ def join_clauses(error: OptionsError) -> Sentence:
         lambda first, second: Sentence("joined_clauses", {"first": first, "second": second}),
         clauses,
     )
+
+
+def _find_other_problem(
+    provider_class: type[MemoryProvider],
+    form: OptionForm,
+    table: Mapping[str, Any],
+    error: OptionsError,
+) -> ConfigError | None:
+    """Return the problem that a provider would have if all variables with secrets were set."""
+    variables = {}
+    for problem in error.problems:
+        if problem.key != "option_variable_unset":
+            return None
+        variables[problem.values["variable"]] = "unset"
+    for name, value in table.items():
+        if name in form.fields and form.is_secret(name):
+            variables[str(value).strip()] = "unset"
+    try:
+        provider_class(form.build_options(table, variables))  # type: ignore[call-arg]
+    except ConfigError as other:
+        return other
+    return None
 
 
 def _import_file(name: str, path: Path) -> ModuleType:

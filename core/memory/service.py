@@ -62,9 +62,17 @@ PROMPT_PACKAGE = "core.memory"
 _NAMESPACE = re.compile(r"[a-z][a-z0-9]{0,19}")
 
 
-def setup_option(default: Any, help_text: str) -> Any:
-    """Return an option that `mneme memory setup` asks for, although it has a default."""
-    return field(default=default, metadata={"help": help_text, "ask": True})
+def setup_option(
+    default: Any, help_text: str, *, needs: str = "", is_web_address: bool = False
+) -> Any:
+    """Return an option that `mneme memory setup` asks for, although it has a default.
+
+    Setup asks for it after another option, and only if that one has a value ("url") or this value
+    ("deployment=graphiti"), as `needs` says. The value of a web address begins with http:// or
+    https://, or is empty.
+    """
+    metadata = {"help": help_text, "ask": True, "needs": needs, "is_web_address": is_web_address}
+    return field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -255,7 +255,7 @@ def _switch_on(name: str, assignments: Sequence[str], mode: Mode | None) -> None
         form = Plugins(settings.home).load_form(name)
         existing = settings.memory.providers.get(name) or ProviderOptions()
         options: dict[str, OptionValue] = {"enabled": True, "mode": mode or existing.mode}
-        options |= _ask_for_options(form, name, assignments, existing.model_extra or {})
+        options |= ask_for_options(form, name, assignments, existing.model_extra or {})
         set_options(settings.home / _SETTINGS_FILE, (*_PROVIDERS_TABLE, name), options)
         _ask_for_secrets(form, Settings.load().memory.providers[name].model_extra or {})
     except ValueError as error:
@@ -346,7 +346,7 @@ def _start_engine(
     form = OptionForm(EngineOptions)
     try:
         existing = settings.memory.engines.get(name, {})
-        new_options = _ask_for_options(form, f"engine_{name}", assignments, existing)
+        new_options = ask_for_options(form, f"engine_{name}", assignments, existing)
         if new_options:
             set_options(settings.home / _SETTINGS_FILE, (*_ENGINES_TABLE, name), new_options)
         _ask_for_secrets(form, Settings.load().memory.engines[name])
@@ -365,7 +365,7 @@ def _start_engine(
     return engine
 
 
-def _ask_for_options(
+def ask_for_options(
     form: OptionForm, service: str, assignments: Sequence[str], existing: Mapping[str, object]
 ) -> dict[str, OptionValue]:
     """Return new values for the options of a form, by name.
@@ -385,11 +385,11 @@ def _ask_for_options(
     prompts = list(missing)
     if not assignments:
         prompts += [key for key in form.prompted_defaults if key not in existing]
-    # An address comes before the key for it.
-    for key in sorted(dict.fromkeys(prompts), key=form.is_secret):
-        value = _prompt_for_option(form, service, key)
-        if value is not None:
-            values[key] = value
+    for key in form.sort_prompts(prompts):
+        if key in missing or form.is_needed(key, {**existing, **values}):
+            value = _prompt_for_option(form, service, key)
+            if value is not None:
+                values[key] = value
     return values
 
 

@@ -364,6 +364,26 @@ async def test_long_turn_becomes_several_zep_episodes_that_are_erased_together(
         assert zep.episodes == {}
 
 
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"deployment": "bogus"}, "deployment of zep should be one of: cloud, graphiti."),
+        ({"deployment": "graphiti"}, "zep needs llm_url"),
+        (
+            {"deployment": "graphiti", "llm_url": "http://x", "graph_url": "redis://x"},
+            "graph_url of zep should begin with",
+        ),
+    ],
+)
+def test_zep_with_an_unset_key_names_the_problem_of_another_option_too(
+    home: Path, options: dict[str, str], problem: str
+) -> None:
+    table = {"key": "ZEP_API_KEY", **options}
+    with pytest.raises(ConfigError, match="variable ZEP_API_KEY is not set") as caught:
+        Plugins(home).create_provider("zep", table, {})
+    assert problem in str(caught.value)
+
+
 @needs_library
 async def test_graphiti_marks_a_fact_that_a_later_one_ended(home: Path) -> None:
     async with graphiti_with(home, SAID, BRAGA) as graphiti:
@@ -541,11 +561,11 @@ def test_missing_library_is_named_with_the_command_that_installs_it(home: Path) 
         ({"deployment": "graphiti"}, "needs llm_url"),
         (
             {"deployment": "graphiti", "llm_url": "a", "graph_url": "b"},
-            r"^memory\.providers\.zep\.llm_url should be an address",
+            "llm_url should be an address",
         ),
         (
             {"deployment": "graphiti", "llm_url": "http://a", "embedder_url": "b"},
-            r"^memory\.providers\.zep\.embedder_url should be an address",
+            "embedder_url should be an address",
         ),
         (
             {"deployment": "graphiti", "llm_url": "http://a", "graph_url": "kuzu://b"},

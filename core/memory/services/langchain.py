@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -51,9 +51,14 @@ class Options(EmbedderOptions):
     url: str = setup_option(
         "", "your PostgreSQL, like postgresql://mneme@host/mneme; empty for a file in the home"
     )
-    password: Secret = field(default=Secret(""), metadata={"help": "the password of PostgreSQL"})
+    password: Secret = setup_option(Secret(""), "the password of PostgreSQL", needs="url")
     embedder_url: str = setup_option(
-        "", "an OpenAI-compatible server for embeddings; empty to search by words"
+        "",
+        "an OpenAI-compatible server for embeddings; empty to search by words",
+        is_web_address=True,
+    )
+    key: Secret = setup_option(
+        Secret(""), "the key of the server for embeddings", needs="embedder_url"
     )
 
 
@@ -128,6 +133,9 @@ class LangChain(RemoteService):
 
         from core.store.sqlite.opening import FOREIGN_KEYS, SECURE_DELETE
 
+        # The import takes seconds. If Mneme has meanwhile stopped, the cancellation arrives here,
+        # before the thread of a connection starts, which would outlive the event loop.
+        await asyncio.sleep(0)
         file = str(folder / "store.db")
         async with AsyncSqliteStore.from_conn_string(file, index=index) as store:
             # Deleted texts are overwritten, so that the file doesn't contain them any more.

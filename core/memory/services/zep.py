@@ -34,21 +34,28 @@ class Options(EmbedderOptions):
     deployment: str = field(metadata={"help": "cloud, or graphiti for the library"})
     url: str = field(default=CLOUD, metadata={"help": "cloud: where it listens"})
     key: Secret = setup_option(Secret(""), "the key of the cloud, or of the models of graphiti")
-    llm_url: str = setup_option("", "graphiti: an OpenAI-compatible server for its model")
+    llm_url: str = setup_option(
+        "",
+        "graphiti: an OpenAI-compatible server for its model",
+        needs="deployment=graphiti",
+        is_web_address=True,
+    )
     llm_model: str = field(default="gpt-5-mini", metadata={"help": "graphiti: the model"})
     embedder_url: str = field(
         default="",
-        metadata={"help": "graphiti: the server for embeddings, if it's another one"},
-    )
-    graph_url: str = field(
-        default="",
         metadata={
-            "help": "graphiti: a graph like neo4j://host or falkor://host; empty for a folder"
+            "help": "graphiti: the server for embeddings, if it's another one",
+            "is_web_address": True,
         },
     )
-    graph_user: str = field(default="", metadata={"help": "graphiti: the user of the graph"})
-    graph_password: Secret = field(
-        default=Secret(""), metadata={"help": "graphiti: the password of the graph"}
+    graph_url: str = setup_option(
+        "",
+        "graphiti: a graph like neo4j://host or falkor://host; empty for a folder",
+        needs="deployment=graphiti",
+    )
+    graph_user: str = setup_option("", "graphiti: the user of the graph", needs="graph_url")
+    graph_password: Secret = setup_option(
+        Secret(""), "graphiti: the password of the graph", needs="graph_url"
     )
 
 

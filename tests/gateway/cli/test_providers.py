@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from core.memory.plugins import SERVICES_FOLDER
+from core.memory.plugins import SERVICES_FOLDER, Plugins
+from gateway.cli.memory_services import ask_for_options
 from tests.fixtures.command_line import good, mneme
 from tests.fixtures.provider_harness import plugged
 from tests.fixtures.scripted_terminal import open_terminal
@@ -230,3 +231,55 @@ def test_check_reports_why_a_memory_service_cannot_be_used(
     (found,) = [one for one in json.loads(done.stdout) if one["subject"] == "memory diary"]
     assert found["state"] == "wrong"
     assert why in found["text"]
+
+
+@pytest.mark.parametrize(
+    ("service", "answers"),
+    [
+        (
+            "langchain",
+            [
+                ("embedder_url", "postgresql://ana@127.0.0.1/x"),
+                ("embedder_url", ""),
+                ("url", "postgresql://ana@127.0.0.1/x"),
+                ("password", "PG_PASSWORD"),
+            ],
+        ),
+        ("langchain", [("embedder_url", "http://x/v1"), ("key", "LC_KEY"), ("url", "")]),
+        (
+            "zep",
+            [
+                ("deployment", "graphiti"),
+                ("llm_url", "http://x/v1"),
+                ("graph_url", "neo4j://x"),
+                ("graph_user", "neo4j"),
+                ("graph_password", "PW"),
+                ("key", ""),
+            ],
+        ),
+        ("zep", [("deployment", "cloud"), ("key", "ZEP_API_KEY")]),
+    ],
+)
+def test_setup_asks_for_an_option_right_after_the_one_that_it_belongs_to(
+    home: Path,
+    service: str,
+    answers: list[tuple[str, str]],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    remaining = list(answers)
+
+    def answer(question: str, default: str | None = None) -> str:
+        name, text = remaining.pop(0)
+        assert question.startswith(f"{name}: ")
+        return text
+
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("typer.prompt", answer)
+    values = ask_for_options(Plugins(home).load_form(service), service, (), {})
+    assert remaining == []
+    # An answer that isn't accepted is asked for again.
+    assert values == {name: text for name, text in dict(answers).items() if text}
+    is_refused = len(answers) > len(dict(answers))
+    problem = "embedder_url should be an address that begins with http:// or https://"
+    assert (problem in capsys.readouterr().out) == is_refused
