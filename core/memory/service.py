@@ -115,7 +115,7 @@ class RemoteMemory:
     text: str
     # The date of the memory in ISO 8601, as the service gives it. Empty if unknown.
     at: str = ""
-    # When the memory stopped being true, in ISO 8601. Empty if it is still true or if unknown.
+    # When the memory ended, in ISO 8601: it was true until then. Empty if it hasn't, or if unknown.
     until: str = ""
     # Higher is better. Services without scores leave this at 0.
     score: float = 0.0
@@ -256,7 +256,7 @@ class RemoteService(MemoryProvider):
     ) -> Sequence[RemoteMemory]:
         """Search the spaces of all scopes, and return the best memories, best first.
 
-        Memories that are no longer true come last. Among memories with equal scores, the spaces
+        Memories that have ended come last. Among memories with equal scores, the spaces
         take turns.
         """
         query = clean(query)[:QUERY_CHARS]
@@ -265,7 +265,7 @@ class RemoteService(MemoryProvider):
         )
         # The first memory of each space, then the second of each, and so on. Sorting is stable.
         memories = [memory for memory in chain(*zip_longest(*results)) if memory is not None]
-        ranked = sorted(memories, key=lambda memory: (_is_over(memory), -memory.score))
+        ranked = sorted(memories, key=lambda memory: (_has_ended(memory), -memory.score))
         return ranked[:limit]
 
     async def queue_prefetch(self, text: str, context: ToolContext) -> Sequence[str]:
@@ -623,18 +623,18 @@ def format_prefetch_line(memory: RemoteMemory) -> str:
 def format_memory(memory: RemoteMemory) -> str:
     """Return the text of a memory on one line, followed by its dates if they are known.
 
-    A memory that is no longer true is marked: "Ana lives in Porto (2026-05-01, over since
+    A memory that has ended is marked: "Ana lives in Porto (2026-05-01, over since
     2026-06-01)".
     """
     dates = [memory.at[:10]] if memory.at else []
     if memory.until:
-        word = "over since" if _is_over(memory) else "until"
+        word = "over since" if _has_ended(memory) else "until"
         dates.append(f"{word} {memory.until[:10]}")
     text = to_single_line(memory.text)
     return f"{text} ({', '.join(dates)})" if dates else text
 
 
-def _is_over(memory: RemoteMemory) -> bool:
-    """Return whether a memory is no longer true."""
+def _has_ended(memory: RemoteMemory) -> bool:
+    """Return whether a memory was true only in the past."""
     today = datetime.now(UTC).date().isoformat()
     return bool(memory.until) and memory.until[:10] <= today

@@ -65,6 +65,21 @@ async def test_core_block_mirrors_the_notes_of_its_scope(letta: LettaDouble, hom
         assert letta.texts() == [f"user: {SAID}\nassistant: Noted."]
 
 
+async def test_core_block_says_how_many_notes_do_not_fit(
+    letta: LettaDouble, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.memory.services.letta.BLOCK_CHARS", 75)
+    async with harness(home, [LETTA.made(home, letta)]) as one, one.working():
+        for text in (TEA, MATE, BEES):
+            await note(one, None, text)
+        (block,) = letta.blocks.values()
+        assert block["value"] == f"{TEA}\n(2 more notes are too long for this block.)"
+        assert len(block["value"]) <= 75
+        await note(one, TEA, None)
+        (block,) = letta.blocks.values()
+        assert block["value"].startswith(MATE)
+
+
 async def test_note_that_was_stored_halfway_is_in_the_block_once(
     letta: LettaDouble, home: Path
 ) -> None:

@@ -334,9 +334,9 @@ async def _replace_ends(driver: Any, space: str, is_deleted: Callable[[Any], boo
         enders = _find_enders(fact, facts)
         if enders and all(map(is_deleted, enders)):
             last = _follow_ends(enders[0], deleted_by_start, starts)
-            is_over = last.invalid_at in starts
-            fact.invalid_at = last.invalid_at if is_over else None
-            fact.expired_at = last.expired_at if is_over else None
+            has_ended = last.invalid_at in starts
+            fact.invalid_at = last.invalid_at if has_ended else None
+            fact.expired_at = last.expired_at if has_ended else None
             await fact.load_fact_embedding(driver)
             await fact.save(driver)
 

@@ -22,7 +22,7 @@ PART = "mneme_part"
 # The attributes of a fact with an end that no longer counts: that end, and the new end, which is
 # empty if the fact is current again. The cloud can change the attributes of a fact, but not its
 # end.
-VOID_END = "mneme_void_end"
+OLD_END = "mneme_void_end"
 NEW_END = "mneme_other_end"
 # The cloud takes at most 10,000 characters per episode, so a long item becomes several.
 EPISODE_CHARS = 9_000
@@ -219,7 +219,7 @@ class CloudEngine:
 
     async def _replace_end(self, graph: str, edge: Json, new_end: str) -> None:
         """Mark the end of a fact as replaced. The fact is current again if `new_end` is empty."""
-        marks = {VOID_END: text_of(edge, "invalid_at", "expired_at"), NEW_END: new_end}
+        marks = {OLD_END: text_of(edge, "invalid_at", "expired_at"), NEW_END: new_end}
         await self._http.call(
             "PATCH",
             _edge_path(graph, text_of(edge, "uuid")),
@@ -310,7 +310,7 @@ def _end_of(edge: Json) -> str:
     If the end was replaced, the new end is returned.
     """
     end, attributes = text_of(edge, "invalid_at", "expired_at"), edge.get("attributes")
-    if end and text_of(attributes, VOID_END) == end:
+    if end and text_of(attributes, OLD_END) == end:
         return text_of(attributes, NEW_END)
     return end
 

@@ -123,7 +123,6 @@ class LangChain(RemoteService):
         else:
             opened = self._open_sqlite(folder, index)
         async with opened as store:
-            await store.setup()
             yield store
 
     @asynccontextmanager
@@ -165,6 +164,7 @@ class LangChain(RemoteService):
         async with AsyncPostgresStore.from_conn_string(
             self._options.url, pool_config=pool, index=index
         ) as store:
+            await store.setup()
             yield store
 
     def _connection_arguments(self) -> dict[str, Any]:

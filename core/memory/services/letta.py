@@ -7,7 +7,7 @@ to a core block, which you can attach to any agent of Letta. Mneme doesn't creat
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,9 +27,12 @@ from core.types import Json
 CLOUD = "https://api.letta.com"
 # The field in the metadata of the core block: the notes by their keys.
 NOTES = "mneme_notes"
+# The maximum length of a core block. Further notes are left out, and the block says so.
 BLOCK_CHARS = 50_000
-# The maximum number of passages to search for. An item normally has one passage.
-MAX_PASSAGES = 20
+LEFT_OUT = "({count} more notes are too long for this block.)"
+# The maximum number of objects in a list. An item normally has one passage, and a space has one
+# archive and one block.
+PAGE_SIZE = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,7 +158,7 @@ class Letta(ServerService):
 
     async def _find_passages(self, archive: str, key: str) -> list[str]:
         """Return the ids of the passages of the item with this key."""
-        request = {"tags": [key], "tag_match_mode": "all", "limit": MAX_PASSAGES}
+        request = {"tags": [key], "tag_match_mode": "all", "limit": PAGE_SIZE}
         passages = [result.get("passage") for result in await self._search(archive, request)]
         return [
             text_of(passage, "id")
@@ -204,7 +207,7 @@ class Letta(ServerService):
         else:
             notes[key] = text
         request: dict[str, Any] = {
-            "value": "\n".join(notes.values())[:BLOCK_CHARS],
+            "value": _format_block(notes.values()),
             "metadata": {NOTES: notes},
         }
         if block is not None:
@@ -215,8 +218,21 @@ class Letta(ServerService):
             await self._http.call("POST", "/v1/blocks/", request)
 
     async def _list(self, path: str, **filters: str) -> list[Json]:
-        params: dict[str, str | int] = {**filters, "limit": MAX_PASSAGES}
+        params: dict[str, str | int] = {**filters, "limit": PAGE_SIZE}
         return objects(await self._http.call("GET", path, params=params, call_timeout=SEARCH))
+
+
+def _format_block(notes: Collection[str]) -> str:
+    """Return the notes as lines. If they don't all fit, the last line counts the missing ones."""
+    lines: list[str] = []
+    free_chars = BLOCK_CHARS - len(LEFT_OUT.format(count=len(notes)))
+    for note in notes:
+        free_chars -= len(note) + 1
+        if free_chars < 0:
+            lines.append(LEFT_OUT.format(count=len(notes) - len(lines)))
+            break
+        lines.append(note)
+    return "\n".join(lines)
 
 
 def _notes_of(block: Json) -> Mapping[str, Any]:
