@@ -184,7 +184,7 @@ def _describe_remains(texts: Texts, receipt: ErasureList, settings: Settings) ->
     if remains:
         template = texts.table("LEFT")[_find_remains_key(receipt)]
         sentences.append(template.format(things=texts.join_list(remains)))
-    elif receipt.token and not receipt.remaining_files:
+    elif receipt.token and {*(receipt.remaining_files or ())} <= {STATE_FILE}:
         sentences.append(texts.ERASED)
     if "name" in receipt.remaining_counts:
         sentences.append(texts.NAMES_STAY)
