@@ -119,7 +119,6 @@ UPKEEP = {
     "core.store.sync._SELECT_MESSAGES",
     "core.store.sync._SELECT_SYNCED_ROWS",
     "core.store.sync._SELECT_SYNC_STATES",
-    "core.store.sync._SELECT_UNSYNCED_CHANGES",
     "core.transfer.hermes._SELECT_MESSAGES",
     "core.transfer.store_copy._COUNTED_BY_TRIGGER",
     "core.transfer.store_copy._FIRST_SAMPLE",
