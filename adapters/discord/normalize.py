@@ -23,6 +23,7 @@ from adapters.discord.commands import (
     list_file_ids,
 )
 from adapters.reactions import read_thumb
+from core.errors import word_clause
 from core.guard.origin_and_fence import insertion
 from core.menus.command_specs import CommandSpec
 from core.ports import PastMessage
@@ -505,9 +506,9 @@ def _describe_poll(poll: discord.Poll) -> str:
         f"{answer.text} ({answer.vote_count})" if is_over else str(answer.text)
         for answer in poll.answers
     ]
-    state = "Closed poll" if is_over else "Poll"
-    joined = "; ".join(options)
-    return f"{state}: {insertion(f'{poll.question} Options: {joined}')}"
+    content = word_clause("event_poll", question=poll.question, options="; ".join(options))
+    key = "inserted_closed_poll" if is_over else "inserted_poll"
+    return word_clause(key, content=insertion(content))
 
 
 def _quote_of(message: discord.Message, bot: discord.ClientUser) -> Quote | None:

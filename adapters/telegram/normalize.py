@@ -28,6 +28,7 @@ from telegram import (
 )
 
 from adapters.reactions import read_thumb
+from core.errors import word_clause
 from core.guard.origin_and_fence import insertion
 from core.markup.markdown import utf16_length
 from core.types import Address, Attachment, Command, Inbound, Origin, Quote, Scope, Sender
@@ -478,14 +479,16 @@ def _text_of(message: Message) -> tuple[str, tuple[MessageEntity, ...]]:
     if message.venue:
         venue = message.venue
         point = f"({venue.location.latitude}, {venue.location.longitude})"
-        return f"Place: {insertion(f'{venue.title}, {venue.address} {point}')}", ()
+        content = insertion(f"{venue.title}, {venue.address} {point}")
+        return word_clause("inserted_place", content=content), ()
     if message.location:
         point = f"{message.location.latitude}, {message.location.longitude}"
-        return f"Location: {insertion(point)}", ()
+        return word_clause("inserted_location", content=insertion(point)), ()
     if message.contact:
         contact = message.contact
         name = " ".join(part for part in (contact.first_name, contact.last_name) if part)
-        return f"Contact: {insertion(f'{name}, {contact.phone_number}')}", ()
+        content = insertion(f"{name}, {contact.phone_number}")
+        return word_clause("inserted_contact", content=content), ()
     # Imported here because such messages are rare.
     from adapters.telegram.special_messages import describe_special_message
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from telegram import Message, User
 
+from core.errors import word_clause
 from core.guard.origin_and_fence import insertion
 from core.text.normalize import shorten, to_single_line
 
@@ -23,18 +24,18 @@ def describe_service_message(message: Message, me: User) -> str:
     """
     tasks = _describe_tasks(message)
     if tasks:
-        return f"Checklist: {insertion(tasks)}"
+        return word_clause("inserted_checklist", content=insertion(tasks))
     if message.chat.type == "private":
         return ""
     event = _describe_members(message, me) or _describe_chat(message) or _describe_topic(message)
-    return f"Group: {insertion(event)}" if event else ""
+    return word_clause("inserted_group", content=insertion(event)) if event else ""
 
 
 def _describe_tasks(message: Message) -> str:
     """Describe tasks of a checklist that were ticked, reopened or added."""
     if message.checklist_tasks_added is not None:
         tasks = message.checklist_tasks_added.tasks
-        return f"added: {'; '.join(task.text for task in tasks)}"
+        return word_clause("event_tasks_added", tasks="; ".join(task.text for task in tasks))
     change = message.checklist_tasks_done
     if change is None:
         return ""
@@ -42,13 +43,13 @@ def _describe_tasks(message: Message) -> str:
     if change.checklist_message is not None and change.checklist_message.checklist is not None:
         names = {task.id: task.text for task in change.checklist_message.checklist.tasks}
     parts = []
-    for label, task_ids in (
-        ("done", change.marked_as_done_task_ids),
-        ("open again", change.marked_as_not_done_task_ids),
+    for key, task_ids in (
+        ("event_tasks_done", change.marked_as_done_task_ids),
+        ("event_tasks_open", change.marked_as_not_done_task_ids),
     ):
         if task_ids:
-            tasks_named = (names.get(task_id, f"task {task_id}") for task_id in task_ids)
-            parts.append(f"{label}: {'; '.join(tasks_named)}")
+            task_names = (names.get(task_id, f"#{task_id}") for task_id in task_ids)
+            parts.append(word_clause(key, tasks="; ".join(task_names)))
     return ". ".join(parts)
 
 
@@ -59,40 +60,42 @@ def _describe_members(message: Message, me: User) -> str:
     """
     joined = [user.full_name for user in message.new_chat_members if user != me]
     if joined:
-        return f"{', '.join(joined)} joined"
+        return word_clause("event_joined", names=", ".join(joined))
     if message.left_chat_member is not None and message.left_chat_member != me:
-        return f"{message.left_chat_member.full_name} left"
+        return word_clause("event_left", name=message.left_chat_member.full_name)
     return ""
 
 
 def _describe_chat(message: Message) -> str:
     """Describe a new title, a pinned message, or a video chat."""
     if message.new_chat_title:
-        return f"the new title is “{message.new_chat_title}”"
+        return word_clause("event_renamed", title=message.new_chat_title)
     if message.pinned_message is not None:
         pinned = message.pinned_message
         text = getattr(pinned, "text", None) or getattr(pinned, "caption", None)
-        words = shorten(to_single_line(text), MAX_PINNED_CHARS) if text else "a message"
-        return f"pinned: {words}"
+        if not text:
+            return word_clause("event_pinned_file")
+        return word_clause("event_pinned", text=shorten(to_single_line(text), MAX_PINNED_CHARS))
     if message.video_chat_scheduled is not None:
-        return f"video chat planned for {message.video_chat_scheduled.start_date:%d %B %Y %H:%M %Z}"
+        starts_at = message.video_chat_scheduled.start_date
+        return word_clause("event_video_planned", at=f"{starts_at:%d %B %Y %H:%M %Z}")
     if message.video_chat_started is not None:
-        return "a video chat began"
+        return word_clause("event_video_began")
     if message.video_chat_ended is not None:
         # The attribute `duration` is a number of seconds today and a timedelta later.
         minutes = round(message.video_chat_ended.to_dict()["duration"] / 60)
-        return f"a video chat ended after {minutes} min"
+        return word_clause("event_video_ended", minutes=minutes)
     return ""
 
 
 def _describe_topic(message: Message) -> str:
     """Describe that a topic was opened, renamed or closed."""
     if message.forum_topic_created is not None:
-        return f"the topic “{message.forum_topic_created.name}” began"
+        return word_clause("event_topic_began", name=message.forum_topic_created.name)
     if message.forum_topic_edited is not None and message.forum_topic_edited.name:
-        return f"the topic is now called “{message.forum_topic_edited.name}”"
+        return word_clause("event_topic_renamed", name=message.forum_topic_edited.name)
     if message.forum_topic_closed is not None:
-        return "the topic was closed"
+        return word_clause("event_topic_closed")
     if message.forum_topic_reopened is not None:
-        return "the topic was opened again"
+        return word_clause("event_topic_reopened")
     return ""

@@ -10,33 +10,35 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from telegram import Message
+from telegram import ChecklistTask, Message
 
+from core.errors import word_clause
 from core.guard.origin_and_fence import insertion
 from core.text.normalize import shorten
 
-# Kinds of messages whose content bots don't get, or that Mneme doesn't understand.
+# Kinds of messages whose content bots don't get, or that Mneme doesn't understand, with the keys
+# of their names in `core/errors.toml`.
 UNREADABLE_KINDS: Mapping[str, str] = {
-    "story": "a story",
-    "game": "a game",
-    "invoice": "an invoice",
-    "gift": "a gift",
-    "unique_gift": "a gift",
-    "gift_upgrade_sent": "a gift",
-    "giveaway": "a giveaway",
-    "giveaway_created": "a giveaway",
-    "giveaway_winners": "the winners of a giveaway",
-    "giveaway_completed": "the end of a giveaway",
-    "paid_media": "paid media",
-    "successful_payment": "a payment",
-    "refunded_payment": "a refund",
-    "passport_data": "data of Telegram Passport",
-    "web_app_data": "data of a web app",
-    "users_shared": "shared contacts",
-    "chat_shared": "a shared chat",
+    "story": "unreadable_story",
+    "game": "unreadable_game",
+    "invoice": "unreadable_invoice",
+    "gift": "unreadable_gift",
+    "unique_gift": "unreadable_gift",
+    "gift_upgrade_sent": "unreadable_gift",
+    "giveaway": "unreadable_giveaway",
+    "giveaway_created": "unreadable_giveaway",
+    "giveaway_winners": "unreadable_winners",
+    "giveaway_completed": "unreadable_giveaway_end",
+    "paid_media": "unreadable_paid_media",
+    "successful_payment": "unreadable_payment",
+    "refunded_payment": "unreadable_refund",
+    "passport_data": "unreadable_passport",
+    "web_app_data": "unreadable_web_app",
+    "users_shared": "unreadable_contacts",
+    "chat_shared": "unreadable_chat",
 }
 # The kind was added in a later version of the Bot API.
-UNKNOWN_KIND = "something new"
+UNKNOWN_KIND = "unreadable_new"
 MAX_RAW_CHARS = 1_500
 
 
@@ -49,18 +51,17 @@ def describe_special_message(message: Message) -> str:
     if message.poll:
         return _describe_poll(message)
     if message.checklist:
-        tasks = "; ".join(
-            f"{'done' if task.completion_date else 'open'}: {task.text}"
-            for task in message.checklist.tasks
-        )
-        return f"Checklist: {insertion(f'{message.checklist.title}. {tasks}')}"
+        tasks = "; ".join(map(_describe_task, message.checklist.tasks))
+        content = insertion(f"{message.checklist.title}. {tasks}")
+        return word_clause("inserted_checklist", content=content)
     if message.dice:
-        return f"Dice: {insertion(f'{message.dice.emoji} {message.dice.value}')}"
-    for field, name in UNREADABLE_KINDS.items():
+        content = insertion(f"{message.dice.emoji} {message.dice.value}")
+        return word_clause("inserted_dice", content=content)
+    for field, key in UNREADABLE_KINDS.items():
         if getattr(message, field, None):
-            return _name_unreadable(name, message.to_dict()[field])
+            return _describe_unreadable(key, message.to_dict()[field])
     if message.chat.type == "private" and message.api_kwargs:
-        return _name_unreadable(UNKNOWN_KIND, dict(message.api_kwargs))
+        return _describe_unreadable(UNKNOWN_KIND, dict(message.api_kwargs))
     return ""
 
 
@@ -70,12 +71,19 @@ def _describe_poll(message: Message) -> str:
     options = [option.text for option in poll.options]
     if poll.is_closed:
         options = [f"{option.text} ({option.voter_count})" for option in poll.options]
-    state = "Closed poll" if poll.is_closed else "Poll"
-    joined = "; ".join(options)
-    return f"{state}: {insertion(f'{poll.question} Options: {joined}')}"
+    content = word_clause("event_poll", question=poll.question, options="; ".join(options))
+    key = "inserted_closed_poll" if poll.is_closed else "inserted_poll"
+    return word_clause(key, content=insertion(content))
 
 
-def _name_unreadable(name: str, content: Any) -> str:
-    """Return the name of an unknown kind of message, with its raw content."""
+def _describe_task(task: ChecklistTask) -> str:
+    if task.completion_date:
+        return word_clause("event_tasks_done", tasks=task.text)
+    return word_clause("event_task_open", task=task.text)
+
+
+def _describe_unreadable(key: str, content: Any) -> str:
+    """Return the name of a kind of message that can't be read, with the raw content."""
     raw = shorten(json.dumps(content, ensure_ascii=False), MAX_RAW_CHARS)
-    return f"Message: {insertion(f'{name}, which can be read only in Telegram: {raw}')}"
+    text = word_clause("event_unreadable", kind=word_clause(key), platform="Telegram", raw=raw)
+    return word_clause("inserted_message", content=insertion(text))

@@ -131,6 +131,12 @@ class ResultWords(Protocol):
     def word(self, sentence: Sentence) -> str:
         """Return a sentence translated into this language."""
 
+    def word_name(self, name: str) -> str:
+        """Return the name of a sender or the title of a conversation, translated if it's ours."""
+
+    def word_text(self, text: str) -> str:
+        """Return the text of a message, with the lines that a platform inserted translated."""
+
     def format_time(self, at: datetime) -> str:
         """Format the time of a session: ``Fri 20 Nov 2026, 09:30``."""
 
@@ -150,6 +156,12 @@ class _EnglishWords:
 
     def word(self, sentence: Sentence) -> str:
         return str(sentence)
+
+    def word_name(self, name: str) -> str:
+        return name
+
+    def word_text(self, text: str) -> str:
+        return text
 
     def format_time(self, at: datetime) -> str:
         return f"{at:%a %-d %b %Y, %H:%M}"
@@ -259,7 +271,7 @@ def _render_card(number: int, result: FoundSession, zone: tzinfo, words: ResultW
     preview = result.preview or ""
     repeats_title = preview.startswith(title.rstrip(ELLIPSIS))
     if not result.matches and title and preview and not repeats_title:
-        lines.append(f"> {_escape_line(preview)}")
+        lines.append(f"> {_escape_line(words.word_text(preview))}")
     if result.summary:
         lines += ["", result.summary.strip()]
     return "\n".join(lines)
@@ -300,10 +312,10 @@ def _render_message(message: ShownMessage, time: str, words: ResultWords) -> str
     The anchor is bold. The item ends with the link to the message and the beginning of the message
     that it replies to.
     """
-    sender = message.sender
+    sender = words.word_name(message.sender or "")
     if not sender:
         sender = words.templates.get(message.role, message.role)
-    line = f"{time} {_escape_line(sender)}: {_escape_line(message.text)}"
+    line = f"{time} {_escape_line(sender)}: {_escape_line(words.word_text(message.text))}"
     if not message.is_anchor:
         return f"- {line}"
     quote = f" {_render_quote(message.quoted, words)}" if message.quoted else ""
@@ -313,7 +325,8 @@ def _render_message(message: ShownMessage, time: str, words: ResultWords) -> str
 def _render_heading(number: str, result: FoundSession, at: datetime, words: ResultWords) -> str:
     """Render the title, time, platform and id of a session. A long title is cut between words."""
     session = result.session
-    title = session.title or result.preview or words.templates["untitled"]
+    title = words.word_name(session.title or "") or words.word_text(result.preview or "")
+    title = title or words.templates["untitled"]
     if len(title) > TITLE_CHARS:
         end = title.rfind(" ", 0, TITLE_CHARS)
         if end <= TITLE_CHARS // 2:
@@ -340,7 +353,7 @@ def _render_match(hit: Hit, words: ResultWords) -> str:
     text = ""
     # The pattern has a group, so `split` returns the texts between the matches at even indexes and
     # the matches at odd ones.
-    for index, part in enumerate(MARKED_MATCH.split(hit.snippet)):
+    for index, part in enumerate(MARKED_MATCH.split(words.word_text(hit.snippet))):
         is_match = index % 2 == 1
         text += f"**{_escape_line(part)}**" if is_match else _escape_line(part)
     if hit.role == "tool" and hit.link:

@@ -40,11 +40,11 @@ BROKEN_CHANNEL = word_clause("import_damaged_channel")
 _CHATS = ("", "chats.list.item.", "left_chats.list.item.")
 # The fields of a chat that come before its messages.
 _CHAT_FIELDS = ("name", "type", "id")
-_DELETED_ACCOUNT = "Deleted account"
+_DELETED_ACCOUNT = word_clause("import_deleted_account")
 # Titles of chats without a name, by type.
 _TITLES = {
-    "saved_messages": "Saved Messages",
-    "replies": "Replies",
+    "saved_messages": word_clause("import_saved_messages"),
+    "replies": word_clause("import_replies"),
     "personal_chat": _DELETED_ACCOUNT,
 }
 _CHANNEL_TYPES = (

@@ -100,7 +100,7 @@ class SessionCommands:
         sessions = await self._services.conversations.list_recent(scopes, _MAX_COMPLETIONS, typed)
         completions = {}
         for session in sessions:
-            title = shorten(session.title or texts.UNTITLED, _MAX_COMPLETION_CHARS)
+            title = shorten(texts.name_conversation(session.title), _MAX_COMPLETION_CHARS)
             title = isolate_title(title)
             day = texts.format_day(session.last_at or session.started_at, zone)
             completions[str(session.id)] = texts.annotate(title, day)
@@ -157,7 +157,8 @@ class SessionCommands:
             present = context.session.title
             if not present:
                 return Answer(text=texts.TITLE_NONE)
-            return Answer(text=texts.TITLE_SHOWN.format(title=texts.quote(present)))
+            title = texts.quote(texts.name_conversation(present))
+            return Answer(text=texts.TITLE_SHOWN.format(title=title))
         return await set_title(self._services, context, context.session, title)
 
     async def _compress(self, focus: str, context: CommandContext) -> Answer:
@@ -283,7 +284,8 @@ async def list_sessions(
 def _make_continue_button(texts: Texts, session: Session) -> Button:
     label = texts.BUTTON_CONTINUE.format(number=session.id)
     button = make_button(label, "sessions", str(session.id))
-    return replace(button, menu=texts.CHOOSE_SESSION, details=session.title or texts.UNTITLED)
+    title = texts.name_conversation(session.title)
+    return replace(button, menu=texts.CHOOSE_SESSION, details=title)
 
 
 def session_to_json(session: Session) -> Json:
@@ -338,5 +340,5 @@ def _describe_session(session: Session, context: CommandContext, zone: tzinfo) -
         details.append(texts.SESSION_ON.format(platform=platform))
     if session.id == context.session.id:
         details.append(texts.SESSION_IS_THIS)
-    title = escape(isolate_title(session.title or texts.UNTITLED))
+    title = escape(isolate_title(texts.name_conversation(session.title)))
     return texts.annotate(title, texts.COMMA.join(details))

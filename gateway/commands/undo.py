@@ -161,7 +161,7 @@ class UndoCommands:
         if len(title) > MAX_TITLE_CHARS:
             raise Refused(texts.TITLE_TOO_LONG.format(most=MAX_TITLE_CHARS, chars=len(title)))
         if not title and session.title:
-            title = texts.BRANCH_TITLE.format(title=session.title)
+            title = texts.BRANCH_TITLE.format(title=texts.name_conversation(session.title))
         # If a crash interrupted this command, the open session is the branch that it started.
         is_new_branch = (
             session.parent_id is not None

@@ -29,7 +29,7 @@ class Greeting:
             return ""
         conversation = texts.CONVERSATION_NEW
         if session is not None:
-            title = f" “{session.title}”" if session.title else ""
+            title = f" “{texts.name_conversation(session.title)}”" if session.title else ""
             conversation = texts.CONVERSATION_NUMBER.format(number=session.id, title=title)
             if session.is_incognito:
                 conversation = texts.CONVERSATION_NEW

@@ -356,7 +356,11 @@ class Texts:
 
         if self.language == ENGLISH_CODE:
             return ENGLISH_WORDS
-        return _BabelResultWords(self, load_english_words())
+        from gateway.texts.result_words import BabelResultWords
+
+        words = load_catalog(self.language).get("recall", {})
+        templates = {**load_english_words(), **words}
+        return BabelResultWords(templates, self.table("errors"), self.locale, self.word)
 
     def format_duration(self, seconds: float) -> str:
         """Format a duration in its two largest units: ``2 hours``, ``1 day 3 hours``."""
@@ -469,9 +473,13 @@ class Texts:
         """Put a text in the quotation marks of this language."""
         return self.QUOTED.format(text=escape(isolate_title(text)))
 
+    def name_conversation(self, title: str | None) -> str:
+        """Return the title of a conversation, translated if an import gave it, or "Untitled"."""
+        return self.result_words.word_name(title) if title else self.UNTITLED
+
     def quote_title(self, title: str | None) -> str:
         """Return a title in quotation marks after a space: `` “Ferry”``. Without one, return ""."""
-        return f" {self.quote(title)}" if title else ""
+        return f" {self.quote(self.name_conversation(title))}" if title else ""
 
     def format_person(self, name: str, account: Account) -> str:
         """Format a person: ``**Ana** (Telegram, id `42`)``. A deceptive name gets a warning."""
@@ -604,30 +612,6 @@ class _BabelWords:
             day=self.format_full_date(local.date()), clock=clock
         )
         return text
-
-
-class _BabelResultWords:
-    """The words for search results in a language other than English."""
-
-    def __init__(self, texts: Texts, english: Mapping[str, str]) -> None:
-        self._texts = texts
-        self._templates = {**english, **load_catalog(texts.language).get("recall", {})}
-
-    @property
-    def templates(self) -> Mapping[str, str]:
-        return self._templates
-
-    def word(self, sentence: Sentence) -> str:
-        return self._texts.word(sentence)
-
-    def format_time(self, at: datetime) -> str:
-        return f"{dates.format_parts(at, 'yMMMEd', self._texts.locale)}, {at:%H:%M}"
-
-    def format_day(self, at: datetime) -> str:
-        return dates.format_parts(at, "yMMMd", self._texts.locale)
-
-    def format_short_day(self, at: datetime) -> str:
-        return dates.format_parts(at, "MMMd", self._texts.locale)
 
 
 @cache

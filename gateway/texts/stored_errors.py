@@ -34,18 +34,26 @@ def load_clause_patterns() -> Mapping[str, re.Pattern[str]]:
 def load_service_patterns() -> Mapping[str, re.Pattern[str]]:
     """Return a pattern for each English error of memory services, by its key.
 
-    The sentences with the most fixed text come first, because a short one such as "{name} failed"
-    matches longer ones, too. Some errors are followed by the service's own explanation, which may
-    be another error.
+    Some errors are followed by the service's own explanation, which may be another error.
+    """
+    patterns = dict(compile_patterns("service_"))
+    for key in _EXPLAINED_ERRORS:
+        explained = f"{patterns[key].pattern}(?:: (?P<explanation>.+))?"
+        patterns[key] = re.compile(explained, re.DOTALL)
+    return patterns
+
+
+@cache
+def compile_patterns(prefix: str) -> Mapping[str, re.Pattern[str]]:
+    """Return a pattern for each English sentence whose key has a prefix, by its key.
+
+    The sentences with the most fixed text come first, because others may match the same text.
     """
     sentences = {
-        key: sentence for key, sentence in load_sentences().items() if key.startswith("service_")
+        key: sentence for key, sentence in load_sentences().items() if key.startswith(prefix)
     }
-    patterns = {}
-    for key in sorted(sentences, key=lambda key: _count_fixed_text(sentences[key]), reverse=True):
-        explanation = "(?:: (?P<explanation>.+))?" if key in _EXPLAINED_ERRORS else ""
-        patterns[key] = re.compile(_to_pattern(sentences[key]) + explanation, re.DOTALL)
-    return patterns
+    keys = sorted(sentences, key=lambda key: _count_fixed_text(sentences[key]), reverse=True)
+    return {key: re.compile(_to_pattern(sentences[key]), re.DOTALL) for key in keys}
 
 
 def _count_fixed_text(sentence: str) -> int:

@@ -18,6 +18,7 @@ from core.store.media.files import AttachedFile
 from core.store.query import Hit, ResultLimits, SearchQuery
 from core.types import Answer, File, Message, Session
 from gateway.commands.sessions import set_title
+from gateway.texts.catalog import Texts
 from gateway.web.rendering import measure_html, render_markdown, render_said, shorten_attachments
 from gateway.web.views import (
     Action,
@@ -272,7 +273,7 @@ async def make_lines(
             links.setdefault(file.message_id, []).append(_link_file(request, file))
     lines = []
     for message in messages:
-        lines.append(_make_line(message, links.get(message.id, ()), anchor))
+        lines.append(_make_line(message, links.get(message.id, ()), anchor, request.texts))
         # Rendering long messages doesn't delay the answers of chats.
         await asyncio.sleep(0)
     return lines
@@ -287,7 +288,7 @@ def _link_file(request: PageRequest, file: AttachedFile) -> FileLink:
     return FileLink(link, file.name, is_picture=True, view=f"{link}/view", original=original)
 
 
-def _make_line(message: Message, files: Sequence[FileLink], anchor: int) -> Line:
+def _make_line(message: Message, files: Sequence[FileLink], anchor: int, texts: Texts) -> Line:
     calls = _list_calls(message)
     is_result = message.role == "tool" and message.blocks is not None
     text = "" if is_result else _drop_links(message.text, files)
@@ -295,7 +296,7 @@ def _make_line(message: Message, files: Sequence[FileLink], anchor: int) -> Line
     if text and message.role == "assistant":
         html = render_markdown(text[:MAX_MESSAGE_CHARS])
     elif text:
-        html = render_said(text[:MAX_MESSAGE_CHARS])
+        html = render_said(texts.result_words.word_text(text[:MAX_MESSAGE_CHARS]))
     return Line(
         message,
         html,

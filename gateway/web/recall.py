@@ -143,7 +143,7 @@ def _list_choices(
         "GROUP_PEOPLE": [
             ("from:me", texts["CHIP_ME"]),
             ("from:you", texts["CHIP_ASSISTANT"]),
-            *((f'from:"{name}"', name) for name in names),
+            *((f'from:"{name}"', request.texts.result_words.word_name(name)) for name in names),
         ],
         "GROUP_PLATFORM": [
             *(
@@ -153,7 +153,10 @@ def _list_choices(
             *(
                 (
                     f"in:{result.session.id}",
-                    shorten(shorten_attachments(result.session.title), MAX_TITLE_CHARS),
+                    shorten(
+                        shorten_attachments(request.texts.name_conversation(result.session.title)),
+                        MAX_TITLE_CHARS,
+                    ),
                 )
                 for result in results.sessions[:MAX_NAMES]
                 if result.session.title

@@ -68,7 +68,13 @@ async def load_note_file(request: PageRequest, target: str) -> NoteFileView:
         version.after: version for version in await notebook.versions(request.scopes, target)
     }
     verdicts = await notebook.load_verdicts(request.scopes)
-    usage = notebook.heading(target, entries)
+    chars, limit = notebook.measure(target, entries)
+    texts = request.texts
+    usage = texts.NOTE_USAGE.format(
+        percent=round(100 * chars / limit),
+        chars=texts.format_number(chars),
+        limit=texts.format_number(limit),
+    )
     views = [
         NoteView(target, entry, versions.get(entry), verdicts.get((target, entry), ""))
         for entry in entries

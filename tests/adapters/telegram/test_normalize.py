@@ -596,7 +596,7 @@ async def test_changed_tasks_of_a_telegram_checklist_become_text(chats: BotChats
         "marked_as_not_done_task_ids": [2, 9],
     }
     inbound = heard(chats, chats.user_says(42, "", checklist_tasks_done=done))
-    assert inbound.text == "Checklist: {done: Milk. open again: Bread; task 9}"
+    assert inbound.text == "Checklist: {done: Milk. open again: Bread; #9}"
     assert inbound.is_addressed
     assert not inbound.sender.is_anonymous
     added = {"tasks": [{"id": 3, "text": "Eggs"}]}
