@@ -235,7 +235,11 @@ class JobChanges:
             length = await asyncio.to_thread(read_whole_length, words, lexicon_languages())
         if length is None:
             return None
-        return Snooze(Shift(length, is_earlier=False, name="").apply(now, load_zone(zone)))
+        try:
+            return Snooze(Shift(length, is_earlier=False, name="").apply(now, load_zone(zone)))
+        except (ValueError, OverflowError):
+            # "1000000 years" ends after the last date that a calendar has.
+            return None
 
     async def _read_snooze_time(
         self, words: str, zone: str, languages: Sequence[str], now: datetime

@@ -203,16 +203,16 @@ class ReminderCommands:
         until = None
         if number is not None:
             until = await self._changes.read_snooze(time_words, context.account, languages, said_at)
-        if until is None:
+        if number is None or until is None:
+            until = await self._changes.read_snooze(arguments, context.account, languages, said_at)
+            if until is None:
+                raise Refused(texts.SNOOZE_USAGE)
             latest = await self._appointments.jobs.find_last_delivered(
                 context.inbound.address, context.scopes
             )
             if latest is None:
                 raise Refused(texts.NOTHING_TO_SNOOZE)
             number = latest.id
-            until = await self._changes.read_snooze(arguments, context.account, languages, said_at)
-        if number is None or until is None:
-            raise Refused(texts.SNOOZE_USAGE)
         job = await self._changes.snooze(
             number, until, make_requester(context), context.idempotency_key
         )

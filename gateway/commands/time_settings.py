@@ -24,9 +24,11 @@ _HOURS = re.compile(
     r"\D{0,8}(\d{1,2})(?:[:h](\d\d))?\D{1,14}(\d{1,2})(?:[:h](\d\d))?\D{0,8}", re.IGNORECASE
 )
 _HALF_OF_DAY = re.compile(r"\b\d*[ap]\.?m\b", re.IGNORECASE)
-# A new reminder mentions at most this many events of the same time, and waits this long for them.
+# A new reminder mentions at most this many events of the same time.
 MAX_EVENTS = 3
+# A new reminder waits at most this long for the calendar.
 CALENDAR_TIMEOUT_S = 5.0
+HOURS_PER_DAY = 24
 _OFF_WORDS = frozenset({"off", "none", "never", "no"})
 
 
@@ -155,6 +157,13 @@ async def hint_at_events(
     return " " + texts.EVENTS_THEN.format(events=texts.SEMICOLON.join(events[:MAX_EVENTS]))
 
 
+def _read_time(hour: str, minute: str | None) -> time:
+    """Return a time of day. 24:00 is midnight. Raises ValueError if there is no such time."""
+    if int(hour) == HOURS_PER_DAY:
+        hour = "0"
+    return time(int(hour), int(minute or 0))
+
+
 def _parse_hours(texts: Texts, words: str) -> tuple[str, str]:
     """Return the start and end of quiet hours, such as ("22:00", "07:00").
 
@@ -164,8 +173,7 @@ def _parse_hours(texts: Texts, words: str) -> tuple[str, str]:
     if match is None or _HALF_OF_DAY.search(words):
         raise Refused(texts.QUIET_USAGE)
     try:
-        begin = time(int(match[1]) % 24, int(match[2] or 0))
-        end = time(int(match[3]) % 24, int(match[4] or 0))
+        begin, end = _read_time(match[1], match[2]), _read_time(match[3], match[4])
     except ValueError as error:
         raise Refused(texts.QUIET_USAGE) from error
     if begin == end:

@@ -196,7 +196,7 @@ async def test_quiet_hours_are_set_shown_and_ended(home: Path) -> None:
         assert "from 22:00 until 07:00" in (await harness.say("/quiet")).text
         for words in ("22:00 7:00", "von 22 Uhr bis 7 Uhr", "de 22h à 7h", "22時から7時まで"):
             assert "between 22:00 and 07:00" in (await harness.say(f"/quiet {words}")).text
-        for words in ("at night", "10 pm to 7 am", "22-22"):
+        for words in ("at night", "10 pm to 7 am", "22-22", "25:00-7:00", "99-50", "22:60-7"):
             assert "Write the hours like" in (await harness.say(f"/quiet {words}")).text
         assert "no quiet hours any more" in (await harness.say("/quiet off")).text
 

@@ -190,6 +190,8 @@ async def test_snoozing_a_recurring_reminder_adds_one_time_and_keeps_its_recurre
 async def test_snooze_without_a_number_means_the_reminder_delivered_last(home: Path) -> None:
     async with open_gateway(home, OfflineModel("UTC")) as harness:
         assert "No reminder was delivered here" in (await harness.say("/snooze")).text
+        for words in ("2 yesterday", "2 1000000 years"):
+            assert "I don't understand the time" in (await harness.say(f"/snooze {words}")).text
         await harness.say("/remind in 1 day call Ana")
         await harness.say("/remind in 1 day feed the cat")
         await harness.say("/cron run 2")
