@@ -93,7 +93,8 @@ def parse_calendar(content: bytes) -> Calendar:
 def _read_items(components: Sequence[Any], now: datetime, zone: ZoneInfo) -> Iterator[CalendarItem]:
     """Yield an item for each event and task in the future.
 
-    Cancelled and completed items are left out. Items without a text or a start are left out, too.
+    Cancelled and completed items are left out. So are items without a text or a readable start,
+    and events that repeat every few seconds, because no one wants a reminder that often.
     """
     for component in components:
         if component.name not in ("VEVENT", "VTODO"):
@@ -104,10 +105,16 @@ def _read_items(components: Sequence[Any], now: datetime, zone: ZoneInfo) -> Ite
         start = start or component.get("DTSTART")
         if not text or start is None or status in ("CANCELLED", "COMPLETED"):
             continue
-        wall_time, own_zone = _read_start(start.dt, zone)
+        try:
+            wall_time, own_zone = _read_start(start.dt, zone)
+        except ValueError:
+            # The value isn't a date, such as "yesterday".
+            continue
         moment = resolve_wall_time(wall_time, own_zone)
         uid = str(component.get("UID", f"{text}@{moment.isoformat()}"))
         rule = component.get("RRULE")
+        if rule is not None and "SECONDLY" in rule.get("FREQ", ()):
+            continue
         if rule is not None:
             recurrence = _build_recurrence(wall_time, own_zone, rule)
             if _is_due_later(recurrence, now):

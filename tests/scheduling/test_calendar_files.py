@@ -92,6 +92,22 @@ def test_open_events_and_tasks_are_read_and_past_or_finished_ones_are_not() -> N
     assert items["class@example"].recurrences[0].startswith("DTSTART;TZID=Europe/Lisbon:")
 
 
+@pytest.mark.parametrize(
+    ("line", "broken_line"),
+    [
+        ("DTSTART;TZID=Europe/Berlin:20300510T071500", "DTSTART:yesterday"),
+        ("SUMMARY:", "RRULE:FREQ=SECONDLY\nSUMMARY:"),
+    ],
+)
+def test_event_that_cannot_be_a_reminder_is_left_out_and_the_others_are_read(
+    line: str, broken_line: str
+) -> None:
+    first_event, end, others = TRIP.partition("END:VEVENT")
+    content = first_event.replace(line, broken_line) + end + others
+    items = [item.uid for item in read_calendar(content.encode(), NOW, ZONE)]
+    assert sorted(items) == ["class@example", "visa@example"]
+
+
 def test_file_that_is_not_a_calendar_is_refused() -> None:
     with pytest.raises(Refused, match="isn't a calendar file"):
         read_calendar(b"\x00\x01 no calendar", NOW, ZONE)
