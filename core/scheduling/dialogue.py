@@ -8,10 +8,8 @@ into words. A message that is neither a request nor an answer ends the dialogue.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-from enum import Enum
+from dataclasses import replace
+from datetime import timedelta
 from zoneinfo import ZoneInfo
 
 from core.dates.requests.halves import ClockTime
@@ -30,10 +28,11 @@ from core.scheduling.phrases import (
     plain_words,
     split_command,
     strip_lead,
-    strip_name,
 )
 from core.scheduling.refusals import find_reason, is_cancellation, list_cancelled_names
 from core.scheduling.shifts import Shift, read_hour_as_length, read_new_length, read_shift
+from core.scheduling.talk.naming import match_jobs, match_jobs_by_time, names_only_time
+from core.scheduling.talk.steps import Dialogue, Move, Situation, Step
 from core.store.jobs import Job
 from core.text.terms import find_short_message
 
@@ -55,73 +54,6 @@ _BARE_HOUR_AT_END = re.compile(r" (?:to |for )?(\d{1,2})\W*$", re.IGNORECASE)
 _BARE_NUMBER = re.compile(r"\d{1,3}\W*")
 _LENGTH_NUMBER = re.compile(r"\b\d{1,3}\b")
 _BARE_HOUR = re.compile(r"(?:[^\W\d]+ ){0,3}(\d{1,2})")
-
-
-class Move(Enum):
-    """The kind of a step, such as setting a reminder or asking for its time."""
-
-    # The message isn't about reminders.
-    NONE = "none"
-    SET = "set"
-    # Ask for the missing part.
-    ASK = "ask"
-    # Change the time or the text of the dialogue's reminder.
-    CHANGE = "change"
-    REMOVE = "remove"
-    CONFIRM = "confirm"
-    # Cancel a reminder that wasn't created yet.
-    DROP = "drop"
-    # Skip the next time of a recurring reminder.
-    SKIP = "skip"
-    REMOVE_ALL = "remove all"
-    # Explain how to set a reminder.
-    EXPLAIN = "explain"
-    # Explain that only a model can watch for events.
-    EXPLAIN_WATCH = "explain watch"
-    LIST = "list"
-    NEXT = "next"
-    SNOOZE = "snooze"
-    DONE = "done"
-    # The request doesn't name an existing reminder, or it names several.
-    UNKNOWN = "unknown"
-    # Ask what to change, because the person rejects the new reminder without a reason.
-    ASK_CHANGE = "ask change"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dialogue:
-    """The messages that led to an open question, or to a reminder."""
-
-    lines: tuple[str, ...] = ()
-    asked_at: datetime
-    # The reminder that was last created, changed or delivered. None while a question is open.
-    job: Job | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """The next step of a dialogue, with the data that the gateway needs for it."""
-
-    move: Move
-    reading: ReminderReading | None = None
-    # The messages that led to `reading`.
-    lines: tuple[str, ...] = ()
-    job: Job | None = None
-    # For SNOOZE: the length of the snooze, in the person's words.
-    words: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
-    """The facts, besides its text, that decide the meaning of a message."""
-
-    now: datetime
-    zone: ZoneInfo
-    # The reminders that the person can change here.
-    jobs: Sequence[Job] = ()
-    dialogue: Dialogue | None = None
-    # The languages that the person is likely to use.
-    languages: tuple[str, ...] = ()
 
 
 def decide(text: str, situation: Situation) -> Step:
@@ -177,7 +109,7 @@ def _is_move(text: str, situation: Situation) -> bool:
     if dialogue is None or dialogue.job is None:
         return False
     words = split_command("move", text)
-    return bool(words) and _names_only_time(words or "", situation)
+    return bool(words) and names_only_time(words or "", situation)
 
 
 def _removes_everything(text: str) -> bool:
@@ -279,7 +211,7 @@ def _skip(job: Job) -> Step:
 def _decide_answer(text: str, dialogue: Dialogue, situation: Situation) -> Step | None:
     """Return the step for an answer or a correction, or None for any other message."""
     reason = find_reason(text)
-    if reason is not None and not _names_only_time(reason, situation):
+    if reason is not None and not names_only_time(reason, situation):
         job = dialogue.job
         return Step(move=Move.REMOVE, job=job) if job is not None else Step(move=Move.DROP)
     step = _decide_removal(text, situation) or _decide_shift(text, situation)
@@ -370,7 +302,7 @@ def _revise(previous: ReminderReading, text: str, situation: Situation) -> Remin
         return revise_reading(previous, length, situation.now, situation.zone)
     text = _with_preposition(drop_denied(text))
     for words in (split_command("move", text), meant_words(text)):
-        if words and _names_only_time(words, situation):
+        if words and names_only_time(words, situation):
             text = words
     languages = (previous.language, *situation.languages)
     answer = read_request(text, situation.now, situation.zone, languages, is_request=True)
@@ -475,7 +407,7 @@ def _decide_new_time(text: str, situation: Situation) -> Step | None:
         step = _decide_shift(text, situation)
         if step is not None:
             return step
-    if words is not None and _names_only_time(words, situation):
+    if words is not None and names_only_time(words, situation):
         job = situation.dialogue.job if situation.dialogue is not None else None
         return Step(move=Move.SNOOZE, job=job, words=words)
     return _decide_move(text, situation)
@@ -494,54 +426,18 @@ def _decide_skip_or_remove(text: str, situation: Situation) -> Step:
     return _find_named(words, situation, Move.REMOVE, is_sure=bool(is_reminder_named))
 
 
-def _names_only_time(words: str, situation: Situation) -> bool:
-    for line in (words, f"in {words}"):
-        reading = read_request(
-            line, situation.now, situation.zone, situation.languages, is_request=True
-        )
-        if reading.names_time and not reading.task:
-            return True
-    return False
-
-
 def _decide_removal(text: str, situation: Situation) -> Step | None:
     """Return the step for "I don't need the dentist anymore" or "delete the one at 9", or None.
 
     The words must name exactly one reminder.
     """
     for name in list_cancelled_names(text):
-        matches = _match_jobs(name, situation.jobs)
+        matches = match_jobs(name, situation.jobs)
         if not matches and split_command("remove", text) is not None:
-            matches = _match_jobs_by_time(name, situation)
+            matches = match_jobs_by_time(name, situation)
         if len(matches) == 1:
             return Step(move=Move.REMOVE, job=matches[0])
     return None
-
-
-def _match_jobs_by_time(words: str, situation: Situation) -> list[Job]:
-    """Return the reminders with the next time that the words name, like "at 9".
-
-    Returns none if the words contain anything else.
-    """
-    if not _names_only_time(words, situation):
-        return []
-    reading = read_request(
-        words, situation.now, situation.zone, situation.languages, is_request=True
-    )
-    parts = reading.parts
-    minutes = {clock.minute % 720 if clock.is_bare else clock.minute for clock in parts.clocks}
-    matches: list[Job] = []
-    for job in situation.jobs:
-        if job.next_at is None:
-            continue
-        local = job.next_at.astimezone(situation.zone)
-        minute = local.hour * 60 + local.minute
-        is_at_clock = not minutes or minute in minutes or (minute % 720) in minutes
-        is_on_day = not parts.days or local.date() == parts.days[0]
-        is_on_weekday = not parts.weekdays or local.weekday() in parts.weekdays
-        if is_at_clock and is_on_day and is_on_weekday:
-            matches.append(job)
-    return matches
 
 
 def _decide_shift(text: str, situation: Situation) -> Step | None:
@@ -670,21 +566,7 @@ def _find_named(words: str, situation: Situation, move: Move, *, is_sure: bool) 
         if len(situation.jobs) == 1:
             return Step(move=move, job=situation.jobs[0])
         return Step(move=Move.UNKNOWN if situation.jobs and words else Move.NONE)
-    matches = _match_jobs(words, situation.jobs)
+    matches = match_jobs(words, situation.jobs)
     if len(matches) == 1:
         return Step(move=move, job=matches[0])
     return Step(move=Move.UNKNOWN if matches or is_sure else Move.NONE)
-
-
-def _match_jobs(words: str, jobs: Sequence[Job]) -> list[Job]:
-    """Return the reminders whose text contains the words, ignoring words such as "the"."""
-    name = strip_name(words)
-    if not name:
-        return []
-    exact = [job for job in jobs if name in plain_words(job.text)]
-    if exact:
-        return exact
-    terms = [term[:5] for term in name.split() if len(term) > 2]
-    if not terms:
-        return []
-    return [job for job in jobs if all(term in plain_words(job.text) for term in terms)]

@@ -10,8 +10,9 @@ from zoneinfo import ZoneInfo
 
 from core.dates.recurrence import next_recurrences
 from core.dates.schedule import Schedule
-from core.scheduling.dialogue import Dialogue, Move, Situation, Step, decide, decide_edit
+from core.scheduling.dialogue import decide, decide_edit
 from core.scheduling.phrases import is_answer, split_command
+from core.scheduling.talk.steps import Dialogue, Move, Situation, Step
 from core.store.jobs import Job
 from core.types import Account, Address, Scope
 from tests.fixtures.tables import each_row

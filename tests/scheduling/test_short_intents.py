@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 from core.dates.schedule import Schedule
-from core.scheduling.dialogue import Dialogue, Move, Situation, Step, decide
+from core.scheduling.dialogue import decide
+from core.scheduling.talk.steps import Dialogue, Move, Situation, Step
 from core.store.jobs import Job
 from core.text.terms import ShortMessage, find_short_message
 from core.types import Account, Address, Scope
