@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from core.dates.requests.halves import ClockTime
@@ -20,6 +20,7 @@ from core.dates.rules import find_clock, move_clock, to_recurrences
 from core.scheduling.due import next_due
 from core.scheduling.phrases import (
     drop_denied,
+    drop_leads,
     drop_phrases,
     find_phrase,
     is_answer,
@@ -31,6 +32,7 @@ from core.scheduling.phrases import (
 )
 from core.scheduling.refusals import find_reason, is_cancellation, list_cancelled_names
 from core.scheduling.shifts import Shift, read_hour_as_length, read_new_length, read_shift
+from core.scheduling.talk.amendments import list_amendments
 from core.scheduling.talk.naming import match_jobs, match_jobs_by_time, names_only_time
 from core.scheduling.talk.steps import Dialogue, Move, Situation, Step
 from core.store.jobs import Job
@@ -51,6 +53,7 @@ NOON_MINUTES = 12 * 60
 _ASIDES = frozenset({"time", "about_me", "abilities", "greeting"})
 # An answer that is a bare hour, perhaps after words such as "no" and "make it".
 _BARE_HOUR_AT_END = re.compile(r" (?:to |for )?(\d{1,2})\W*$", re.IGNORECASE)
+_HALF_OF_DAY = re.compile(r"(?:no |nope |make it |i mean |i meant |in the )*([ap]) ?m")
 _BARE_NUMBER = re.compile(r"\d{1,3}\W*")
 _LENGTH_NUMBER = re.compile(r"\b\d{1,3}\b")
 _BARE_HOUR = re.compile(r"(?:[^\W\d]+ ){0,3}(\d{1,2})")
@@ -58,6 +61,22 @@ _BARE_HOUR = re.compile(r"(?:[^\W\d]+ ){0,3}(\d{1,2})")
 
 def decide(text: str, situation: Situation) -> Step:
     """Decide the next step after a message."""
+    step = _decide_short(text, situation)
+    if step is not None:
+        return step
+    reading = read_request(text, situation.now, situation.zone, situation.languages)
+    step = _decide_question(text, reading) or _decide_request(text, reading, situation)
+    if step is not None:
+        return step
+    if situation.dialogue is not None:
+        step = _decide_answer(text, situation.dialogue, situation)
+        if step is not None:
+            return step
+    return _decide_command(text, situation)
+
+
+def _decide_short(text: str, situation: Situation) -> Step | None:
+    """Return the step for a short message such as "stop", "yes" or "good evening", or None."""
     dialogue = situation.dialogue
     if find_short_message(text) in _ASIDES:
         return Step(move=Move.NONE)
@@ -65,23 +84,28 @@ def decide(text: str, situation: Situation) -> Step:
         return _decide_stop(situation)
     if _removes_everything(text) and (dialogue is None or len(situation.jobs) > 1):
         return Step(move=Move.REMOVE_ALL)
-    if dialogue is not None:
-        step = _decide_short_answer(text, dialogue)
-        if step is not None:
-            return step
-    reading = read_request(text, situation.now, situation.zone, situation.languages)
-    step = _decide_question(text, reading)
+    if dialogue is None:
+        return None
+    step = _decide_short_answer(text, dialogue)
     if step is not None:
         return step
-    is_request = reading.intent is Intent.SET and not _is_about_past(reading)
-    is_new = is_request and not _is_again(reading, dialogue) and not _is_move(text, situation)
-    if is_new:
-        return _step_for(reading, (text,))
-    if dialogue is not None:
-        step = _decide_answer(text, dialogue, situation)
-        if step is not None:
-            return step
-    return _decide_command(text, situation)
+    if dialogue.job is None and (is_answer("unsure", text) or is_answer("yes", text)):
+        previous = _read_dialogue(dialogue, situation)
+        return Step(move=Move.ASK, reading=previous, lines=dialogue.lines)
+    return None
+
+
+def _decide_request(text: str, reading: ReminderReading, situation: Situation) -> Step | None:
+    """Return the step for a request for a new reminder, or None for any other message."""
+    if reading.intent is not Intent.SET:
+        return None
+    if situation.dialogue is not None and _is_about_past(reading):
+        return None
+    step = _decide_amended(text, situation)
+    if step is not None:
+        return step
+    is_new = not _is_again(text, reading, situation) and not _is_move(text, situation)
+    return _step_for(reading, (text,)) if is_new else None
 
 
 def _decide_stop(situation: Situation) -> Step:
@@ -95,12 +119,49 @@ def _decide_stop(situation: Situation) -> Step:
     return Step(move=Move.UNKNOWN if situation.jobs else Move.NONE)
 
 
-def _is_again(reading: ReminderReading, dialogue: Dialogue | None) -> bool:
-    """Return whether a request repeats the dialogue's reminder: "remind me again in an hour"."""
+def _decide_amended(text: str, situation: Situation) -> Step | None:
+    """Return the step for a request that corrects or cancels itself, or None for any other.
+
+    An example is "remind me at 9 to swim. Actually at 10".
+    """
+    for amendment in list_amendments(text):
+        is_cancelled = amendment.is_sentence and is_cancellation(amendment.words)
+        correction = amendment.correction or ""
+        if not is_cancelled and not (correction and names_only_time(correction, situation)):
+            continue
+        request = read_request(
+            amendment.request, situation.now, situation.zone, situation.languages
+        )
+        if request.intent is not Intent.SET:
+            continue
+        if is_cancelled:
+            return Step(move=Move.DROP)
+        reading = _revise(_fix_day(request, situation.zone), correction, situation)
+        if request.names_time and reading is not None:
+            return _step_for(reading, (amendment.request, correction))
+    return None
+
+
+def _is_again(text: str, reading: ReminderReading, situation: Situation) -> bool:
+    """Return whether a request repeats the dialogue's reminder: "remind me again in an hour".
+
+    Without such words and without a task, only a request after a delivery repeats it.
+    """
+    dialogue = situation.dialogue
     if dialogue is None or dialogue.job is None:
         return False
     task = reading.task
-    return not task or is_answer("again", task) or is_answer("last", task)
+    if task:
+        return is_answer("again", task) or is_answer("last", task)
+    if find_phrase("again", text) or find_phrase("about_it", text):
+        return True
+    return not dialogue.lines and _was_just_due(dialogue.job, situation.now)
+
+
+def _was_just_due(job: Job, now: datetime) -> bool:
+    """Return whether a reminder was due within the last hours, so it was probably delivered."""
+    due_at = next_due(job.schedule, now - RECENTLY)
+    return due_at is not None and due_at <= now
 
 
 def _is_move(text: str, situation: Situation) -> bool:
@@ -274,9 +335,22 @@ def _read_dialogue(dialogue: Dialogue, situation: Situation) -> ReminderReading:
         elif Missing.TASK in reading.missing:
             missing = reading.missing - {Missing.TASK}
             reading = replace(reading, task=_task_of(line), missing=missing)
+    if reading is not None:
+        reading = _fix_day(reading, zone)
     if dialogue.job is None:
         return reading or ReminderReading(intent=Intent.SET, missing=frozenset(Missing))
     return _with_job(reading, dialogue.job)
+
+
+def _fix_day(reading: ReminderReading, zone: ZoneInfo) -> ReminderReading:
+    """Name the date of a reading such as "in two weeks", so that a new hour keeps the day."""
+    parts = reading.parts
+    offset = parts.offset
+    is_day = offset is not None and not offset.seconds and not parts.weekdays and not parts.days
+    if not is_day or reading.moment is None:
+        return reading
+    day = reading.moment.astimezone(ZoneInfo(parts.zone) if parts.zone else zone).date()
+    return replace(reading, parts=replace(parts, days=(day,), offset=None))
 
 
 def _with_job(reading: ReminderReading | None, job: Job) -> ReminderReading:
@@ -300,7 +374,7 @@ def _revise(previous: ReminderReading, text: str, situation: Situation) -> Remin
     length = _read_other_length(previous, text) if _BARE_NUMBER.fullmatch(text.strip()) else None
     if length is not None:
         return revise_reading(previous, length, situation.now, situation.zone)
-    text = _with_preposition(drop_denied(text))
+    text = _with_clock(previous, _with_preposition(drop_denied(text)))
     for words in (split_command("move", text), meant_words(text)):
         if words and names_only_time(words, situation):
             text = words
@@ -317,6 +391,15 @@ def _revise(previous: ReminderReading, text: str, situation: Situation) -> Remin
     return revise_reading(
         previous, text, situation.now, situation.zone, is_addition=find_phrase("addition", text)
     )
+
+
+def _with_clock(previous: ReminderReading, text: str) -> str:
+    """Return "at 5:50 am" for "am" after "at 5:50"."""
+    half_of_day = _HALF_OF_DAY.fullmatch(plain_words(text))
+    if half_of_day is None or len(previous.parts.clocks) != 1:
+        return text
+    hour, minute = divmod(previous.parts.clocks[0].minute % NOON_MINUTES, 60)
+    return f"at {hour or 12}:{minute:02} {half_of_day[1]}m"
 
 
 def _is_loose(words: str) -> bool:
@@ -374,7 +457,14 @@ def _with_preposition(text: str) -> str:
 
 
 def _may_be_task(text: str) -> bool:
-    return len(text) <= MAX_TASK_CHARS and bool(plain_words(text)) and not is_answer("yes", text)
+    """Return whether an answer may be the text of a reminder. A question isn't."""
+    is_question = (
+        text.rstrip(' )"”»').endswith(("?", "？"))
+        or drop_leads("question", text) is not None
+        or find_phrase("question_anywhere", text)
+    )
+    is_short = len(text) <= MAX_TASK_CHARS and bool(plain_words(text))
+    return is_short and not is_question and not is_answer("yes", text)
 
 
 def _task_of(text: str) -> str:
@@ -484,8 +574,7 @@ def _shift_recurring(job: Job, shift: Shift, situation: Situation) -> Step:
     """
     dialogue = situation.dialogue
     lines = dialogue.lines if dialogue is not None and dialogue.job is job else ()
-    due_at = next_due(job.schedule, situation.now - RECENTLY)
-    if not lines and due_at is not None and due_at <= situation.now:
+    if not lines and _was_just_due(job, situation.now):
         return _snooze_by(job, shift)
     is_daily_time = (
         len(job.schedule.recurrences) == 1 and "BYHOUR" not in job.schedule.recurrences[0]

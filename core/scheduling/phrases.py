@@ -101,6 +101,32 @@ def strip_lead(text: str) -> str:
     return text
 
 
+def drop_leads(kind: str, text: str) -> str | None:
+    """Return a text without the phrases of a table at its beginning: "at 10" for "no, at 10".
+
+    Returns None if the text doesn't begin with such a phrase.
+    """
+    shorter = _drop_lead(kind, text)
+    if shorter is None:
+        return None
+    while (still_shorter := _drop_lead(kind, shorter)) is not None:
+        shorter = still_shorter
+    return shorter
+
+
+def _drop_lead(kind: str, text: str) -> str | None:
+    """Return a text without one phrase of a table at its beginning, or None."""
+    plain, offsets = plain_with_offsets(text.replace("’", "'"))
+    for phrase in list_phrases(kind):
+        if not plain.startswith(phrase):
+            continue
+        end = len(phrase)
+        if _UNSPACED.search(phrase) or not plain[end : end + 1].isalnum():
+            original_end = end if offsets is None else (offsets[end : end + 1] or [len(text)])[0]
+            return text[original_end:].lstrip(" ,.:!?、，。！…")
+    return None
+
+
 def drop_phrases(kind: str, text: str) -> str:
     """Return the plain words of a text, without the phrases of a table and filler words."""
     words = _pattern(kind).sub(" ", plain_words(text))

@@ -395,7 +395,7 @@ class ReminderTalk:
             sentences.append(texts.NEXT_TIMES.format(times=times))
         for assumption, key in _ASSUMPTION_TEXTS.items():
             if assumption in reading.assumptions:
-                sentences.append(texts[key])
+                sentences.append(texts[key].format(time=_write_other_half(job, assumption)))
         return join_sentences(map(escape, sentences))
 
     def _build_question_about(
@@ -489,6 +489,17 @@ def _write_question(texts: Texts, reading: ReminderReading) -> str:
     if Missing.DATE in reading.missing:
         return texts.ASK_DATE.format(task=task)
     return texts.ASK_TASK
+
+
+def _write_other_half(job: Job, assumption: Assumption) -> str:
+    """Return the clock time of a job in the half of the day that wasn't assumed: "5:50"."""
+    if job.next_at is None:
+        return ""
+    local = job.next_at.astimezone(ZoneInfo(job.schedule.zone))
+    hour = local.hour % 12 or 12
+    if assumption is Assumption.MORNING:
+        hour = local.hour % 12 + 12
+    return f"{hour}:{local:%M}"
 
 
 def _make_time_buttons(texts: Texts, task: str, lines: Sequence[str]) -> tuple[Button, ...]:

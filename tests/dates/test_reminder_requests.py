@@ -367,6 +367,11 @@ def test_reminder_request_with_an_end_date_has_no_recurrence_after_that_date(
         ("remind me later to call Olga", Missing.TIME, Problem.VAGUE),
         ("remind me tomorrow to call Olga", Missing.TIME, None),
         ("remind me at 3 or 4 to call Olga", Missing.TIME, Problem.SEVERAL_TIMES),
+        (
+            "remind me tomorrow morning to call Olga at 3pm",
+            Missing.TIME,
+            Problem.SEVERAL_TIMES,
+        ),
         ("remind me today at 8am to call Olga", Missing.TIME, Problem.PAST),
         ("remind me someday at 8am to call Olga", Missing.TIME, Problem.VAGUE),
         ("remind me on 31 April at 8am to call Olga", Missing.DATE, Problem.NO_SUCH_DATE),

@@ -124,6 +124,18 @@ def moments(step: Step) -> list[str]:
         (("내일 오전 10시에 장보기 알려줘", "30분만 미뤄줘"), "2026-03-05 10:30", "장보기"),
         (("明日の10時に荷造りをリマインドして", "1時間早めて"), "2026-03-05 09:00", "荷造り"),
         (("erinner mich täglich um 8 an Tee", "eine Stunde später"), "2026-03-05 09:00", "Tee"),
+        (("remind me tomorrow at 10 to pack", "and half an hour earlier"), "2026-03-05 09:30", ""),
+        (("recuérdame mañana a las 10 nadar", "y media hora antes"), "2026-03-05 09:30", ""),
+        (("morgen um 10 an Tee erinnern", "und eine halbe Stunde früher"), "2026-03-05 09:30", ""),
+        (("remind me in two weeks to book the trip", "no, at 11"), "2026-03-18 11:00", ""),
+        (("erinner mich in zwei Wochen um 9 an Tee", "nein, um 11"), "2026-03-18 11:00", ""),
+        (("2週間後に旅行の予約をリマインドして", "いや、11時"), "2026-03-18 11:00", ""),
+        (("remind me at 5:50 to swim", "no, at 5:50 am"), "2026-03-05 05:50", ""),
+        (("remind me at 5:50 to swim", "am"), "2026-03-05 05:50", ""),
+        (("remind me at 5:50 to swim", "no, a.m."), "2026-03-05 05:50", ""),
+        (("me lembra às 5:50 de nadar", "não, às 5:50 da manhã"), "2026-03-05 05:50", ""),
+        (("5:50提醒我游泳", "不，上午5:50"), "2026-03-05 05:50", ""),
+        (("stell einen Wecker auf 6:30", "nein, um 18:30 Uhr"), "2026-03-04 18:30", ""),
         (("remind me every Monday at 8 to plan", "and Thursdays too"), "2026-03-05 08:00", "plan"),
         (("every sunday at 6pm remind me to call Bo", "start in April"), "2026-04-05 18:00", ""),
         (("jeden Sonntag um 18 Uhr an Oma erinnern", "erst ab April"), "2026-04-05 18:00", ""),
@@ -139,6 +151,72 @@ def test_answer_or_correction_completes_a_reminder_request(
     assert moments(step)[0] == moment
     assert step.reading is not None
     assert step.reading.task == (task or step.reading.task)
+
+
+@each_row(
+    ("text", "moment", "task"),
+    [
+        ("remind me at 9 to swim. Actually at 10", "2026-03-04 22:00", "swim"),
+        ("remind me tomorrow at 9 to swim, no wait, at 10", "2026-03-05 10:00", "swim"),
+        ("erinner mich morgen um 9 an Tee. Doch lieber um 10", "2026-03-05 10:00", "Tee"),
+        ("rappelle-moi demain à 9h de nager. En fait à 10h", "2026-03-05 10:00", "nager"),
+        ("recuérdame mañana a las 9 nadar. Mejor a las 10", "2026-03-05 10:00", "nadar"),
+        ("me lembra amanhã às 9 de nadar. Na verdade às 10", "2026-03-05 10:00", "nadar"),
+        ("напомни завтра в 9 про бассейн. Нет, в 10", "2026-03-05 10:00", "бассейн"),
+        ("明天9点提醒我游泳。不对，10点", "2026-03-05 10:00", "游泳"),
+        ("明日9時に水泳をリマインドして。やっぱり10時", "2026-03-05 10:00", "水泳"),
+        ("내일 9시에 수영 알려줘 아니 10시에", "2026-03-05 10:00", "수영"),
+        ("yarın 9'da yüzmeyi hatırlat. Yok, 10'da", "2026-03-05 10:00", "yüzmeyi"),
+    ],
+)
+def test_correction_in_the_same_message_changes_the_time_and_not_the_task(
+    text: str, moment: str, task: str
+) -> None:
+    step = talk(text)
+
+    assert step.move is Move.SET
+    assert moments(step) == [moment]
+    assert step.reading is not None
+    assert step.reading.task == task
+
+
+@each_row(
+    ("first", "second"),
+    [
+        ("remind me at 15:00 to pay rent", "remind me tomorrow at 9"),
+        ("erinner mich um 15:00 an die Miete", "erinner mich morgen um 9"),
+        ("rappelle-moi à 15h de payer", "rappelle-moi demain à 9h"),
+        ("recuérdame a las 15:00 pagar", "recuérdame mañana a las 9"),
+        ("me lembra às 15:00 de pagar", "me lembra amanhã às 9"),
+        ("напомни в 15:00 про аренду", "напомни завтра в 9"),
+        ("下午3点提醒我交房租", "明天9点提醒我"),
+        ("15時に家賃をリマインドして", "明日9時にリマインドして"),
+        ("15시에 월세 내라고 알려줘", "내일 9시에 알려줘"),
+        ("saat 15'te kirayı hatırlat", "yarın 9'da hatırlat"),
+    ],
+)
+def test_new_request_without_a_task_asks_for_it_and_moves_no_reminder(
+    first: str, second: str
+) -> None:
+    step = talk(first, second)
+
+    assert (step.move, step.job) == (Move.ASK, None)
+    assert moments(step) == ["2026-03-05 09:00"]
+
+
+@each_row(
+    "text",
+    [
+        "remind me again in an hour",
+        "remind me of it in an hour",
+        "erinner mich in einer Stunde daran",
+    ],
+)
+def test_request_for_the_same_reminder_again_moves_it(text: str) -> None:
+    step = talk("remind me at 15:00 to pay rent", text)
+
+    assert step.move is Move.CHANGE
+    assert moments(step) == ["2026-03-04 12:30"]
 
 
 @each_row(
@@ -188,6 +266,24 @@ def test_correction_names_the_wrong_and_the_right_words(
         (("remind me at 4pm to stretch", "não precisa mais"), Move.REMOVE),
         (("remind me at 4pm to stretch", "ah I don't need this one after all"), Move.REMOVE),
         (("remind me at 4pm to stretch", "不用提醒我了"), Move.REMOVE),
+        (("remind me at 9. No wait, forget it",), Move.DROP),
+        (("remind me at 9 to swim? just kidding",), Move.DROP),
+        (("erinner mich um 9 an Tee. Nur Spaß",), Move.DROP),
+        (("remind me tomorrow at 9", "what's the weather like?"), Move.NONE),
+        (("recuérdame mañana a las 9", "¿qué tiempo hace?"), Move.NONE),
+        (("明天9点提醒我", "天气怎么样"), Move.NONE),
+        (("erinner mich morgen um 9", "wie wird das Wetter?"), Move.NONE),
+        (("wie alt ist mein Vater?",), Move.NONE),
+        (("how can I set the table for 8?",), Move.NONE),
+        (("remind me to water the lawn", "I don't know"), Move.ASK),
+        (("erinner mich an den Rasen", "keine Ahnung"), Move.ASK),
+        (("提醒我浇花", "不知道"), Move.ASK),
+        (("remind me to water the lawn", "ok"), Move.ASK),
+        (("remind me yesterday at 9 to pay",), Move.ASK),
+        (("昨天9点提醒我付钱",), Move.ASK),
+        (("erinner mich morgen früh daran, Olga um 15 Uhr anzurufen",), Move.ASK),
+        (("rappelle-moi demain matin d'appeler Olga à 15h",), Move.ASK),
+        (("明天早上提醒我下午3点给安娜打电话",), Move.ASK),
         (("how do reminders work?",), Move.EXPLAIN),
         (("comment marchent les rappels ?",), Move.EXPLAIN),
         (("tell me only if it rains, every day at 9",), Move.EXPLAIN_WATCH),

@@ -9,7 +9,12 @@ from itertools import pairwise
 
 from core.dates import forms
 from core.dates.lexicon import Lexicon
-from core.dates.requests.halves import clock_in_part
+from core.dates.requests.halves import (
+    EVENING,
+    FIRST_MORNING_HOUR,
+    ClockTime,
+    clock_in_part,
+)
 from core.dates.requests.parts import Problem, Repeat, TimeParts
 from core.dates.tokenizer import Text
 from core.dates.tokens import Kind, Token, Unit
@@ -36,6 +41,30 @@ def conflicts(parts: TimeParts, other: TimeParts) -> bool:
         bool(other.days or other.month_days),
     )
     return (is_day and bool(other.offset)) or (other_is_day and bool(parts.offset))
+
+
+def contradict(times: Sequence[TimeParts], selection: Sequence[TimeParts]) -> bool:
+    """Return whether a request has two times of day that exclude each other.
+
+    In "tomorrow morning to call Ana at 15:00", either of them may be when the request is due.
+    `times` are all times of the message, and `selection` are the accepted ones.
+    """
+    day_parts = [parts.part for parts in selection if parts.part is not None and not parts.clocks]
+    clocks = [clock for parts in selection for clock in parts.clocks]
+    if day_parts and not clocks:
+        return any(parts.clocks for parts in times)
+    return any(_excludes(part, clock) for part in day_parts for clock in clocks)
+
+
+def _excludes(part: int, clock: ClockTime) -> bool:
+    """Return whether a part of the day excludes a clock time that isn't bare."""
+    if clock.is_bare:
+        return False
+    if part < NOON:
+        return clock.minute >= NOON * 60
+    if part < EVENING:
+        return part > NOON and clock.minute < NOON * 60
+    return not clock.is_written and FIRST_MORNING_HOUR * 60 <= clock.minute < NOON * 60
 
 
 def combine(parts: TimeParts, item: TimeParts, marker: Kind | None) -> TimeParts | None:

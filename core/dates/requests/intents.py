@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from enum import Enum
 from itertools import pairwise
 
+from core.dates.lexicon import load_triggers
 from core.dates.requests.sentence import ALARM, ASKING, GLUE, Cluster, Sentence
 from core.dates.requests.timers import is_timer
 from core.dates.tokens import Kind
@@ -99,11 +100,18 @@ class IntentReader:
 
     def _asks_how(self) -> bool:
         """Return whether the message asks how to set a reminder, or how reminders work."""
-        return any(
+        asks = any(
             token.kind is Kind.HOW
             and (not token.number or self._sentence.neighbour(index, -1) is None)
             for index, token in enumerate(self._tokens)
         )
+        return asks and self._names_reminders()
+
+    def _names_reminders(self) -> bool:
+        """Return whether the message has a word for a reminder: "how do reminders work?"."""
+        plain = self._sentence.text.plain
+        phrases = load_triggers(self._lexicon.language).asking
+        return any(phrase in plain for phrase in phrases)
 
     def _asks_question(self) -> bool:
         """Return whether the message starts with a question: "why do you remind me"."""

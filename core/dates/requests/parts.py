@@ -130,19 +130,19 @@ class TimeParts:
         changes: dict[str, Any] = {"problem": None}
         names = other.names()
         if names & _DAY_PARTS:
-            kept_names = {"repeat"} if names & {"weekdays", "month_days"} and self.repeat else set()
+            kept_names = {"repeat"} if names & {"weekdays", "month_days"} else set()
             changes |= dict.fromkeys(_DAY_PARTS - kept_names - {"days", "weekdays"})
             changes |= {"days": (), "weekdays": (), "month_days": ()}
             if other.has_clock or (self.has_clock and self.offset is not None):
                 changes["offset"] = None
         if other.clocks or other.offset or other.window:
             changes |= {"clocks": (), "offset": None, "window": None}
+            changes["assumptions"] = self.assumptions - {Assumption.MORNING}
             if other.offset is not None or not fits_part(other.clocks, self.part):
                 changes |= {"part": None}
         elif other.part == NOON:
             changes |= {"clocks": ()}
-        result = replace(self, **changes).merge(other)
-        return result._in_same_half_of_day(self)
+        return replace(self, **changes).merge(other)._in_same_half_of_day(self)
 
     def _in_same_half_of_day(self, previous: TimeParts) -> TimeParts:
         """Move an hour to the afternoon if the previous one was: "at 5pm … no, at 6".

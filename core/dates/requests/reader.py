@@ -24,7 +24,7 @@ from core.dates.lexicon import (
 )
 from core.dates.recurrence import next_recurrence
 from core.dates.requests.clusters import ClusterReader
-from core.dates.requests.combining import limit_to_period, settle_points, settle_wishes
+from core.dates.requests.combining import contradict, limit_to_period, settle_points, settle_wishes
 from core.dates.requests.grammar import Context, find_length
 from core.dates.requests.intents import Intent, IntentReader
 from core.dates.requests.parts import (
@@ -143,9 +143,14 @@ def read_length(text: str, language: str) -> tuple[Span, str] | None:
 
     Returns None if the text contains no length.
     """
-    source = plain_text(text)
     lexicon = load_lexicon(language)
-    tokens = settle_points(tokenize(source, lexicon), has_dates=lexicon.has_point_dates)
+    source = plain_text(text)
+    tokens = tokenize(source, lexicon)
+    if tokens and tokens[0].kind in (Kind.AND, Kind.AND_HALF):
+        # "And half an hour earlier".
+        source = plain_text(text[len(text.split()[0]) :].strip())
+        tokens = tokenize(source, lexicon)
+    tokens = settle_points(tokens, has_dates=lexicon.has_point_dates)
     length = find_length(tokens)
     if length is None:
         tokens = _split_vague_phrases(tokens, source, lexicon)
@@ -253,17 +258,17 @@ class _Reader:
         times = clusters.find_clusters()
         intent = Intent.SET if settings.is_request else IntentReader(sentence, times).decide()
         if intent is not Intent.SET:
-            reading = ReminderReading(intent=intent, language=self._lexicon.language)
-            return _Scored(reading, (intent is not Intent.NONE, 0, self._known_length()))
+            return self._score_other(intent)
         selection = clusters.select_clusters(times)
-        parts = self._merge_parts(clusters, selection)
+        parts = self._merge_parts(clusters, selection, times)
+        if parts.problem is Problem.PAST and not self._has_request():
+            return self._score_other(Intent.STORY)  # "The reminder came yesterday".
         if self._names_day_clearly(selection):
             parts = parts.with_default_hour(settings.default_hour)
         elif selection and not self._has_other_phrases(selection):
             # The short word may belong to another language.
             parts = replace(parts, problem=Problem.VAGUE)
-        reader = TaskReader(sentence, selection, is_request=settings.is_request)
-        task = reader.read()
+        task = TaskReader(sentence, selection, is_request=settings.is_request).read()
         language = self._lexicon.language
         reading = _finish(intent, language, parts, task, settings.now, settings.zone)
         # A request whose only time is a short word may be a question in another language.
@@ -271,13 +276,27 @@ class _Reader:
         fit = 2 if is_clear or settings.is_request else 0.5
         return _Scored(reading, (fit, self._request_length(selection), self._known_length()))
 
-    def _merge_parts(self, clusters: ClusterReader, selection: Sequence[Cluster]) -> TimeParts:
-        """Return the combined parts of all accepted times."""
+    def _has_request(self) -> bool:
+        """Return whether the message certainly asks for a reminder."""
+        is_asking = any(token.kind is Kind.REQUEST for token in self._tokens)
+        return self._settings.is_request or is_asking
+
+    def _score_other(self, intent: Intent) -> _Scored:
+        """Return the reading of a message that asks for no reminder."""
+        reading = ReminderReading(intent=intent, language=self._lexicon.language)
+        return _Scored(reading, (intent is not Intent.NONE, 0, self._known_length()))
+
+    def _merge_parts(
+        self, clusters: ClusterReader, selection: Sequence[Cluster], times: Sequence[Cluster]
+    ) -> TimeParts:
+        """Return the combined parts of all accepted times, which are some of `times`."""
         parts = TimeParts()
         for cluster in selection:
             parts = parts.merge(cluster.parts)
         if clusters.has_unread_time(selection, parts):
             parts = replace(parts, problem=Problem.VAGUE)
+        if contradict([time.parts for time in times], [time.parts for time in selection]):
+            parts = replace(parts, problem=Problem.SEVERAL_TIMES)
         return self._set_in_the_morning(parts)
 
     def _set_in_the_morning(self, parts: TimeParts) -> TimeParts:
