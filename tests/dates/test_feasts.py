@@ -7,6 +7,8 @@ from __future__ import annotations
 from datetime import date, datetime
 from zoneinfo import ZoneInfo
 
+import pytest
+
 from core.dates.lexicon import lexicon_languages, load_lexicon
 from core.dates.requests.feasts import next_feast_dates
 from core.dates.requests.parts import Problem
@@ -81,8 +83,23 @@ def test_feast_name_inside_the_task_is_not_read_as_the_reminders_day() -> None:
     assert f"{reading.moment.astimezone(MADRID):%Y-%m-%d}" == "2026-03-06"
 
 
-def test_recurring_movable_feast_is_asked_about() -> None:
-    reading = read_request("remind me every Easter at 10 to call Olga", NOW, MADRID)
+@pytest.mark.parametrize(
+    "request_text",
+    [
+        "remind me every Easter at 10 to call Olga",
+        "remind me every year on Easter at 10 to call Olga",
+        "erinnere mich jedes Jahr an Ostern um 10 an Olga",
+        "rappelle-moi chaque année à Pâques à 10h d'appeler Olga",
+        "recuérdame cada año en Pascua a las 10 llamar a Olga",
+        "напоминай мне каждый год на Пасху в 10 позвонить Ольге",
+        "bana her yıl Paskalya'da 10'da Olga'yı aramayı hatırlat",
+        "每年春节早上10点提醒我打电话",
+        "매년 설날 10시에 전화하라고 알려줘",
+        "毎年母の日の10時に花を買うのを思い出させて",
+    ],
+)
+def test_recurring_movable_feast_is_asked_about(request_text: str) -> None:
+    reading = read_request(request_text, NOW, MADRID)
 
     assert not reading.is_complete
     assert reading.problem is Problem.NO_SUCH_DATE

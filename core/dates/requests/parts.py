@@ -528,10 +528,10 @@ class _Resolver:
         return f"FREQ=DAILY{interval}"
 
     def _yearly_rule(self, interval: str) -> str:
-        if not self.parts.days:
-            raise _Unclear(Missing.DATE)
-        day = self.parts.days[0]
-        return f"FREQ=YEARLY{interval};BYMONTH={day.month};BYMONTHDAY={day.day}"
+        days = self.parts.days
+        if len({(day.month, day.day) for day in days}) != 1:  # for example, a movable feast
+            raise _Unclear(Missing.DATE, Problem.NO_SUCH_DATE if days else None)
+        return f"FREQ=YEARLY{interval};BYMONTH={days[0].month};BYMONTHDAY={days[0].day}"
 
     def _monthly_rule(self, repeat: Repeat, interval: str) -> str:
         """Return the RRULE of every `repeat.interval` months.
