@@ -119,6 +119,8 @@ class McpServers:
         aren't stored.
         """
         self._servers = {name: each for name, each in sorted(servers.items()) if each.enabled}
+        # The names of all servers in the settings, also of those that are turned off.
+        self._names = set(servers)
         self._variables = variables
         self._file = home / TOOLS_FILE
         self._is_owner = is_owner
@@ -132,9 +134,14 @@ class McpServers:
     async def load_tools(self, taken_names: Sequence[str]) -> list[Tool]:
         """Return the tools for the model. Servers whose tools aren't stored yet are asked for them.
 
-        Tools are left out if their name is taken or if their definition can't be sent.
+        Tools are left out if their name is taken or if their definition can't be sent. Stored tools
+        of servers that aren't in the settings any more are removed from the file.
         """
         stored_servers = self._read_file()
+        in_settings = {name: each for name, each in stored_servers.items() if name in self._names}
+        if len(in_settings) < len(stored_servers):
+            stored_servers = in_settings
+            self._write_file(in_settings)
         unknown_names = [
             name
             for name, options in self._servers.items()
@@ -152,7 +159,10 @@ class McpServers:
         return self._build_tools(sorted(offers, key=lambda offer: offer.full_name), taken_names)
 
     async def refresh(self, name: str) -> _StoredServer | None:
-        """Ask a server for its tools, and store their definitions. Returns None if that fails."""
+        """Ask a server for its tools, and store their definitions. Returns None if that fails.
+
+        The stored definitions of other servers don't change.
+        """
         options = self._servers[name]
         try:
             descriptions = await (await self._connect(name)).list_tools()
@@ -164,10 +174,7 @@ class McpServers:
             fingerprint=_fingerprint(options), tools=[_store(each) for each in descriptions]
         )
         stored = {**self._read_file(), name: server}
-        configured = {
-            each: stored[each].model_dump() for each in sorted(stored) if each in self._servers
-        }
-        replace_file(self._file, json.dumps(configured, ensure_ascii=False, indent=1).encode())
+        self._write_file(stored)
         return server
 
     def is_change(self, full_name: str) -> bool:
@@ -207,6 +214,10 @@ class McpServers:
             return _STORED.validate_json(self._file.read_bytes())
         except (OSError, ValidationError):
             return {}
+
+    def _write_file(self, servers: Mapping[str, _StoredServer]) -> None:
+        content = {name: servers[name].model_dump() for name in sorted(servers)}
+        replace_file(self._file, json.dumps(content, ensure_ascii=False, indent=1).encode())
 
     def _list_offers(self, name: str, server: _StoredServer) -> list[Offer]:
         options = self._servers[name]

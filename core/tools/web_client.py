@@ -17,7 +17,6 @@ from functools import cached_property
 from time import monotonic
 from typing import TYPE_CHECKING
 from urllib.parse import urldefrag, urljoin
-from urllib.robotparser import RobotFileParser
 
 from config.open_files import bound_connections
 from core.errors import Refused, ToolError
@@ -29,6 +28,7 @@ from core.tools.addresses import (
     is_public,
     resolve_host,
 )
+from core.tools.robots import RobotRules, parse_robots
 
 if TYPE_CHECKING:
     import httpx
@@ -96,7 +96,7 @@ class WebClient:
         self._is_only_first_trusted = is_only_first_trusted
         self._slots = asyncio.Semaphore(bound_connections(_MAX_CONNECTIONS))
         # The rules of robots.txt by origin, and when they expire on the monotonic clock.
-        self._robots: dict[str, tuple[RobotFileParser, float]] = {}
+        self._robots: dict[str, tuple[RobotRules, float]] = {}
 
     async def download(self, url: str) -> Download:
         """Download a page.
@@ -184,19 +184,18 @@ class WebClient:
             if len(self._robots) >= MAX_CACHED_ROBOTS:
                 del self._robots[next(iter(self._robots))]
             self._robots[target.origin] = (rules, monotonic() + ROBOTS_CACHE_S)
-        return rules.can_fetch(ROBOT_NAME, target.path)
+        return rules.allows(target.path)
 
-    def _cached_rules(self, origin: str) -> RobotFileParser | None:
+    def _cached_rules(self, origin: str) -> RobotRules | None:
         rules, expires_at = self._robots.get(origin, (None, 0.0))
         return rules if expires_at > monotonic() else None
 
-    async def _load_rules(self, target: Target) -> RobotFileParser:
+    async def _load_rules(self, target: Target) -> RobotRules:
         """Load the robots.txt of a host.
 
         As RFC 9309 requires, all pages are allowed if the file doesn't exist, and none while the
         host fails.
         """
-        rules = RobotFileParser()
         url = f"{target.origin}/robots.txt"
         for _ in range(MAX_REDIRECTS + 1):
             file_target = await check_address(url, self._resolve, self._is_allowed)
@@ -205,13 +204,10 @@ class WebClient:
                 break
             url = urljoin(file_target.url, response.headers["location"])
         if response.status >= 500:
-            lines = ["User-agent: *", "Disallow: /"]
-        elif response.status >= 300:
-            lines = []
-        else:
-            lines = response.body.decode("utf-8", "replace").splitlines()
-        rules.parse(lines)
-        return rules
+            return parse_robots("User-agent: *\nDisallow: /", ROBOT_NAME)
+        if response.status >= 300:
+            return parse_robots("", ROBOT_NAME)
+        return parse_robots(response.body.decode("utf-8-sig", "replace"), ROBOT_NAME)
 
 
 async def _read_body(response: httpx.Response, max_bytes: int) -> tuple[bytes, bool]:
