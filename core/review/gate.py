@@ -203,8 +203,8 @@ class Gate:
         If the words and addresses were typed in a message with other content, the helper model
         decides.
         """
-        reason, is_typed = _judge_lookup(arguments, transcript, context)
-        if reason and is_typed:
+        reason, may_ask_helper = _judge_lookup(arguments, transcript, context)
+        if reason and may_ask_helper:
             effect = Effect.SEND
             if await self._is_wished(tool, effect, arguments, (), transcript, context):
                 return ""
@@ -359,14 +359,15 @@ def _is_named_to_send(subject: Subject, transcript: Transcript) -> bool:
 def _judge_lookup(
     arguments: Json, transcript: Transcript, context: ToolContext
 ) -> tuple[str, bool]:
-    """Return why a look-up has to wait, as a clause, or "", and whether the helper may judge it.
+    """Return why a look-up has to wait, as a clause, or "", and whether to ask the helper model.
 
     An address must be typed in the message that is answered, be a result of an earlier search, or
-    be a link from a page to its own host. A message may speak against a typed address ("don't open
-    …"). In a session without a person, only typed addresses are opened, because a page can offer a
-    link for each secret. Other texts must be typed in one piece. The message must ask for the
-    look-up and have no other content. A clause that states a secret isn't a request
-    (`core/review/searches.py`). The helper may judge words of the previous message.
+    be a link from a page to its own host. If the page has many links, the message must name this
+    one. A message may speak against a typed address ("don't open …"). In a session without a
+    person, only typed addresses are opened, because a page can offer a link for each secret. Other
+    texts must be typed in one piece. The message must ask for the look-up and have no other
+    content. A clause that states a secret isn't a request (`core/review/searches.py`). The helper
+    model may judge words of the previous message.
     """
     is_attended = context.session.is_remembered
     texts = {name: text for name, text in arguments.items() if isinstance(text, str)}
@@ -406,10 +407,12 @@ def _is_offered(url: str, transcript: Transcript, *, is_asked: bool) -> bool:
     url = url.strip()
     if was_read(url, transcript.page_results):
         return True
-    if is_asked and is_offered(url, transcript.search_results, transcript.new_page_results):
+    messages = transcript.messages
+    results, new_pages = transcript.search_results, transcript.new_page_results
+    if is_asked and is_offered(url, results, new_pages, messages):
         return True
-    asks_by_verb = asks_for_look_up(transcript.messages, by_verb=True)
-    return asks_by_verb and is_offered(url, (), transcript.page_results)
+    asks_by_verb = asks_for_look_up(messages, by_verb=True)
+    return asks_by_verb and is_offered(url, (), transcript.page_results, messages)
 
 
 def _is_searchable(text: str, transcript: Transcript) -> bool:

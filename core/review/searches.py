@@ -45,6 +45,8 @@ _MAX_SECRET_WORDS = 3
 # The characters that may follow a web address in a text: a slash, then punctuation and a space, or
 # a closing bracket.
 _ADDRESS_END = r"/?(?:[.,;:!?]*(?:\s|$)|[)\]}>\"'”»])"
+# A page with more links to its own host could have a link for each secret.
+MAX_FREE_LINKS = 3
 # Replaces a web address in a text, so that the words around it can be read.
 _ADDRESS_WORD = "xaddressx"
 # The address of a search result: the line below its number and title.
@@ -169,10 +171,14 @@ def _depends(clause: str, languages: frozenset[str], *, asks_time: bool) -> bool
     return False
 
 
-def is_offered(url: str, search_results: Sequence[str], pages: Sequence[str]) -> bool:
+def is_offered(
+    url: str, search_results: Sequence[str], pages: Sequence[str], messages: Iterable[str]
+) -> bool:
     """Return whether a web address is a result of a search, or a link from a page to its own host.
 
-    Addresses in the excerpts of results don't count, and neither do links to other hosts.
+    Addresses in the excerpts of results don't count, and neither do links to other hosts. A page
+    could have a link for each secret. So if it has more than `MAX_FREE_LINKS` links to its host,
+    the messages must name the link.
     """
     for text in search_results:
         if any(names_address(match[1], url) for match in _RESULT.finditer(text)):
@@ -181,9 +187,51 @@ def is_offered(url: str, search_results: Sequence[str], pages: Sequence[str]) ->
     for text in pages:
         address = _PAGE_ADDRESS.search(text)
         is_own_host = address is not None and urlsplit(address[1]).netloc.casefold() == host
-        if is_own_host and names_address(text, url):
+        if is_own_host and names_address(text, url) and _is_free_link(url, text, messages):
             return True
     return False
+
+
+def _is_free_link(url: str, page: str, messages: Iterable[str]) -> bool:
+    """Return whether a page has so few links that none can stand for a secret.
+
+    Only the links count that have a word of the messages in their label or address, if `url` is
+    such a link.
+    """
+    links = _list_own_links(page, urlsplit(url).netloc)
+    if len(links) <= MAX_FREE_LINKS:
+        return True
+    requested = set(word_terms(list_searchable(messages)))
+    named = {end for end, words in links.items() if requested.intersection(word_terms(words))}
+    return len(named) <= MAX_FREE_LINKS and _get_address_end(url) in named
+
+
+def _list_own_links(page: str, host: str) -> dict[str, str]:
+    """Return the ends of all addresses of a host in a page, with the words of their labels.
+
+    The address of the page itself isn't included.
+    """
+    own = _PAGE_ADDRESS.search(page)
+    links: dict[str, str] = {}
+    label = r"(?:\[(?P<label>[^\[\]\n]{0,200})\]\()?"
+    # The end is looked ahead, because two addresses may stand next to each other without a space.
+    pattern = rf"{label}(?:https?://)?{re.escape(host)}(?=(?P<end>\S*))"
+    for match in re.finditer(pattern, page, re.IGNORECASE):
+        end = _strip_address_end(match["end"])
+        words = re.sub(r"[\W_]+", " ", end)
+        links[end] = f"{links.get(end, '')} {match['label'] or ''} {words}"
+    if own is not None:
+        links.pop(_get_address_end(own[1]), None)
+    return links
+
+
+def _get_address_end(url: str) -> str:
+    """Return the part of a web address behind its host."""
+    return _strip_address_end(url.partition("://")[2].partition("/")[2])
+
+
+def _strip_address_end(text: str) -> str:
+    return text.strip("/").rstrip(_PUNCTUATION + ")]}>\u201d\u00bb/")
 
 
 def was_read(url: str, pages: Sequence[str]) -> bool:

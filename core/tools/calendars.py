@@ -1,7 +1,11 @@
 """Reads calendars from ICS feeds and CalDAV servers (RFC 4791), and adds events to the latter.
 
 Only this module imports `caldav` and `recurring_ical_events`, when a calendar is first used. Both
-libraries block, so they run in threads. The content of a feed is cached for `FEED_CACHE_S` seconds.
+libraries block, so they run in threads: each calendar has its own, so it can't delay the others.
+The content of a feed is cached for `FEED_CACHE_S` seconds.
+
+Events come from others, and one rule of recurrence can have millions of occurrences or none until
+the year 9999. So the number of steps per event and the time per calendar are limited.
 """
 
 from __future__ import annotations
@@ -9,13 +13,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from math import ceil
 from time import monotonic
-from typing import Any
+from types import FrameType
+from typing import Any, TypeVar
 from uuid import uuid4
 from zoneinfo import ZoneInfo
 
@@ -33,17 +39,24 @@ from core.errors import (
     UncertainCallError,
     to_sentence,
 )
+from core.guard.origin_and_fence import neutralise
+from core.text.normalize import to_single_line
 from core.tools.addresses import IPAddress
 from core.tools.web_client import WebClient
 
 FEED_CACHE_S = 600.0
 MAX_FEED_BYTES = 10_000_000
 MAX_EVENTS = 200
-MAX_THREADS = 2
+MAX_STEPS = 300_000
+"""An event with more function calls during its expansion is left out. An event of each day needs
+about 8,000 calls per year since its start."""
+MAX_PROBLEM_EVENTS = 3
 MAX_DAYS = 400
 """A longer span of time, in days, isn't searched."""
-_TOO_FREQUENT = ("SECONDLY", "MINUTELY")
+_MAX_NAME_CHARS = 60
 _log = structlog.get_logger("calendars")
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,8 +79,21 @@ class Agenda:
     """The events of a span of time, earliest first."""
 
     events: Sequence[CalendarEvent]
-    # A sentence for each calendar that couldn't be read.
+    # A sentence for each calendar that couldn't be read, and for events that were left out.
     problems: Sequence[Sentence] = ()
+
+
+@dataclass(slots=True)
+class _Occurrences:
+    """The occurrences in calendar files, as components of `icalendar`."""
+
+    components: list[Any] = field(default_factory=list)
+    # The names of events that repeat too often to be expanded.
+    left_out: list[str] = field(default_factory=list)
+
+
+class _TooManySteps(Exception):
+    """The expansion of one event takes too many steps."""
 
 
 @dataclass(eq=False)
@@ -78,10 +104,11 @@ class Calendars:
     # The values of the variables that the sources name.
     variables: Mapping[str, str]
     _feeds: dict[str, tuple[bytes, float]] = field(default_factory=dict)
-    # A separate pool, so that slow calendars don't block other work.
-    _threads: ThreadPoolExecutor = field(
-        default_factory=lambda: ThreadPoolExecutor(MAX_THREADS, "calendar")
-    )
+    # The accounts whose server was too slow to find the events of a span of time, such as Radicale
+    # if an event repeats each second. All their events are loaded instead.
+    _unfiltered: set[str] = field(default_factory=set)
+    # One thread for each calendar.
+    _threads: dict[str, ThreadPoolExecutor] = field(default_factory=dict)
 
     async def list_events(self, start: datetime, end: datetime, zone: ZoneInfo) -> Agenda:
         """Return the events that overlap a span of time. `start` and `end` are aware.
@@ -103,7 +130,8 @@ class Calendars:
             elif isinstance(result, BaseException):
                 raise result
             else:
-                events += result
+                events += result[0]
+                problems += result[1]
         events.sort(key=lambda event: (event.start, event.text))
         return Agenda(events[:MAX_EVENTS], problems)
 
@@ -143,50 +171,51 @@ class Calendars:
         Raises ToolError with a sentence about the failure.
         """
         now = datetime.now(UTC)
-        events = await self._list_source(name, now, now + timedelta(days=7), ZoneInfo("UTC"))
+        events, _ = await self._list_source(name, now, now + timedelta(days=7), ZoneInfo("UTC"))
         return Sentence("probe_calendar", {"count": len(events)})
 
     async def _list_source(
         self, name: str, start: datetime, end: datetime, zone: ZoneInfo
-    ) -> list[CalendarEvent]:
-        """Return the events of one calendar that overlap a span of time."""
+    ) -> tuple[list[CalendarEvent], list[Sentence]]:
+        """Return the events of one calendar that overlap a span of time.
+
+        The second list has a sentence for each event that was left out.
+        """
         source = self.sources[name]
         # Whole days, and times without a zone, are compared in the zone of the span.
         start, end = start.astimezone(zone), end.astimezone(zone)
         if source.kind == "caldav":
-            components = await self._run(name, lambda: self._search_caldav(name, start, end))
+            result = await self._run(name, lambda: self._search_caldav(name, start, end))
         else:
             content = await self._load_feed(name)
-            components = await self._run(name, lambda: _list_occurrences(content, start, end))
+            result = await self._run(
+                name, lambda: _list_occurrences([content], start, end, source.timeout_s)
+            )
         events = []
-        for component in components:
+        for component in result.components:
             # A damaged event is left out, so that the others are shown.
             with contextlib.suppress(AttributeError, TypeError, ValueError, OverflowError):
                 events += _read_event(name, component, zone)
-        return events
+        problems = [
+            Sentence("calendar_event_left_out", {"name": name, "text": text})
+            for text in result.left_out[:MAX_PROBLEM_EVENTS]
+        ]
+        return events, problems
 
-    async def _run(self, name: str, work: Any) -> Any:
-        """Run blocking work in a thread.
+    async def _run(self, name: str, work: Callable[[], T]) -> T:
+        """Run blocking work in the thread of a calendar.
 
         Raises ToolError if it fails, and UncertainCallError if it takes too long.
         """
-        from caldav.lib.error import DAVError
-        from niquests.exceptions import RequestException
-
         timeout_s = self.sources[name].timeout_s
+        threads = self._threads.setdefault(name, ThreadPoolExecutor(1, f"calendar {name}"))
         try:
             async with asyncio.timeout(timeout_s):
-                return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+                return await asyncio.get_running_loop().run_in_executor(
+                    threads, _convert_errors, name, work
+                )
         except TimeoutError as error:
             raise UncertainCallError("calendar_no_answer", seconds=f"{timeout_s:g}") from error
-        except (
-            *(DAVError, RequestException, OSError, ArithmeticError),
-            *(ValueError, LookupError, TypeError, AttributeError),
-        ) as error:
-            _log.warning("a calendar can't be read", calendar=name, error=type(error).__name__)
-            # A request that broke off may have reached the server.
-            kind = UncertainCallError if isinstance(error, RequestException) else ToolError
-            raise kind("calendar_failed", kind=type(error).__name__) from error
 
     async def _load_feed(self, name: str) -> bytes:
         """Return the content of a feed, which may be up to `FEED_CACHE_S` seconds old."""
@@ -233,13 +262,22 @@ class Calendars:
             principal = client.principal()  # type: ignore[no-untyped-call]
             yield list(principal.calendars())
 
-    def _search_caldav(self, name: str, start: datetime, end: datetime) -> list[Any]:
-        components = []
-        with self._open_caldav(name) as calendars:
-            for calendar in calendars:
-                for item in calendar.search(start=start, end=end, event=True, expand=True):
-                    components += item.icalendar_instance.walk("VEVENT")
-        return components
+    def _search_caldav(self, name: str, start: datetime, end: datetime) -> _Occurrences:
+        """Return the occurrences in all calendars of an account."""
+        from niquests.exceptions import Timeout
+
+        span = {} if name in self._unfiltered else {"start": start, "end": end}
+        contents = []
+        try:
+            with self._open_caldav(name) as calendars:
+                for calendar in calendars:
+                    # The library would expand and filter the events without a limit.
+                    items = calendar.search(event=True, post_filter=False, **span)
+                    contents += [item.data.encode() for item in items]
+        except Timeout:
+            self._unfiltered.add(name)
+            raise
+        return _list_occurrences(contents, start, end, self.sources[name].timeout_s)
 
     def _add_caldav(self, name: str, uid: str, text: str, start: datetime, end: datetime) -> None:
         with self._open_caldav(name) as calendars:
@@ -266,28 +304,91 @@ def _allow_any_address(ip: IPAddress) -> bool:
     return True
 
 
-def _list_occurrences(content: bytes, start: datetime, end: datetime) -> list[Any]:
-    """Return the occurrences in a calendar file that overlap a span of time.
+def _convert_errors(name: str, work: Callable[[], T]) -> T:
+    """Do blocking work. Raises ToolError if it fails.
 
-    Damaged events are left out. So are events that recur every minute or second, because a month
-    has too many of them.
+    The error is UncertainCallError if a request broke off, because it may have reached the server.
+    """
+    # Imported here, in a thread, because the libraries take more than a second.
+    from caldav.lib.error import DAVError
+    from niquests.exceptions import RequestException
+
+    try:
+        return work()
+    except (
+        *(DAVError, RequestException, OSError, ArithmeticError),
+        *(ValueError, LookupError, TypeError, AttributeError),
+    ) as error:
+        _log.warning("a calendar can't be read", calendar=name, error=type(error).__name__)
+        kind = UncertainCallError if isinstance(error, RequestException) else ToolError
+        raise kind("calendar_failed", kind=type(error).__name__) from error
+
+
+def _list_occurrences(
+    contents: Sequence[bytes], start: datetime, end: datetime, timeout_s: float
+) -> _Occurrences:
+    """Return the occurrences in calendar files that overlap a span of time.
+
+    Damaged events are left out. Raises TimeoutError after `timeout_s` seconds.
     """
     import recurring_ical_events  # type: ignore[import-untyped]
 
     from core.dates.calendar_file import parse_calendar
 
-    calendar = parse_calendar(content)
-    calendar.subcomponents = [each for each in calendar.subcomponents if _can_expand(each)]
-    return list(recurring_ical_events.of(calendar).between(start, end))
+    expires_at = monotonic() + timeout_s
+    result = _Occurrences()
+    for content in contents:
+        calendar = parse_calendar(content)
+        calendar.subcomponents = [each for each in calendar.subcomponents if _can_expand(each)]
+        names = {str(each.get("UID", "")): _name_event(each) for each in calendar.walk("VEVENT")}
+        for series in recurring_ical_events.of(calendar).series:
+            try:
+                with _limit_steps(expires_at):
+                    occurrences = series.between(start, end)
+                    result.components += [each.as_component(False) for each in occurrences]
+            except _TooManySteps:
+                result.left_out.append(names.get(str(series.uid), ""))
+    return result
+
+
+def _name_event(component: Any) -> str:
+    """Return the text of an event on one line, for a sentence about it."""
+    return neutralise(to_single_line(str(component.get("SUMMARY", ""))))[:_MAX_NAME_CHARS]
+
+
+@contextlib.contextmanager
+def _limit_steps(expires_at: float) -> Iterator[None]:
+    """Limit the function calls of this thread to `MAX_STEPS`.
+
+    A profile function is the only way to interrupt the loops of `dateutil`, which run to the year
+    9999 if a rule has no date. Raises _TooManySteps, or TimeoutError at the time `expires_at` of
+    the monotonic clock.
+    """
+    steps = 0
+
+    def count_step(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal steps
+        steps += 1
+        if steps > MAX_STEPS:
+            raise _TooManySteps
+        if steps % 1_000 == 0 and monotonic() > expires_at:
+            raise TimeoutError
+
+    profiler = sys.getprofile()
+    sys.setprofile(count_step)
+    try:
+        yield
+    finally:
+        sys.setprofile(profiler)
 
 
 def _can_expand(component: Any) -> bool:
-    """Return whether a component has each of its times once and doesn't recur too often."""
-    times = ("DTSTART", "DTEND", "DURATION", "RRULE")
-    if any(isinstance(component.get(name), list) for name in times):
-        return False
-    rule = component.get("RRULE")
-    return rule is None or str(rule.get("FREQ", [""])[0]).upper() not in _TOO_FREQUENT
+    """Return whether a component has at most one start, end, duration and rule.
+
+    A repeated property becomes a list, which `recurring_ical_events` can't read.
+    """
+    names = ("DTSTART", "DTEND", "DURATION", "RRULE")
+    return not any(isinstance(component.get(name), list) for name in names)
 
 
 def _read_event(name: str, component: Any, zone: ZoneInfo) -> list[CalendarEvent]:

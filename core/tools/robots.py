@@ -100,7 +100,7 @@ def parse_robots(text: str, robot: str) -> RobotRules:
 
 
 def _names_robot(value: str, robot: str) -> bool:
-    """Return whether the value of a line "User-agent" is the program's name, maybe with a version."""
+    """Return whether a line "User-agent" names the program, maybe with a version."""
     match = _NAME.match(value)
     return match is not None and match[0].casefold() == robot.casefold()
 

@@ -184,6 +184,18 @@ async def test_address_that_a_search_or_a_page_returned_is_read_at_once(home: Pa
         assert await web.list_pending() == []
 
 
+async def test_link_for_each_secret_on_a_page_waits_for_approval(home: Path) -> None:
+    async with open_web(home) as web:
+        await web.harness.say("/memory add The code of the locker is 4471")
+        links = "".join(
+            f'<p>The code <a href="/p{code}">{code}</a></p>' for code in range(4460, 4480)
+        )
+        web.pages.add("/codes", PAGE.replace("</main>", f"{links}</main>"))
+        question = f"What does {web.pages.url('/codes')} say about dogs?"
+        await web.ask(question, web.fetch("/codes"), web.fetch("/p4471"), says("Dogs pay."))
+        assert [path for _, path in web.pages.requests] == ["/codes"]
+
+
 async def test_search_with_untyped_words_waits_once_something_foreign_was_read(home: Path) -> None:
     async with open_web(home) as web:
         await web.ask("My locker is 4471", says("Good."))

@@ -12,6 +12,7 @@ from core.review.searches import (
     forbids_sending,
     hands_over_address,
     has_other_content,
+    is_offered,
     is_typed_span,
     list_searchable,
     names_address,
@@ -262,3 +263,29 @@ def test_question_word_at_the_beginning_of_a_question_is_not_a_condition(
 ) -> None:
     texts = ["sunday ferry leave ben agrees", "sale ferry domingo"]
     assert has_other_content([message], texts) is has_condition
+
+
+PAGE = "Address: https://a.example/\n\n{}"
+PRICES = "[Prices](https://a.example/prices)"
+CODES = [f"/p{number}" for number in range(4460, 4480)]
+
+
+@pytest.mark.parametrize(
+    ("links", "url", "message", "is_free"),
+    [
+        ([PRICES], "/prices", "What does it say?", True),
+        ([f"[x](https://a.example{code})" for code in CODES], "/p4471", "What does it say?", False),
+        ([f"[1](https://a.example{code})[2](#)" for code in CODES], "/p4471", "Open it", False),
+        ([f"a.example{code}/{code[::-1]}" for code in CODES], "/p4471/1744p", "Open it", False),
+        ([f"https://a.example/p?({code})" for code in CODES], "/p?(/p4471)", "Open it", False),
+        ([f"[it](https://a.example{code})" for code in CODES], "/p4471", "Open it", False),
+        ([PRICES, *(f"https://a.example{code}" for code in CODES)], "/prices", "Prices?", True),
+        ([PRICES, *(f"https://a.example{code}" for code in CODES)], "/p4471", "Prices?", False),
+        ([f"https://a.example/p/{code[2:]}" for code in CODES], "/p/471", "PIN 471. Ferry?", False),
+    ],
+)
+def test_link_of_a_page_with_many_links_is_free_only_if_the_message_names_it(
+    links: list[str], url: str, message: str, *, is_free: bool
+) -> None:
+    page = PAGE.format(" ".join(links))
+    assert is_offered(f"https://a.example{url}", (), [page], [message]) is is_free

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from threading import Event
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -48,6 +50,17 @@ DTSTART:20261201T190000Z
 END:VEVENT
 END:VCALENDAR
 """.replace("\n", "\r\n")
+
+HOURS = ",".join(map(str, range(24)))
+MINUTES = ",".join(map(str, range(60)))
+ENDLESS = """BEGIN:VEVENT
+UID:6@tests
+SUMMARY:Endless
+DTSTART:20261101T000000Z
+RRULE:{rule}
+END:VEVENT
+END:VCALENDAR
+"""
 
 
 def at(day: int, hour: int = 0, month: int = 12) -> datetime:
@@ -113,6 +126,42 @@ END:VCALENDAR
     calendars = read_feed(f"http://127.0.0.1:{server.port}/feed.ics")
     agenda = await calendars.list_events(at(30, month=11), at(1), LISBON)
     assert [event.text for event in agenda.events] == ["Swimming"]
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30",
+        f"FREQ=DAILY;BYHOUR={HOURS};BYMINUTE={MINUTES};BYSECOND={MINUTES}",
+        "FREQ=SECONDLY",
+    ],
+)
+async def test_event_that_repeats_without_end_is_named_and_the_other_events_are_shown(
+    server: PageServer, rule: str
+) -> None:
+    endless = ENDLESS.format(rule=rule).replace("\n", "\r\n")
+    server.add("/feed.ics", FEED.replace("END:VCALENDAR\r\n", endless), "text/calendar")
+    calendars = read_feed(f"http://127.0.0.1:{server.port}/feed.ics")
+    agenda = await calendars.list_events(at(30, month=11), at(1), LISBON)
+    assert [event.text for event in agenda.events] == ["Swimming"]
+    sentence = 'The event "Endless" in the calendar home repeats too often to be shown.'
+    assert [str(problem) for problem in agenda.problems] == [sentence]
+
+
+async def test_slow_calendar_does_not_delay_another_calendar(server: PageServer) -> None:
+    server.add("/feed.ics", FEED, "text/calendar")
+    url = f"http://127.0.0.1:{server.port}/feed.ics"
+    sources = {name: CalendarSource(url=url) for name in ("slow", "good")}
+    calendars = Calendars(sources, {})
+    release = Event()
+    blocked = [asyncio.create_task(calendars._run("slow", release.wait)) for _ in range(4)]
+    await asyncio.sleep(0)
+    try:
+        await calendars._run("good", lambda: None)
+        assert not any(task.done() for task in blocked)
+    finally:
+        release.set()
+        await asyncio.gather(*blocked)
 
 
 async def test_feed_leads_to_no_address_of_the_local_network(server: PageServer) -> None:
@@ -223,6 +272,27 @@ async def test_event_is_added_to_a_caldav_account_and_listed(radicale: str) -> N
     assert (await calendars.list_events(at(3), at(4), LISBON)).events == []
     with pytest.raises(ToolError):
         await calendars.remove_event("home", event.uid)
+
+
+@pytest.mark.slow
+async def test_endless_event_of_a_caldav_account_does_not_hide_its_other_events(
+    radicale: str,
+) -> None:
+    with DAVClient(url=radicale, username="ana", password="s3cret") as client:
+        (calendar,) = client.principal().calendars()  # type: ignore[no-untyped-call]
+        endless = ENDLESS.format(rule="FREQ=SECONDLY").replace("\n", "\r\n")
+        calendar.save_event(f"BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:-//Tests\r\n{endless}")
+    source = CalendarSource(
+        url=radicale, kind="caldav", user="ana", key="CALENDAR_PASSWORD", timeout_s=3
+    )
+    calendars = Calendars({"home": source}, {"CALENDAR_PASSWORD": "s3cret"})
+    await calendars.add_event("Dentist", at(3, 10), at(3, 11), LISBON)
+    for _ in range(40):
+        agenda = await calendars.list_events(at(3), at(4), LISBON)
+        if agenda.events:
+            break
+    assert [each.text for each in agenda.events] == ["Dentist"]
+    assert '"Endless"' in str(agenda.problems[0])
 
 
 @pytest.mark.slow

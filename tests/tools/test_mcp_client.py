@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import sys
@@ -16,7 +17,7 @@ import pytest
 from config.tool_options import McpServer
 from core.errors import ToolError
 from core.tools.mcp_client import McpConnection
-from core.tools.mcp_tools import StoredTool, find_effect
+from core.tools.mcp_tools import TOOLS_FILE, McpServers, StoredTool, find_effect
 from core.types import Effect
 from tests.fixtures.mcp_nursery import list_arguments
 from tests.fixtures.mcp_server import run_http_server
@@ -184,3 +185,20 @@ def test_reading_service_on_the_web_sends_because_its_arguments_leave_the_machin
     )
     assert find_effect(tool, McpServer(command="diary")) is Effect.READ
     assert find_effect(tool, McpServer(url="https://mcp.example/")) is Effect.SEND
+
+
+async def test_refreshed_server_leaves_the_stored_tools_of_other_servers_until_they_are_removed(
+    tmp_path: Path,
+) -> None:
+    async def refuse(context: object) -> bool:
+        return False
+
+    file = tmp_path / TOOLS_FILE
+    file.write_text(json.dumps({"other": {"fingerprint": "f", "tools": []}}))
+    options = stdio_options(tmp_path / "diary")
+    servers = McpServers({"diary": options}, {"SECRET": "s3cret"}, tmp_path, refuse)
+    assert await servers.refresh("diary") is not None
+    assert sorted(json.loads(file.read_text())) == ["diary", "other"]
+    await servers.load_tools([])
+    assert sorted(json.loads(file.read_text())) == ["diary"]
+    await servers.close()
