@@ -45,7 +45,7 @@ class Record:
     """
 
     def __init__(self, file: Path) -> None:
-        """Load the file, and rewrite it if it has outdated lines or doesn't exist."""
+        """Load the file, and rewrite it if it has outdated lines. Begin it if it doesn't exist."""
         self._file = file
         self._entries: dict[str, Entry] = {}
         # A random id of this record. Because of it, two homes derive different names.
@@ -54,7 +54,9 @@ class Record:
         # version began, because the service has its memories under the names without the id.
         self._has_own_spaces = False
 
-        lines = file.read_bytes().splitlines() if file.exists() else []
+        if not file.exists():
+            _begin_record(file)
+        lines = file.read_bytes().splitlines()
         for line in lines:
             self._apply_line(line)
         # A compact file has one line with the id of the record and one line per entry.
@@ -62,8 +64,8 @@ class Record:
         if not self._origin:
             self._origin = secrets.token_hex(8)
             self._has_own_spaces = not self._entries
-            self.compact()
-        elif has_stale_lines:
+            has_stale_lines = True
+        if has_stale_lines:
             self.compact()
 
     @property
@@ -157,6 +159,23 @@ class Record:
                 self._entries[entry.key] = entry
         except (ValueError, TypeError):
             return
+
+
+def _begin_record(file: Path) -> None:
+    """Write a record without entries, unless another gateway of the home does so meanwhile."""
+    header = {"origin": secrets.token_hex(8), "has_own_spaces": True}
+    draft = file.with_name(f"{file.name}.{secrets.token_hex(4)}.half")
+    replace_file(draft, f"{json.dumps(header)}\n".encode())
+    try:
+        # A link is never created over an existing file.
+        file.hardlink_to(draft)
+    except FileExistsError:
+        pass
+    except OSError:
+        # The file system has no hard links.
+        draft.rename(file)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def continue_record(source: Path, target: Path) -> None:

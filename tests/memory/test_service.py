@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from config.files import replace_file
 from core.errors import ConfigError, DeliveryError
 from core.memory.record import continue_record
 from core.memory.service import (
@@ -248,6 +249,23 @@ def test_spaces_of_two_homes_differ_and_stay_after_a_restart(tmp_path: Path) -> 
     here.put(entry(here, "one"))
     here.drop(here.derive_name("one"))
     assert space_of(Record(tmp_path / "a")) == space_of(here)
+
+
+def test_gateways_that_begin_a_record_at_the_same_time_use_the_same_spaces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "told.jsonl"
+    others: list[Record] = []
+
+    def write_after_another_gateway(path: Path, content: bytes) -> None:
+        monkeypatch.setattr("core.memory.record.replace_file", replace_file)
+        others.append(Record(file))
+        replace_file(path, content)
+
+    monkeypatch.setattr("core.memory.record.replace_file", write_after_another_gateway)
+    record = Record(file)
+    assert {record.space_prefix, others[0].space_prefix} == {Record(file).space_prefix}
+    assert [*tmp_path.iterdir()] == [file]
 
 
 def test_record_of_an_earlier_version_keeps_the_names_of_its_spaces(tmp_path: Path) -> None:
