@@ -17,6 +17,7 @@ import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from socket import gaierror
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -186,6 +187,11 @@ class McpConnection:
             return Sentence("service_timed_out", {"seconds": f"{self._connect_timeout_s:.0f}"})
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
+        if isinstance(error, OSError) and error.filename:
+            values = {"sentence": str(error.filename), "words": error.strerror}
+            return Sentence("with_explanation", values)
+        if isinstance(error, httpx2.TransportError):
+            return _find_system_error(error) or type(error).__name__
         reason = " ".join(str(error).split())[:MAX_REASON_CHARS].rstrip(".")
         return reason or type(error).__name__
 
@@ -282,6 +288,22 @@ def _render_block(block: ContentBlock) -> str:
             return f"{heading}\n{block.resource.text}"
         return heading
     return f"[{block.type}]"
+
+
+def _find_system_error(error: BaseException) -> str:
+    """Return the operating system's words for the cause of an error, or "" if it isn't the cause.
+
+    For example: ``Connection refused``. The words for a host without an address aren't among them.
+    """
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, BaseExceptionGroup):
+            cause = cause.exceptions[0]
+        elif isinstance(cause, OSError) and cause.errno and not isinstance(cause, gaierror):
+            return os.strerror(cause.errno)
+        else:
+            cause = cause.__cause__ or cause.__context__
+    return ""
 
 
 def _decode_result(tool: str, text: str, result: CallToolResult) -> ToolResult:

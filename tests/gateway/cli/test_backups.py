@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
 import re
 import signal
+import subprocess
+import sys
 import tarfile
 import time
 from collections.abc import Iterator
@@ -302,3 +306,22 @@ def test_restore_that_is_killed_leaves_the_old_or_the_new_home(talked: Path) -> 
         outcomes.append(is_new)
         good(talked, "remember", "The lighthouse is red")
     assert any(outcomes)
+
+
+def test_progress_of_a_backup_in_a_terminal_is_in_the_language_of_the_shell(talked: Path) -> None:
+    main, side = pty.openpty()
+    environ = {**os.environ, "MNEME_HOME": str(talked), "LC_ALL": "de_DE.UTF-8"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gateway.cli.main", "backup"],
+        stdin=side, stdout=side, stderr=side, env=environ,
+    )  # fmt: skip
+    os.close(side)
+    shown = b""
+    with contextlib.suppress(OSError):  # The program closed its side.
+        while part := os.read(main, 1000):
+            shown += part
+    os.close(main)
+    assert process.wait(60) == 0
+    # A fast backup shows only the last of its steps.
+    assert re.search("kopiere|prüfe", shown.decode())
+    assert not re.search("copying|checking", shown.decode())

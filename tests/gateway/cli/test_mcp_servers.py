@@ -48,7 +48,10 @@ def test_mcp_server_is_tested_before_it_is_added_and_its_key_stored_in_the_secre
     ("arguments", "sentence"),
     [
         (("add", "x", "--", "/does/not/exist"), "isn't installed or isn't on the PATH"),
-        (("add", "x", "--url", "http://127.0.0.1:9/mcp"), "can't be started or reached: All conn"),
+        (
+            ("add", "x", "--url", "http://127.0.0.1:9/mcp"),
+            "can't be started or reached: Connection refused",
+        ),
         (("add", "x", "--", sys.executable, "-c", "print(1)"), "can't be started or reached"),
         (("add", "x", "--url", "ftp://example.org"), "mcp.x.url"),
         (("add", "x"), "Write a command after --, or --url."),
