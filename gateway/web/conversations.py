@@ -128,7 +128,6 @@ async def load_conversations(request: PageRequest) -> Values:
     return {
         "query": words,
         "month": month if before is not None else "",
-        "this_month": f"{request.services.clock.now().astimezone(request.zone):%Y-%m}",
         "tree": await _build_tree(request, sessions),
         "before": sessions[-1].id if has_more else None,
         "is_first": before is None,

@@ -26,7 +26,6 @@ from config.upkeep_options import PageOptions
 from core.errors import ConfigError, MnemeError, StoreError
 from core.markup.markdown import escape
 from core.store.ownership.people import TERMINAL, EpochGuard
-from core.store.reviews import count_pending
 from core.types import LOCAL_SCOPE, Address, Answer, File, Inbound, Sender, Session
 from gateway.commands.facts import is_own_account
 from gateway.commands.registry import CommandContext, CommandRegistry
@@ -53,6 +52,7 @@ from gateway.web.logins import (
 )
 from gateway.web.pages import ACTIONS, PAGES, find_link
 from gateway.web.rendering import STATIC_FOLDER, Moments, create_environment
+from gateway.web.today import load_state
 from gateway.web.views import (
     LOCAL_NAMES,
     LastChecks,
@@ -561,7 +561,7 @@ class PageServer:
                 if page_request.context.is_owner or not (page.is_for_owner or page is CHAT)
             ],
             "path": page_request.path,
-            "waiting": await count_pending(self._services.database, page_request.scopes),
+            **await load_state(page_request),
             "texts": page_request.texts,
             "when": Moments(page_request.texts, page_request.zone),
         }

@@ -18,7 +18,7 @@ from core.notes.notebook import ALL_FILES, FILES
 from core.review.pending import EditableText, list_editable_texts, reword
 from core.store.model_limits import ModelOutages
 from core.store.notes import QUESTION, REMINDER, TOOL_CALL, PendingNote
-from core.store.reviews import MemoryReviews
+from core.store.reviews import MemoryReviews, count_pending
 from core.types import Account, Answer, Command
 from gateway.commands.facts import is_own_account
 from gateway.commands.memory import render_pending_changes
@@ -113,6 +113,24 @@ async def load_today(request: PageRequest) -> Values:
         "problems": problems,
         # The first problem then says that Mneme isn't running.
         "can_start": request.context.is_owner and not is_running(services.settings.home),
+    }
+
+
+async def load_state(request: PageRequest) -> Values:
+    """Return the values that every page shows: what waits for the person, and if Mneme is stopped.
+
+    Only the owner can let people in, so only the owner sees how many ask for it.
+    """
+    services = request.services
+    request_count = 0
+    if request.context.is_owner:
+        now = services.clock.now()
+        request_count += len(await services.people.list_pending(now))
+        request_count += len(await services.links.list_for_owner(now))
+    return {
+        "waiting": await count_pending(services.database, request.scopes),
+        "request_count": request_count,
+        "is_stopped": not await asyncio.to_thread(is_running, services.settings.home),
     }
 
 

@@ -17,7 +17,7 @@ from core.types import Answer, Command, Message, Session
 from gateway.commands.facts import UNDO_ALL, FactCommands
 from gateway.web.conversations import find_message
 from gateway.web.memory.history import HistoryEntry, describe_changes
-from gateway.web.rendering import ChangedWords, count_fitting, diff_words, measure_html
+from gateway.web.rendering import count_fitting, measure_html
 from gateway.web.views import (
     PageRequest,
     Values,
@@ -78,7 +78,6 @@ async def load_fact(request: PageRequest) -> Values | None:
         "said_at": changes[0].at if changes else fact.created_at,
         "changes_of": {fact.id: len(changes)},
         "closing": closing,
-        "correction": _find_silent_correction(fact, changes),
         "can_change": request.context.can_change(fact.account),
     }
 
@@ -125,40 +124,6 @@ async def _load_sources(
             action_name = request.texts.table("FACT_DONE").get(action, action)
             sources.append((action_name, session, message))
     return sources
-
-
-def _find_silent_correction(
-    fact: Fact, changes: Sequence[FactChange]
-) -> tuple[FactChange, list[ChangedWords]] | None:
-    """Return the last correction with its diff, unless it came from a message.
-
-    Returns None if no text was corrected, or if a message corrected it.
-    """
-    for change, words in _pair_wordings(fact, changes):
-        if change.action in WORDED:
-            return (change, words) if change.message_id is None else None
-    return None
-
-
-def _pair_wordings(
-    fact: Fact, changes: Sequence[FactChange]
-) -> list[tuple[FactChange, list[ChangedWords]]]:
-    """Return the changes of a fact with their diffs, latest first.
-
-    The diff is empty if a change kept the text.
-    """
-    pairs = []
-    after = fact.content
-    for change in reversed(changes):
-        if change.before is None:
-            # The fact was learned with these words.
-            pairs.append((change, diff_words("", after)))
-            continue
-        before = change.before
-        words = diff_words(before, after) if before != after else []
-        pairs.append((change, words))
-        after = before
-    return pairs
 
 
 async def correct_fact(request: PageRequest, form: Mapping[str, str]) -> Answer:
