@@ -10,6 +10,9 @@ from core.errors import ConfigError
 from gateway.texts.catalog import SHELL as texts
 
 LOCK_FILE = "gateway.lock"
+# `is_running` holds the lock for a moment, so a gateway that starts just then tries for so long.
+WAIT_S = 1.0
+_INTERVAL_S = 0.02
 
 
 class HomeLock:
@@ -26,19 +29,19 @@ class HomeLock:
     def is_locked(self) -> bool:
         return self._lock.is_locked
 
-    def try_acquire(self) -> bool:
-        """Lock the home for this process. Returns False if another process has locked it."""
+    def try_acquire(self, timeout_s: float = 0) -> bool:
+        """Lock the home for this process. Returns False if another process keeps it locked."""
         from filelock import Timeout
 
         try:
-            self._lock.acquire(timeout=0)
+            self._lock.acquire(timeout=timeout_s, poll_interval=_INTERVAL_S)
             return True
         except Timeout:
             return False
 
     def acquire(self) -> None:
         """Lock the home for this process. Raises ConfigError if another process has locked it."""
-        if not self.try_acquire():
+        if not self.try_acquire(WAIT_S):
             raise ConfigError(texts.RUNS_ALREADY.format(home=self._home))
 
     def release(self) -> None:

@@ -10,6 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from gateway.sharing.home_lock import lock_home
 from tests.fixtures.page_browser import open_page
 from tests.fixtures.page_year import fill_year
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
@@ -83,7 +84,8 @@ async def draw(folder: Path, home: Path) -> None:
 def main() -> None:
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else "site/pages")
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as home:
+    # With the lock, the page says that Mneme runs.
+    with tempfile.TemporaryDirectory() as home, lock_home(Path(home)):
         asyncio.run(draw(folder, Path(home)))
 
 

@@ -62,7 +62,9 @@ def _split_prompt(session: Session, texts: Texts) -> list[PromptPart]:
         heading, _, body = text.partition("\n") if text.startswith("#") else ("", "", text)
         if text.strip():
             tokens = round(len(text) / CHARS_PER_TOKEN)
-            parts.append(PromptPart(_name_section(heading.strip("# "), texts), body.strip(), tokens))
+            parts.append(
+                PromptPart(_name_section(heading.strip("# "), texts), body.strip(), tokens)
+            )
     return parts
 
 

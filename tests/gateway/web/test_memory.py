@@ -189,7 +189,7 @@ async def test_forgotten_note_is_erased_with_its_history_and_what_was_said_about
         assert "My note for you" in asked.text
         entries = page.harness.services.notebook.entries
         assert NOTE in await entries(OWNER_SCOPES, "memory")
-        await page.browser.send(asked.form("/press/", WORDS["YES"]))
+        await page.browser.send(asked.form("/press/", WORDS["ERASE"]))
         assert await entries(OWNER_SCOPES, "memory") == ["The plumber comes on Fridays"]
         for path in ("/memory", "/memory/history", "/recall?q=gate"):
             assert "1234" not in (await page.browser.open(path)).body, path
@@ -215,7 +215,7 @@ async def test_skill_is_forgotten_with_its_history_or_only_taken_out(home: Path)
         assert (await page.browser.open(path)).status == 404
         await page.browser.send(taken.form("/press/", load_texts("en").BUTTON_UNDO))
         asked = await page.browser.send((await page.browser.open(path)).form("/do/skill-forget"))
-        await page.browser.send(asked.form("/press/", WORDS["YES"]))
+        await page.browser.send(asked.form("/press/", WORDS["ERASE"]))
         assert (await page.browser.open(path)).status == 404
         assert "Sort what is unread" not in (await page.browser.open("/memory/history")).text
 
@@ -250,7 +250,7 @@ async def test_instructions_are_judged_and_pinned_on_the_page(home: Path) -> Non
         assert MEMORY["INSTRUCTIONS_LABEL"].format(place="Telegram") in memory.text
         memory = await page.browser.send(chats[1], text="Answer in verse.")
         assert "Answer in verse." in await read_prompt(page, model)
-        switch_off = memory.form("/do/instructions-wrong", MEMORY["SWITCH_OFF"])
+        switch_off = memory.form("/do/instructions-wrong", f"✗ {MEMORY['WRONG_OFF']}")
         wrong = await page.browser.send(switch_off)
         assert DONE["wrong"] in wrong.text.partition(MEMORY["INSTRUCTIONS"])[2]
         assert "Answer in verse." not in await read_prompt(page, model)

@@ -87,7 +87,7 @@ async def test_fact_that_was_only_learned_has_an_undo_and_says_what_each_button_
     async with open_page(home) as page:
         await page.harness.say("I live in Lisbon")
         shown = await page.browser.open(path)
-        for sentence in ("“That's wrong” less", "“Undo the last change” takes back"):
+        for sentence in ("“Trust it less” deletes nothing", "“Undo the last change” takes back"):
             assert sentence in shown.text
         asked = await page.browser.send(shown.form("/do/fact-undo"))
         assert "It was only just learned" in asked.text
@@ -117,7 +117,8 @@ async def test_fact_is_corrected_pinned_undone_and_forgotten_by_forms(home: Path
         kept = await browser.send(memory.form("/do/remember"), text="I live in Lisbon")
         assert "I live in Lisbon" in kept.text
         fact = await browser.open("/memory/facts/1")
-        buttons = fact.body.partition('<div class="buttons">')[2].lstrip()
+        content = fact.body.partition("</h1>")[2]
+        buttons = content.partition('<div class="buttons">')[2].lstrip()
         assert buttons.startswith('<details class="change">')
         corrected = await browser.send(fact.form("/do/fact-correct"), text="I live in Porto")
         assert re.search(r"<del>Lisbon</del><ins>Porto</ins>", corrected.body)
@@ -127,11 +128,11 @@ async def test_fact_is_corrected_pinned_undone_and_forgotten_by_forms(home: Path
         undone = await browser.send((await browser.open("/memory/facts/1")).form("/do/fact-undo"))
         question = await browser.send(undone.form("/do/fact-forget"))
         assert (await browser.open("/memory/facts/1")).status == 200
-        gone = await browser.send(question.form("/press/", "Yes"))
+        gone = await browser.send(question.form("/press/", SHARED["ERASE"]))
         assert (await browser.open("/memory/facts/1")).status == 404
         assert gone.status == 200
         # The same button does nothing again.
-        again = await browser.send(question.form("/press/", "Yes"))
+        again = await browser.send(question.form("/press/", SHARED["ERASE"]))
         assert again.status == gone.status
 
 
@@ -152,7 +153,10 @@ async def test_fact_shows_the_messages_that_it_comes_from_and_who_said_them(home
         assert "You corrected it" in fact.text
         source = fact.text.partition(MEMORY["SOURCE"])[2].partition(MEMORY["FACT_HISTORY"])[0]
         assert "You I live in Lisbon" in source
-        assert "Porto" in source.partition(MEMORY["TYPED_HERE"])[2]
+        # The history shows the correction, and the button that takes it back is at the top.
+        assert fact.body.count("<ins>Porto</ins>") == 1
+        undo_forms = [form for form in fact.forms if form.action == "/do/fact-undo"]
+        assert [form.label for form in undo_forms] == [MEMORY["UNDO_LAST"]]
         assert SHARED["OPEN_MESSAGE"] in source
         for path in ("/memory", "/memory/facts", "/memory/facts/1", "/memory/history"):
             shown = (await page.browser.open(path)).text
@@ -193,6 +197,44 @@ async def test_note_is_added_changed_pinned_removed_and_brought_back(home: Path)
         assert "The code is 7 f" in (await browser.open("/memory")).text
 
 
+async def test_question_before_erasing_says_what_each_button_does_and_keeps_the_note(
+    home: Path,
+) -> None:
+    async with open_page(home) as page:
+        await page.harness.say("/memory add The gate code is on the fridge")
+        asked = await page.browser.send(
+            (await page.browser.open("/memory")).form("/do/note-forget")
+        )
+        box, _, rest = asked.body.partition("<h1")
+        assert 'class="answer"' in box
+        assert 'class="answer"' not in rest
+        texts = load_texts("en")
+        assert texts.CONFIRM_ERASURE.replace("**", "") not in asked.text
+        assert SHARED["CONFIRM_ERASURE"] in asked.text
+        for label in (SHARED["ERASE"], MEMORY["TAKE_OUT"]):
+            assert asked.form("/press/", label)
+        keep = re.search(rf'<a class="button" href="([^"]+)">{SHARED["KEEP"]}', asked.body)
+        assert keep is not None
+        kept = await page.browser.open(keep[1])
+        assert 'class="answer"' not in kept.body
+        assert "The gate code is on the fridge" in kept.text
+
+
+async def test_page_of_a_note_undoes_its_last_change_with_one_button(home: Path) -> None:
+    async with open_page(home) as page:
+        await page.harness.say("/memory add The gate code is 1234")
+        await page.harness.say("/memory replace 1234 => 4471")
+        memory = await page.browser.open("/memory")
+        link = re.search(r'href="(/memory/notes/\d+)"', memory.body)
+        assert link is not None
+        note = await page.browser.open(link[1])
+        assert note.text.count(MEMORY["UNDO_LAST"]) == 1
+        assert load_texts("en").BUTTON_UNDO not in [form.label for form in note.forms]
+        fields = note.form("/do/note-forget").fields
+        await page.browser.post("/do/change-undo", fields)
+        assert "The gate code is 1234" in (await page.browser.open("/memory")).text
+
+
 async def test_suspicious_note_is_asked_about_as_in_a_chat(home: Path) -> None:
     async with open_page(home) as page:
         form = (await page.browser.open("/memory")).form("/do/note-add")
@@ -211,7 +253,7 @@ async def test_instructions_are_set_and_forgotten(home: Path) -> None:
         assert "Answer in one sentence</textarea>" in memory.body
         asked = await page.browser.send(memory.form("/do/instructions-forget"))
         assert "Answer in one sentence</textarea>" in asked.body
-        await page.browser.send(asked.form("/press/", SHARED["YES"]))
+        await page.browser.send(asked.form("/press/", SHARED["ERASE"]))
         assert "one sentence" not in (await page.browser.open("/memory")).text
         assert "one sentence" not in (await page.browser.open("/memory/history")).text
 
@@ -223,7 +265,7 @@ async def test_topic_is_forgotten_after_a_preview(home: Path) -> None:
         preview = await page.browser.send(form, words="zeppelin")
         assert "The zeppelin lands at nine" in preview.text
         assert "zeppelin" in (await page.browser.open("/recall?q=zeppelin")).text
-        receipt = await page.browser.send(preview.form("/press/", "Yes"))
+        receipt = await page.browser.send(preview.form("/press/", SHARED["ERASE"]))
         assert "Forgotten: " in receipt.text
         found = await page.browser.open("/recall?q=zeppelin")
         assert SHARED["NOTHING"] in found.text
@@ -257,7 +299,7 @@ async def test_transcript_is_paged_searched_renamed_saved_and_forgotten(home: Pa
         assert len(saved.body.splitlines()) == 60
         preview = await browser.send(renamed.form("/do/forget-conversation"))
         assert "Line 29 about the harbour" in (await browser.open(link[1])).text
-        await browser.send(preview.form("/press/", "Yes"))
+        await browser.send(preview.form("/press/", SHARED["ERASE"]))
         assert SHARED["NOTHING"] in (await browser.open("/recall?q=harbour")).text
 
 
@@ -351,9 +393,8 @@ async def test_conversations_of_a_month_come_first_when_it_is_chosen(home: Path)
         records = list_records(24, 2, now)
         await page.harness.services.archive.import_records(records, lambda _: None)
         form = (await page.browser.open("/conversations")).form("/conversations", "Go")
-        services = page.harness.services
-        now = services.clock.now().astimezone(services.zone)
-        assert form.fields["month"] == f"{now:%Y-%m}"
+        # The list begins with the latest conversation, whatever month it is in.
+        assert form.fields["month"] == ""
         shown = await page.browser.open("/conversations?month=2026-04")
         days = re.findall(r'<time datetime="(\d{4}-\d{2})', shown.body)
         assert days[0] == "2026-04"
@@ -603,6 +644,11 @@ async def test_prompt_of_a_conversation_is_shown_in_parts_with_their_tokens(home
         numbers = re.findall(r"(\d[\d,]*) tokens", prompt.text)
         weights = [int(number.replace(",", "")) for number in numbers]
         assert sum(weights[1:]) == weights[0] > 0
+        sections = re.findall(r"<summary><bdi>(.+?)</bdi>", prompt.body)
+        titles = load_texts("en").table("NOTE_TITLES")
+        assert {titles["memory"], titles["user"], MEMORY["PROMPT_PLACE"]} <= set(sections)
+        # The headings of the prompt speak to Mneme, not to the reader.
+        assert not re.search(r"MEMORY|USER|Where you|How you|Your", " ".join(sections))
 
 
 async def test_chip_with_the_title_of_a_conversation_searches_only_there(home: Path) -> None:

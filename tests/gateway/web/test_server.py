@@ -55,7 +55,7 @@ async def test_web_login_survives_a_restart_and_a_revoked_login_stays_revoked(ho
         cookies = {cookie.key: cookie.value for cookie in jar}
         ended = {cookie.key: cookie.value for cookie in other.session.cookie_jar}
         mine = (await page.browser.open("/logins")).forms
-        await other.send((await other.open("/logins")).forms[0])
+        await other.send((await other.open("/logins")).form("/do/end-login"))
         kept = (home / LOGINS_FILE).read_text()
         cookie = page.server.cookie
         assert cookies[cookie] not in kept
@@ -258,7 +258,7 @@ async def test_all_logins_but_the_own_end_with_one_click(home: Path) -> None:
         await other.log_in()
         listed = await page.browser.open("/logins")
         left = await page.browser.send(listed.form("/do/end-other-logins"))
-        assert [form.action for form in left.forms] == ["/do/end-login"]
+        assert [form.action for form in left.forms].count("/do/end-login") == 1
         assert (await other.open("/memory")).status == 401
         assert (await page.browser.open("/memory")).status == 200
 

@@ -83,6 +83,9 @@ async def test_options_that_need_no_restart_are_marked(page_home: Path) -> None:
         assert SETTINGS["RESTART_HINT"].format(mark=SETTINGS["APPLIES_NOW"]) in general.text
         assert f"general.log_level {SETTINGS['APPLIES_NOW']}" in general.text
         assert f"general.zone {SETTINGS['APPLIES_NOW']}" not in general.text
+        limits = await page.browser.open("/settings/limits")
+        assert SETTINGS["RESTART_ALL"] in limits.text
+        assert SETTINGS["APPLIES_NOW"] not in limits.text
 
 
 async def test_settings_file_with_a_mistake_is_named_on_the_page(page_home: Path) -> None:
@@ -137,6 +140,8 @@ async def test_limit_of_a_day_has_a_box_for_each_resource(page_home: Path, own: 
         forms = {form.fields["option"]: form for form in boxes}
         form = forms["limits.owner_day"]
         assert "limit-money" not in form.fields
+        title = f"{SETTINGS['LIMIT_OWNER_DAY']} · {SETTINGS['LIMIT_TOKENS']} limits.owner_day"
+        assert title in settings.text
         assert "limit-answers" in forms["limits.room_day"].fields
         changed = await page.browser.send(form, **{"limit-tokens": ""})
         assert "limits.owner_day is saved" in changed.text
@@ -215,6 +220,8 @@ async def test_backup_is_made_from_the_web_page(page_home: Path) -> None:
         made = await page.browser.send(settings.form("/do/back-up"))
         (archive,) = (page_home.parent / "copies").glob("mneme-*")
         assert archive.name in made.text
+        # The list may be lost with the disk, so the way to restore a saved file is outside it.
+        assert SETTINGS["RESTORE_ELSEWHERE"].replace("`", "") in settings.text
 
 
 async def test_keys_and_tokens_are_never_shown(page_home: Path) -> None:
@@ -322,7 +329,12 @@ async def test_access_request_is_approved_on_the_web_page(page_home: Path) -> No
         await page.harness.say("Hello, may I?", who="99")
         people = await page.browser.open("/people")
         assert "Person 99" in people.text
-        await page.browser.send(people.form("/do/approve-person"))
+        assert f"telegram:99 · {PEOPLE['UNTIL']}" in people.text
+        badge = f'<span class="badge" title="{SHARED["WAITING_BADGE"].format(count=1)}">1</span>'
+        assert f"{SHARED['NAV_PEOPLE']} {badge}" in people.body
+        assert f"{PEOPLE['REQUESTS']} (1)" in (await page.browser.open("/today")).text
+        approved = await page.browser.send(people.form("/do/approve-person"))
+        assert 'class="badge"' not in approved.body
         stranger = Account(platform="telegram", user_id="99")
         access = await page.harness.services.people.load_access(
             stranger, Scope.account("telegram", "99")

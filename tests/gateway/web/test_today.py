@@ -15,7 +15,7 @@ from core.store.model_limits import OUTAGES_KEY
 from core.store.notes import FACT, Author, Operation
 from core.store.rows import set_meta
 from core.types import LOCAL_SCOPE, Account, Scope
-from gateway.sharing.home_lock import LOCK_FILE
+from gateway.sharing.home_lock import LOCK_FILE, lock_home
 from gateway.texts.catalog import load_texts
 from gateway.web.rendering import render_commands
 from tests.end_to_end.test_mcp import server_options
@@ -333,3 +333,14 @@ def test_commands_of_an_advice_are_set_off_as_code() -> None:
     assert render_commands("<b> `mneme check --repair`") == (
         "&lt;b&gt; <code>mneme check --repair</code>"
     )
+
+
+@pytest.mark.parametrize("path", ["/reminders", "/memory", "/memory/facts", "/settings"])
+async def test_page_with_actions_warns_that_mneme_is_stopped(home: Path, path: str) -> None:
+    async with open_page(home) as page:
+        stopped = await page.browser.open(path)
+        assert WORDS["NOT_RUNNING"].replace("`", "") in stopped.text
+        assert stopped.form("/do/start-mneme", WORDS["START"])
+        with lock_home(home):
+            running = await page.browser.open(path)
+        assert WORDS["NOT_RUNNING"].replace("`", "") not in running.text
