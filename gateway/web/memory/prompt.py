@@ -17,13 +17,13 @@ _HEADING = re.compile(r"(?m)^(?=#{1,3} )")
 # The labels of sections by how their headings begin: the table and the key of the text. The prompt
 # speaks to Mneme, in English.
 _LABELS = {
-    "How you work": ("page_memory", "PROMPT_WORK"),
-    "What you know": ("page_memory", "PROMPT_KNOWS"),
+    "How you": ("page_memory", "PROMPT_WORK"),
+    "What you": ("page_memory", "PROMPT_KNOWS"),
     "MEMORY ": ("NOTE_TITLES", "memory"),
     "USER ": ("NOTE_TITLES", "user"),
     "Skills": ("page_memory", "SKILLS"),
     "Instructions ": ("page_memory", "INSTRUCTIONS"),
-    "Where you are": ("page_memory", "PROMPT_PLACE"),
+    "Where you": ("page_memory", "PROMPT_PLACE"),
     "Your model": ("page_memory", "PROMPT_MODEL"),
 }
 
