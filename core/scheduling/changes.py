@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 from core.dates.lexicon import lexicon_languages, load_lexicon
 from core.dates.requests.parts import Problem
 from core.dates.requests.reader import read_request, read_whole_length, revise_reading
-from core.dates.rules import end_at, to_recurrences
+from core.dates.rules import end_at, find_clock, to_recurrences
 from core.dates.schedule import (
     ParsedSchedule,
     Schedule,
@@ -133,7 +133,12 @@ class JobChanges:
         moments = self.appointments.list_next_moments(job, count)
         if len(moments) < count:
             raise Refused("ends_before", id=job.id)
-        return await self._end_at(job, moments[-1], requester)
+        last = moments[-1]
+        if find_clock(job.schedule) is not None:
+            # The end of the last day, so that the job may later move to another time of day.
+            local = last.astimezone(load_zone(job.schedule.zone))
+            last = local.replace(hour=23, minute=59, second=59)
+        return await self._end_at(job, last, requester)
 
     async def end(
         self, job_id: int, words: str, requester: Requester, languages: Sequence[str] = ()

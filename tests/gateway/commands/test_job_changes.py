@@ -78,6 +78,15 @@ async def test_count_of_a_reminder_with_two_rules_limits_its_occurrences_in_tota
         assert after == before[:4]
 
 
+async def test_counted_reminder_keeps_its_count_when_it_moves_to_a_later_time(home: Path) -> None:
+    async with open_gateway(home, OFFLINE) as harness:
+        await harness.say("/remind daily at 9 | tea")
+        await harness.say("/cron count 1 3")
+        await harness.say("/cron edit 1 11:00")
+        moments = harness.services.appointments.list_next_moments(await _job(harness), 5)
+    assert len(moments) == 3
+
+
 @pytest.mark.parametrize(
     ("line", "command", "sentence"),
     [
