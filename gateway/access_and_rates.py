@@ -25,7 +25,7 @@ from core.store.jobs import Job
 from core.store.ownership.pairing import Pairing
 from core.store.ownership.people import AccountAccess, EpochGuard, View
 from core.store.ownership.removal import REMOVED_KEY
-from core.store.preferences import ChatSettings, server_key
+from core.store.preferences import ChatSettings, introduction_key, server_key
 from core.types import Account, Address, BillingScope, Command, Inbound, Scope
 from gateway.chats.admins import ChatAdmins
 from gateway.services import Services
@@ -73,6 +73,8 @@ class Judgement:
     # The scope of the chat. A group keeps its scope when its chat id changes.
     scope: Scope
     is_owner: bool = False
+    # Only the owner is answered in the group.
+    is_owners_group: bool = False
     # The sender isn't answered, but may run /setup as someone who manages the group.
     may_set_up: bool = False
 
@@ -80,6 +82,19 @@ class Judgement:
     def may_cancel(self) -> bool:
         """Return whether the sender may cancel a question that waits for them."""
         return self.may_set_up or self.verdict is Verdict.SERVED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Introduction:
+    """The text that tells a group or server which messages are stored and who can read them."""
+
+    # The key of the group or server.
+    place: str
+    # Identifies the text in the outbox.
+    outbox_key: str
+    text: str
+    # Whether the text says that all messages are stored.
+    stores_all: bool
 
 
 class Access:
@@ -163,6 +178,7 @@ class Access:
             verdict=verdict,
             scope=access.scope,
             is_owner=access.is_owner,
+            is_owners_group=access.is_owners_group,
             may_set_up=not verdict.is_accepted and _may_set_up(access),
         )
 
@@ -196,13 +212,19 @@ class Access:
                 return Verdict.SERVED
             return Verdict.IGNORED if access.is_blocked else Verdict.STRANGER
         if not is_served:
-            is_asking = inbound.kind in ("message", "arrival") and inbound.is_addressed
-            is_owners_group = access.scopes != {access.scope}
+            is_asking = inbound.kind in ("message", "arrival") and self._is_meant_for_us(inbound)
             has_lost_access = access.is_removed or access.is_blocked
-            if is_asking and not is_owners_group and not has_lost_access:
+            if is_asking and not access.is_owners_group and not has_lost_access:
                 return Verdict.OUTSIDER
             return Verdict.IGNORED
         return self._find_group_verdict(inbound, account, access)
+
+    def _is_meant_for_us(self, inbound: Inbound) -> bool:
+        """Return whether the sender addresses Mneme, and not only `/setup listen always` does."""
+        listens = self.chat_rules.find(inbound).listens or ""
+        if not inbound.is_addressed or inbound.is_direct or "always" not in listens:
+            return inbound.is_addressed
+        return inbound.is_mention or inbound.command is not None or _is_reply_to_us(inbound)
 
     def _find_group_verdict(
         self, inbound: Inbound, account: Account, access: AccountAccess
@@ -224,9 +246,7 @@ class Access:
         `chat` contains the chat's current id, and `access.scope` may contain an earlier id of the
         same group. The settings may list a group by either id.
         """
-        if access.scope.is_group and access.scopes != {access.scope}:
-            # The owner listed this group in `owner.rooms`. The owner's other scopes are visible
-            # there, so no one else is served.
+        if access.is_owners_group:
             return access.is_owner
         if access.has_access(account, self._listed_people):
             return True
@@ -291,12 +311,11 @@ class Access:
 
     async def find_introduction(
         self, inbound: Inbound, judgement: Judgement
-    ) -> tuple[str, str] | None:
-        """Return the key of a new group or server, and the introduction for it.
+    ) -> Introduction | None:
+        """Return the introduction for a new group or server.
 
-        The introduction says which messages are stored and who can read them. It's "" for a group
-        that only the owner uses. Returns None if the group or server has already had its
-        introduction.
+        It's repeated if the settings have changed which messages are stored. Returns None if the
+        group or server knows already, and for a group that only the owner uses.
         """
         if inbound.address.platform == CRON:
             return None
@@ -306,19 +325,31 @@ class Access:
         server = server_key(inbound)
         if server and rules.get(key).server != server:
             await rules.save(key, server=server)
-        place = server or key
-        if rules.get(place).introduced_at is not None:
+        if judgement.is_owners_group:
             return None
-        view = await self.load_view(judgement.scope, inbound.account)
-        if view.scopes != {judgement.scope}:
-            return place, ""
-        texts = load_texts(inbound.language)
+        place = server or key
+        introduced_at = rules.get(place).introduced_at
         stores_all = self._stores_all(rules.find(inbound))
-        return place, texts.INTRODUCTION_ALL if stores_all else texts.INTRODUCTION
+        outbox_key = f"introduction:{place}"
+        if introduced_at is not None:
+            was_told_all = rules.get(introduction_key(place)).stores == "all"
+            # This topic or channel may have a setting of its own, about which it was told.
+            is_shared = stores_all == self._stores_all(rules.get(place))
+            if stores_all == was_told_all or not is_shared:
+                return None
+            outbox_key = f"{outbox_key}:{introduced_at.isoformat()}"
+        texts = load_texts(inbound.language)
+        text = texts.INTRODUCTION_ALL if stores_all else texts.INTRODUCTION
+        return Introduction(place=place, outbox_key=outbox_key, text=text, stores_all=stores_all)
 
-    async def record_introduction(self, place: str) -> None:
-        """Record that a group or server has had its introduction. `place` is its key."""
-        await self.chat_rules.save(place, introduced_at=self._clock.now())
+    async def record_introduction(self, introduction: Introduction) -> None:
+        """Record what a group or server was told."""
+        rules = self.chat_rules
+        key = introduction_key(introduction.place)
+        stores = "all" if introduction.stores_all else None
+        if rules.get(key).stores != stores:
+            await rules.save(key, stores=stores)
+        await rules.save(introduction.place, introduced_at=self._clock.now())
 
     def _stores_all(self, settings: ChatSettings) -> bool:
         """Return whether a group's messages are stored even if they aren't addressed to Mneme."""
@@ -359,8 +390,8 @@ def _may_set_up(access: AccountAccess) -> bool:
 
     No one else may in a group that only the owner uses.
     """
-    is_owners_group = access.scopes != {access.scope}
-    return access.scope.is_group and not (is_owners_group or access.is_removed or access.is_blocked)
+    has_lost_access = access.is_removed or access.is_blocked
+    return access.scope.is_group and not (access.is_owners_group or has_lost_access)
 
 
 def _apply_listening(inbound: Inbound, settings: ChatSettings) -> Inbound:
@@ -375,10 +406,15 @@ def _apply_listening(inbound: Inbound, settings: ChatSettings) -> Inbound:
         # A command with an unknown name is for another bot, unless the message mentions this bot.
         is_for_us = inbound.is_addressed or not inbound.text.startswith("/")
         return replace(inbound, is_addressed=is_for_us)
-    quote = inbound.quote
-    is_reply = quote is not None and quote.is_ours and quote.kind != "forward"
-    is_wanted = ("mention" in words and inbound.is_mention) or ("reply" in words and is_reply)
+    is_wanted = "mention" in words and inbound.is_mention
+    is_wanted = is_wanted or ("reply" in words and _is_reply_to_us(inbound))
     return replace(inbound, is_addressed=inbound.is_addressed and is_wanted)
+
+
+def _is_reply_to_us(inbound: Inbound) -> bool:
+    """Return whether a message is a reply to one of Mneme's messages."""
+    quote = inbound.quote
+    return quote is not None and quote.is_ours and quote.kind != "forward"
 
 
 def _remove_prefix(text: str, prefix: str) -> str | None:

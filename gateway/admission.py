@@ -15,8 +15,8 @@ from core.store.ownership.pairing import Pairing
 from core.store.preferences import stranger_key
 from core.text.normalize import language_data, to_single_line
 from core.types import Account, Address, Answer, Command, Inbound, Scope, Sender, Session
-from gateway.access_and_rates import Access, Judgement, RateLimiter, Verdict
-from gateway.answers.edits import EditEffect, explain_edit
+from gateway.access_and_rates import Access, Introduction, Judgement, RateLimiter, Verdict
+from gateway.answers.edits import EditEffect, explain_edit, names_command
 from gateway.commands.registry import (
     CommandContext,
     CommandRegistry,
@@ -297,6 +297,8 @@ class Admission:
         if not judgement.is_owner and self._rates.has_too_many_turns(inbound):
             return None
         inbound = _clean_sender_name(await self._access.set_language(inbound, judgement))
+        if names_command(inbound):
+            effect = EditEffect.RUNS_COMMAND
         if effect is not EditEffect.ANSWER:
             await explain_edit(self._delivery, inbound, effect)
             return None
@@ -439,7 +441,7 @@ class Admission:
             self._told_strangers.discard(key)
 
     async def _introduce(self, inbound: Inbound, judgement: Judgement) -> None:
-        """Send the introduction for a new group or server: what is stored and who can read it.
+        """Send a group or server its introduction, unless it knows what is stored and who reads it.
 
         A thread that begins with this message may not exist yet, so the channel gets the text. The
         outbox stores the text before it's recorded, so a crash in between loses nothing. Its key
@@ -448,21 +450,19 @@ class Admission:
         introduction = await self._access.find_introduction(inbound, judgement)
         if introduction is None:
             return
-        place, text = introduction
-        if text:
-            await self._send_introduction(inbound, place, text)
-        await self._access.record_introduction(place)
+        await self._send_introduction(inbound, introduction)
+        await self._access.record_introduction(introduction)
 
-    async def _send_introduction(self, inbound: Inbound, place: str, text: str) -> None:
+    async def _send_introduction(self, inbound: Inbound, introduction: Introduction) -> None:
         now = self._clock.now()
         address = inbound.address
         if address.thread_id == inbound.message_id:
             address = replace(address, thread_id=None)
         notice = OutboxItem(
-            key=f"introduction:{place}",
+            key=introduction.outbox_key,
             kind="notice",
             address=address,
-            answer=Answer(text=text),
+            answer=Answer(text=introduction.text),
             next_at=now,
         )
         await self._delivery.outbox.put(notice)

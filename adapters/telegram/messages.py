@@ -475,13 +475,21 @@ class TelegramMessages:
         return self._has_drafts
 
     async def post(self, part: StyledText, answer: Answer | None, nonce: str) -> str:
-        """Create a message with a text or a file, and return its id."""
-        if part.text:
-            message = await self._post_text(part, answer)
-        else:
-            assert answer is not None
-            (file,) = answer.files
-            message = await send_file(self._bot, self._call, file, self._place())
+        """Create a message with a text or a file, and return its id.
+
+        Raises a DeliveryError with `is_permanent` if Telegram refuses the message (status 400 or
+        403), because it would refuse it again.
+        """
+        try:
+            if part.text:
+                message = await self._post_text(part, answer)
+            else:
+                assert answer is not None
+                (file,) = answer.files
+                message = await send_file(self._bot, self._call, file, self._place())
+        except DeliveryError as error:
+            error.is_permanent = error.is_permanent or error.is_missing
+            raise
         self._note_posted(message)
         return str(message.message_id)
 

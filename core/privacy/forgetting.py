@@ -133,13 +133,16 @@ class Forgetting:
             erasure_list.remaining_files = await self._find_remaining_files(erasure_list)
         return erasure_list
 
-    async def expire(self, request: ErasureRequest, before: datetime) -> int:
+    async def expire(
+        self, request: ErasureRequest, before: datetime, *, thread_id: str | None = None
+    ) -> int:
         """Erase the data older than `before` in the scopes of a request, and count the messages.
 
-        One call erases at most a few thousand messages. Raises Refused or OSError if notes can't be
-        changed now. In that case, the erasure is resumed later.
+        With `thread_id`, only the messages of this topic or thread are erased; "" stands for the
+        messages outside of any. One call erases at most a few thousand messages. Raises Refused or
+        OSError if notes can't be changed now. In that case, the erasure is resumed later.
         """
-        erasure_list = ErasureList(request=request, expires_before=before)
+        erasure_list = ErasureList(request=request, expires_before=before, thread_id=thread_id)
         await self._search(erasure_list)
         if not erasure_list.ids["messages"]:
             return 0

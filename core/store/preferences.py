@@ -215,8 +215,9 @@ class ChatSettings:
 
     @property
     def has_rules(self) -> bool:
-        """Whether any setting limits what Mneme answers or stores."""
-        return bool(self.listens or self.stores or self.roles) or self.prefix is not None
+        """Whether any setting says what Mneme answers and stores, or for how long."""
+        has_words = bool(self.listens or self.stores or self.roles)
+        return has_words or self.prefix is not None or self.retention_days is not None
 
     def take_over(self, earlier: ChatSettings) -> ChatSettings:
         """Return these settings.
@@ -244,6 +245,14 @@ def stranger_key(inbound: Inbound) -> str:
     """
     place = server_key(inbound) or replace(inbound.address, thread_id=None).key
     return f"{place}/stranger:{inbound.sender.id}"
+
+
+def introduction_key(place: str) -> str:
+    """Return the key under which `stores` is what a group or server was last told.
+
+    `place` is the key of the group or server: ``"telegram:-5/introduction"``.
+    """
+    return f"{place}/introduction"
 
 
 def chat_keys(inbound: Inbound) -> list[str]:

@@ -13,13 +13,13 @@ from core.media.intake import is_replaced
 from core.store.mailbox import OutboxItem
 from core.store.message_ids import StoredQuestion
 from core.types import Answer, Command, Inbound, Scope, Tool
-from gateway.commands.registry import CommandRegistry
+from gateway.commands.registry import CommandRegistry, is_command
 from gateway.delivery import Delivery
 from gateway.queues import ConversationQueues, PendingEvent, find_edited_id
 from gateway.texts.catalog import load_texts
 
 # A poll, a checklist or the like. The platform changes its text, for example when a poll closes.
-_DESCRIPTION = re.compile(r"(?:^|\n)[\w ]+: \{[^{}]*\}$")
+_POLL_OR_CHECKLIST = re.compile(r"(?:^|\n)[\w ]+: \{[^{}]*\}$")
 
 
 class EditEffect(Enum):
@@ -28,14 +28,14 @@ class EditEffect(Enum):
     NOTHING = "nothing"  # the message isn't a stored question, or has the same content
     ANSWER = "answer"  # only its answer follows the question, so it can be answered again
     TOO_LATE = "too late"  # more was said after the question
-    REPEATS_CHANGE = "repeats change"  # a second answer might repeat a change
-    RUNS_COMMAND = "runs command"  # the message is a command, which isn't run again
+    MIGHT_REPEAT_CHANGE = "repeats change"  # a second answer might repeat a change
+    RUNS_COMMAND = "runs command"  # the message was or is a command, which isn't run
 
 
 # The texts for edits that get no new answer.
 _NOTICES = {
     EditEffect.TOO_LATE: "EDIT_TOO_LATE",
-    EditEffect.REPEATS_CHANGE: "EDIT_AFTER_CHANGE",
+    EditEffect.MIGHT_REPEAT_CHANGE: "EDIT_AFTER_CHANGE",
     EditEffect.RUNS_COMMAND: "EDIT_OF_COMMAND",
 }
 
@@ -102,7 +102,7 @@ class Edits:
         if question is None:
             return EditEffect.NOTHING
         effect = find_effect(self._agent, self._commands, question)
-        if effect is not EditEffect.ANSWER and _DESCRIPTION.search(edit.text):
+        if effect is not EditEffect.ANSWER and _POLL_OR_CHECKLIST.search(edit.text):
             return EditEffect.NOTHING
         is_first_answer = effect is EditEffect.ANSWER and not question.is_answered
         if is_first_answer or has_new_file:
@@ -115,14 +115,14 @@ async def explain_edit(delivery: Delivery, inbound: Inbound, effect: EditEffect)
     """Tell a person why an edited message gets no new answer.
 
     `inbound` is the edit, or the event that should have answered it. A change is explained once for
-    each message, and anything else once for each chat, as long as the outbox keeps the keys of
-    delivered items.
+    each message, and anything else once for each person in a chat, as long as the outbox keeps the
+    keys of delivered items (30 days).
     """
     if effect not in _NOTICES:
         return
     message_id = find_edited_id(inbound) or inbound.message_id
-    key = f"edit:{effect.value}:{inbound.address.key}"
-    if effect is EditEffect.REPEATS_CHANGE:
+    key = f"edit:{effect.value}:{inbound.address.key}:{inbound.sender.id}"
+    if effect is EditEffect.MIGHT_REPEAT_CHANGE:
         key += f":{message_id}"
     text = getattr(load_texts(inbound.language), _NOTICES[effect])
     notice = OutboxItem(
@@ -135,6 +135,12 @@ async def explain_edit(delivery: Delivery, inbound: Inbound, effect: EditEffect)
     )
     if await delivery.outbox.put(notice):
         delivery.wake()
+
+
+def names_command(inbound: Inbound) -> bool:
+    """Return whether an edited message is a command, such as ``/help`` or ``/help@mneme_bot``."""
+    match = re.match(r"/(\w+)(?:@\w+)?(?=\s|$)", inbound.text)
+    return match is not None and is_command(match[1].lower())
 
 
 def _has_other_content(message: Inbound, edit: Inbound) -> bool:
@@ -156,7 +162,7 @@ def find_effect(agent: Agent, commands: CommandRegistry, question: StoredQuestio
     if question.is_followed or not all(map(commands.is_read_only, _parse_commands(question))):
         return EditEffect.TOO_LATE
     if _may_have_changed(agent.tool_runner.tools, question):
-        return EditEffect.REPEATS_CHANGE
+        return EditEffect.MIGHT_REPEAT_CHANGE
     return EditEffect.ANSWER
 
 

@@ -5,15 +5,23 @@ Everyone in the group may see these settings. Only its admins and the owner may 
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
-from core.dates.schedule import DAY_S
+from core.dates.lexicon import lexicon_languages
+from core.dates.requests.reader import read_whole_length
 from core.errors import Refused
 from core.markup.markdown import escape
 from core.store.mailbox import OutboxItem
-from core.store.preferences import LISTENING, ChatSettings, chat_keys, server_key
+from core.store.preferences import (
+    LISTENING,
+    ChatSettings,
+    chat_keys,
+    introduction_key,
+    server_key,
+)
 from core.types import Address, Answer, Command, Scope
 from gateway.chats.admins import ChatAdmins
 from gateway.commands.language import find_language
@@ -37,6 +45,8 @@ _OFF = frozenset({"off", "none", "no", "default", "0"})
 _WHOLE_PLACE = re.compile(r"(?:^|\s)for:\s*\"?(all|here)\"?(?=\s|$)", re.IGNORECASE)
 _ROLE = re.compile(r"<@&(\d{15,20})>|\b(\d{15,20})\b")
 _CONFIRMED = "--confirmed"
+_DAYS_A_MONTH = 30
+_DAYS_A_YEAR = 365
 # Periods that people often choose.
 _SUGGESTED_DAYS = (7, 30, 90, 365)
 _SUGGESTED_PREFIXES = ("!", "?", ">", "mneme")
@@ -100,9 +110,7 @@ class SetupCommands:
             case "language":
                 labels = {language: language for language in load_names().values()}
             case "retention":
-                labels = {
-                    str(days): texts.format_duration(days * DAY_S) for days in _SUGGESTED_DAYS
-                }
+                labels = {str(days): _format_days(texts, days) for days in _SUGGESTED_DAYS}
             case "prefix":
                 labels = {prefix: prefix for prefix in _SUGGESTED_PREFIXES}
             case "roles":
@@ -136,6 +144,8 @@ class SetupCommands:
             f"- {_describe_listening(texts, settings)}",
             f"- {texts.table('SETUP_STORES')['all' if stores_all else 'addressed']}",
         ]
+        if not self._serves_everyone(context):
+            lines.append(f"- {texts.SETUP_APPROVED_ONLY}")
         needs_all = stores_all or settings.listens == "always" or settings.prefix
         if needs_all and not self._reads_all(context):
             lines.append(f"- {texts.SETUP_UNREADABLE}")
@@ -143,10 +153,10 @@ class SetupCommands:
             roles = await self._list_roles(settings.roles, context)
             lines.append(f"- {texts.SETUP_ROLES.format(roles=roles)}")
         if days:
-            lines.append(f"- {texts.SETUP_RETENTION.format(days=texts.format_number(days))}")
+            lines.append(f"- {texts.SETUP_RETENTION.format(duration=_format_days(texts, days))}")
         lines.append(f"- {texts.LANGUAGE_SHORT.format(language=texts.language_name)}")
         if len(keys) > 1:
-            is_own = self._rules.get(keys[0]).has_rules
+            is_own = self._rules.get(keys[0]).has_rules or self._has_own_language(context)
             lines.append(f"- {texts.SETUP_OWN if is_own else texts.SETUP_SHARED}")
         labels = texts.table("SETUP_LISTENS")
         buttons = [
@@ -155,6 +165,16 @@ class SetupCommands:
             if words != (settings.listens or "mention reply")
         ]
         return Answer(text="\n".join([*lines, "", texts.SETUP_HINT]), buttons=tuple(buttons))
+
+    def _serves_everyone(self, context: CommandContext) -> bool:
+        """Return whether the owner's settings list this group, so that all members get answers."""
+        keys = {_find_retention_key(context), chat_keys(context.inbound)[0].partition("/")[0]}
+        return not keys.isdisjoint(self._services.settings.access.rooms)
+
+    def _has_own_language(self, context: CommandContext) -> bool:
+        """Return whether a Discord channel has a language of its own. Threads share it."""
+        is_channel = context.inbound.server_id and not context.inbound.address.thread_id
+        return bool(is_channel) and context.scope.key in self._services.languages.codes
 
     @property
     def _stores_all(self) -> bool:
@@ -204,8 +224,12 @@ class SetupCommands:
         stored_all = self._stores_all_at(key, context)
         await self._rules.save(key, stores=None if is_cleared else stores)
         stores_all = self._stores_all_at(key, context)
-        if stores_all != stored_all and context.scopes == {context.scope}:
+        is_owners_group = context.scopes != {context.scope}
+        if stores_all != stored_all and not is_owners_group:
             await self._introduce_again(context, stores_all=stores_all)
+            if key == chat_keys(context.inbound)[-1]:
+                told = "all" if stores_all else None
+                await self._rules.save(introduction_key(key), stores=told)
         return await self._confirm(key, context)
 
     def _stores_all_at(self, key: str, context: CommandContext) -> bool:
@@ -239,6 +263,11 @@ class SetupCommands:
         roles = tuple(match[1] or match[2] for match in _ROLE.finditer(value))
         if not (roles or value.lower() in _OFF):
             raise Refused(context.texts.SETUP_ROLES_UNKNOWN)
+        inbound = context.inbound
+        names = await self._admins.load_role_names(inbound.address.platform, inbound.server_id)
+        # Discord doesn't list @everyone among the roles of a member.
+        if not names.keys() - {inbound.server_id} >= set(roles):
+            raise Refused(context.texts.SETUP_ROLES_UNKNOWN)
         await self._rules.save(key, roles=roles)
         return await self._confirm(key, context)
 
@@ -266,7 +295,9 @@ class SetupCommands:
 
     async def _set_retention(self, key: str, value: str, context: CommandContext) -> Answer:
         """Set how many days messages are kept. All topics of a group share this setting."""
-        days = 0 if value.lower() in _OFF else parse_number(value.split(" ")[0])
+        languages = (context.texts.language, *lexicon_languages())
+        is_off = value.lower() in _OFF
+        days = 0 if is_off else await asyncio.to_thread(_parse_days, value, languages)
         if days is None or days > MAX_RETENTION_DAYS:
             raise Refused(context.texts.SETUP_RETENTION_UNKNOWN.format(limit=MAX_RETENTION_DAYS))
         is_server = ":server:" in key
@@ -275,25 +306,45 @@ class SetupCommands:
         return await self._confirm(key if is_server else context.scope.key, context)
 
     async def _erase(self, key: str, value: str, context: CommandContext) -> Answer:
-        """Erase all messages of the group or the whole server, after a confirmation."""
+        """Erase everything that was said in a place, after a confirmation.
+
+        The place is the topic or thread, the channel with its threads, or the group. With
+        ``for:all``, it's the whole group or server. The confirmed command names the place, because
+        a button doesn't say whether it's in the topic General.
+        """
         texts = context.texts
-        is_server = ":server:" in key
-        if context.is_typed_command or value != _CONFIRMED:
-            arguments = f"erase {_CONFIRMED} for:all" if is_server else f"erase {_CONFIRMED}"
-            question = texts.SETUP_ERASE_ALL_ASKED if is_server else texts.SETUP_ERASE_ASKED
-            command = Command(name="setup", arguments=arguments)
+        is_confirmed, _, place = value.partition(" ")
+        if context.is_typed_command or is_confirmed != _CONFIRMED:
+            place = _name_place(key, context)
+            command = Command(name="setup", arguments=f"erase {_CONFIRMED} {place}")
+            question = f"{texts.table('SETUP_ERASE_PLACES')[place]} {texts.SETUP_ERASE_ASKED}"
             return Answer(text=question, confirm_command=command)
-        scopes = await self._list_scopes(key, context) if is_server else {context.scope}
-        now = self._services.clock.now()
+        scopes = {context.scope}
+        thread_id = None
+        if place == "server":
+            scopes = await self._list_scopes(server_key(context.inbound), context)
+        elif place in ("topic", "thread"):
+            thread_id = context.inbound.address.thread_id or ""
+        elif place == "general":
+            thread_id = ""
         count = 0
         for scope in sorted(scopes, key=lambda scope: scope.key):
-            request = replace(
-                context.erasure_request, is_owner=True, scope=scope, scopes=frozenset({scope})
-            )
-            while erased := await self._services.forgetting.expire(request, now):
-                count += erased
+            count += await self._erase_scope(scope, thread_id, context)
         text = texts.SETUP_ERASED.format(messages=texts.format_count(count, "message"))
         return Answer(text=text, has_erased_data=True)
+
+    async def _erase_scope(
+        self, scope: Scope, thread_id: str | None, context: CommandContext
+    ) -> int:
+        """Erase the messages of a group, or of one of its topics, and return how many."""
+        now = self._services.clock.now()
+        request = replace(
+            context.erasure_request, is_owner=True, scope=scope, scopes=frozenset({scope})
+        )
+        count = 0
+        while erased := await self._services.forgetting.expire(request, now, thread_id=thread_id):
+            count += erased
+        return count
 
     async def _list_scopes(self, server: str, context: CommandContext) -> set[Scope]:
         """Return the scopes of a server's channels.
@@ -325,6 +376,34 @@ def _split_place(arguments: str) -> tuple[str, bool]:
         return arguments.strip(), False
     remaining_arguments = f"{arguments[: match.start()]} {arguments[match.end() :]}".strip()
     return remaining_arguments, match[1].lower() == "all"
+
+
+def _parse_days(text: str, languages: Sequence[str]) -> int | None:
+    """Return the days in a text such as ``30``, ``6 weeks`` or ``2 años``, or None for others.
+
+    A month has 30 days and a year 365.
+    """
+    days = parse_number(text)
+    if days is not None:
+        return days
+    span = read_whole_length(text, languages)
+    if span is None or span.seconds:
+        return None
+    years, months = divmod(span.months, 12)
+    return (years * _DAYS_A_YEAR + months * _DAYS_A_MONTH + span.days) or None
+
+
+def _format_days(texts: Texts, days: int) -> str:
+    """Format a number of days, in years if they are whole: ``30 days``, ``1 year``."""
+    count, unit = days, "day"
+    if days % _DAYS_A_YEAR == 0:
+        count, unit = days // _DAYS_A_YEAR, "year"
+    if texts.language == "en":
+        return f"{count} {unit}" if count == 1 else f"{count} {unit}s"
+    # Imported here because few messages need it.
+    from babel.units import format_unit
+
+    return format_unit(count, f"duration-{unit}", length="long", locale=texts.locale)
 
 
 def _name_place(key: str, context: CommandContext) -> str:

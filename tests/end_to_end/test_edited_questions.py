@@ -146,6 +146,18 @@ async def test_edit_that_comes_too_late_is_explained_once_in_each_chat(home: Pat
         assert "Procida" in (await harness.say("/recall Procida")).text
 
 
+async def test_each_person_of_a_group_is_told_that_their_edit_comes_too_late(home: Path) -> None:
+    async with open_gateway(home, ScriptedModel(*[says("Yes.")] * 3), LISTENING) as harness:
+        for number, who in enumerate(("42", "9")):
+            await harness.say("to Capri?", who, message_id=f"10{number}", **GROUP)
+        await harness.say("thank you", "42", **GROUP)
+        for number, who in enumerate(("42", "9")):
+            for text in ("to Ischia?", "to Procida?"):
+                await edit(harness, f"10{number}", text, who, **GROUP)
+        texts = [answer.text for _, answer in await notices(harness)]
+        assert texts.count(en.EDIT_TOO_LATE) == 2
+
+
 async def test_question_after_a_command_is_only_reworded(home: Path) -> None:
     async with open_gateway(home, ScriptedModel(says("At nine."))) as harness:
         await harness.say("to Capri?", message_id="100")
@@ -385,6 +397,16 @@ async def test_list_of_reminders_that_was_written_without_a_model_is_answered_ag
 async def test_edited_message_of_a_stranger_gets_no_answer(home: Path) -> None:
     async with open_gateway(home, ScriptedModel()) as harness:
         assert await edit(harness, "100", "to Ischia?", "99") == ""
+
+
+@pytest.mark.parametrize("text", ["/title Ships", "/help", "/help@mneme_bot all"])
+async def test_question_that_an_edit_makes_a_command_is_not_answered(home: Path, text: str) -> None:
+    model = ScriptedModel(says("At nine."), says("Wrong."))
+    async with open_gateway(home, model) as harness:
+        await harness.say("to Capri?", message_id="100")
+        assert await edit(harness, "100", text) == ""
+        assert await notices(harness) == [(CHAT, Answer(text=en.EDIT_OF_COMMAND))]
+        assert len(model.requests) == 1
 
 
 async def test_edited_command_message_is_not_run_again(home: Path) -> None:

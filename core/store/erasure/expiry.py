@@ -1,6 +1,7 @@
 """SQL statements that select the messages older than the retention settings allow.
 
-``:before`` is the time before which messages expire. ``:scopes`` are the scopes.
+``:before`` is the time before which messages expire. ``:scopes`` are the scopes. ``:thread`` is the
+topic or thread, ``''`` for messages outside of any, or ``'*'`` for all.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ from core.store.visibility import visible
 _IN_IDS = in_list("id", "ids")
 SELECT_EXPIRED_MESSAGES = f"""
 SELECT messages.id FROM messages JOIN sessions ON sessions.id = messages.session_id
-WHERE {visible()} AND created_at < :before AND text <> '' ORDER BY messages.id LIMIT :limit
+JOIN addresses ON addresses.id = messages.address_id
+WHERE {visible()} AND created_at < :before AND text <> ''
+    AND :thread IN ('*', addresses.thread_id)
+ORDER BY messages.id LIMIT :limit
 """
 COUNT_EXPIRED_MESSAGES = f"""
 SELECT COUNT(*) FROM messages JOIN sessions ON sessions.id = messages.session_id

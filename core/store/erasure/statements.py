@@ -34,7 +34,7 @@ UNCONFIRMED_LIFETIME = timedelta(minutes=15)
 """How long a list can be confirmed. The question to the person expires a little earlier."""
 FINISHED_LIFETIME = timedelta(days=30)
 """How long a finished list is kept, in case the person confirms it again."""
-_STORED_FIELDS = ("text", "upto", "counts", "derived")
+_STORED_FIELDS = ("text", "upto", "counts", "derived", "thread_id")
 """Fields of an `ErasureList` that are stored under their own names."""
 
 
@@ -84,6 +84,8 @@ class ErasureList:
     is_done: bool = False
     # If set, everything older is erased because of the retention settings.
     expires_before: datetime | None = None
+    # If set, only the messages of this topic or thread expire, or of "" for those outside of any.
+    thread_id: str | None = None
 
     # The last message id when the list was shown.
     upto: int = 0
@@ -142,6 +144,7 @@ class ErasureList:
             "first": min(self.ids["messages"], default=0),
             "facts": encode_list(self.ids["facts"]),
             "before": self.expires_before,
+            "thread": "*" if self.thread_id is None else self.thread_id,
         }
 
     def dump(self) -> str:

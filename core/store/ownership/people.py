@@ -224,6 +224,14 @@ class AccountAccess:
     is_removed: bool
     is_blocked: bool
 
+    @property
+    def is_owners_group(self) -> bool:
+        """Whether the chat is a group of `owner.rooms`, where only the owner is answered.
+
+        The owner's other scopes are visible there.
+        """
+        return self.scope.is_group and self.scopes != {self.scope}
+
     def has_access(self, account: Account, listed: Collection[str]) -> bool:
         """Return whether Mneme answers the account.
 

@@ -28,7 +28,7 @@ def set_up_telegram(setup: Setup) -> None:
 
     Raises StepFailed or MnemeError if the token can't be used.
     """
-    from adapters.telegram.first_contact import TelegramSetup
+    from adapters.telegram.bot_setup import TelegramSetup
 
     words = setup.words["telegram"]
     token = _find_token(setup, "TELEGRAM_BOT_TOKEN", words)
@@ -53,7 +53,7 @@ def set_up_discord(setup: Setup) -> None:
 
     Raises StepFailed or MnemeError if the token can't be used.
     """
-    from adapters.discord.first_contact import GUILD_SCOPES, USER_SCOPES, DiscordSetup
+    from adapters.discord.bot_setup import GUILD_SCOPES, USER_SCOPES, DiscordSetup
 
     words = setup.words["discord"]
     token = _find_token(setup, "DISCORD_BOT_TOKEN", words)

@@ -311,6 +311,35 @@ async def test_a_chat_that_is_lost_is_permanent(
     assert api.messages(42) == []
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "MESSAGE_THREAD_INVALID",
+        "BUTTON_DATA_INVALID",
+        "message text is empty",
+        "something new",
+    ],
+)
+async def test_message_that_telegram_refuses_is_refused_permanently(
+    api: BotApi, bot: Bot, said: str
+) -> None:
+    api.fail(400, f"Bad Request: {said}", method="sendMessage")
+    with pytest.raises(DeliveryError) as told:
+        await canvas(bot, 42).post(render("x"), None, "n")
+    assert told.value.is_permanent
+
+
+async def test_message_that_is_refused_with_and_without_its_topic_is_refused_permanently(
+    api: BotApi, bot: Bot
+) -> None:
+    refusal = "Bad Request: message thread not found"
+    api.fail(400, refusal, method="sendMessage", times=2)
+    with pytest.raises(DeliveryError) as told:
+        await canvas(bot, FORUM, 5).post(render("x"), None, "n")
+    assert told.value.is_permanent
+    assert len(api.called("sendMessage")) == 2
+
+
 async def test_telegram_flood_and_server_failures_are_temporary_delivery_errors(
     api: BotApi, bot: Bot
 ) -> None:

@@ -9,13 +9,22 @@ from typing import Any
 
 import pytest
 
-from core.types import Address, Scope
+from core.types import Account, Address, Scope
 from gateway.access_and_rates import REFUSALS_PER_MINUTE
 from gateway.texts.catalog import ENGLISH as texts
 from gateway.texts.catalog import list_languages, load_texts
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, says
-from tests.gateway.chats.test_setup import CHANNEL, GROUP, MEMBER, OVERHEARD, gateway, say
+from tests.gateway.chats.test_setup import (
+    ADMIN,
+    CHANNEL,
+    GROUP,
+    MEMBER,
+    OVERHEARD,
+    TOPIC,
+    gateway,
+    say,
+)
 from tests.gateway.commands.test_links import notices
 
 pytestmark = pytest.mark.slow
@@ -86,6 +95,61 @@ async def test_discord_server_gets_one_introduction_for_all_of_its_channels(home
         [(address, introduction)] = await notices(harness)
         assert address == CHANNEL["address"]
         assert introduction.text == texts.INTRODUCTION
+
+
+async def test_server_where_the_owner_wrote_first_in_their_own_channel_is_introduced_later(
+    home: Path,
+) -> None:
+    own = {
+        **CHANNEL,
+        "address": Address(platform="discord", chat_id="901"),
+        "scope": Scope.group("discord", "901"),
+    }
+    options = 'rooms = ["discord:900"]\n'
+    model = ScriptedModel(says("one"), says("two"))
+    async with open_gateway(home, model, options, discord_owner="42") as harness:
+        owner = Account(platform="telegram", user_id="42")
+        discord_owner = Account(platform="discord", user_id="42")
+        await harness.services.people.set_owner([owner, discord_owner], [own["scope"]])
+        assert await say(harness, "hello", "42", **own) == "one"
+        assert await notices(harness) == []
+        assert await say(harness, "hello", MEMBER, **CHANNEL) == "two"
+        [(address, introduction)] = await notices(harness)
+        assert (address, introduction.text) == (CHANNEL["address"], texts.INTRODUCTION)
+
+
+async def test_group_is_introduced_again_when_the_settings_change_what_is_stored(
+    home: Path,
+) -> None:
+    listed = 'rooms = ["telegram:-5"]\n'
+    listening = f"{listed}[room]\nlisten = true\n"
+    steps = [
+        (listed, texts.INTRODUCTION),
+        (listening, texts.INTRODUCTION_ALL),
+        (listening, None),
+        (listed, texts.INTRODUCTION),
+    ]
+    for number, (options, expected) in enumerate(steps):
+        async with open_gateway(home, ScriptedModel(says("hi")), options) as harness:
+            await say(harness, "hello", MEMBER, message_id=f"7{number}")
+            told = [answer.text for _, answer in await notices(harness)]
+            assert told == ([] if expected is None else [expected])
+
+
+async def test_topic_with_a_setting_of_its_own_is_not_told_what_the_group_stores(
+    home: Path,
+) -> None:
+    listed = 'rooms = ["telegram:-5"]\n'
+    async with open_gateway(home, ScriptedModel(), listed) as harness:
+        await say(harness, "/setup store addressed", ADMIN, **TOPIC)
+        await notices(harness)
+    options = f"{listed}[room]\nlisten = true\n"
+    async with open_gateway(home, ScriptedModel(says("a"), says("b")), options) as harness:
+        await say(harness, "hello", MEMBER, **TOPIC, message_id="71")
+        assert await notices(harness) == []
+        await say(harness, "hello", MEMBER, message_id="72")
+        [(address, introduction)] = await notices(harness)
+        assert (address, introduction.text) == (GROUP["address"], texts.INTRODUCTION_ALL)
 
 
 async def test_introduction_for_a_mention_that_begins_a_thread_goes_to_the_channel(

@@ -10,6 +10,7 @@ import pytest
 
 from core.types import Account, Address, Command, Quote, Scope, Sender
 from gateway.texts.catalog import ENGLISH as texts
+from gateway.texts.catalog import load_texts
 from gateway.texts.text_files import load_names
 from gateway.upkeep.retention import RetentionKeeper
 from tests.fixtures.forgetting import left_of
@@ -200,7 +201,7 @@ async def test_topics_keep_their_rules_in_a_group_with_a_new_id(home: Path) -> N
         moved_topic = {**moved_group, "address": replace(address, thread_id="7")}
         assert await say(harness, "hello", MEMBER, **moved_group, is_mention=True) == ""
         assert await say(harness, "hello", MEMBER, **moved_topic, is_addressed=False) == "one"
-        assert texts.SETUP_RETENTION.format(days=30) in await say(
+        assert texts.SETUP_RETENTION.format(duration="30 days") in await say(
             harness, "/setup", MEMBER, **moved_topic
         )
         await say(harness, "/setup retention 9", ADMIN, **moved_topic)
@@ -537,11 +538,16 @@ async def test_unknown_value_for_group_setup_is_refused_with_one_sentence(
         assert await say(harness, f"/setup {change}", ADMIN) == refusal
 
 
-@pytest.mark.parametrize("value", ["Team", "<@Team>", "everyone"])
+@pytest.mark.parametrize(
+    "value", ["Team", "<@Team>", "everyone", "999999999999999999", "<@&555555555555555555>"]
+)
 async def test_roles_that_no_server_has_are_refused(home: Path, value: str) -> None:
-    async with gateway(home) as harness:
-        reply = await say(harness, f"/setup roles {value}", ADMIN, **CHANNEL)
+    async with gateway(home, "hi") as harness:
+        server = {**CHANNEL, "server_id": "555555555555555555"}
+        harness.platforms["discord"].role_names["555555555555555555"] = "@everyone"
+        reply = await say(harness, f"/setup roles {value}", ADMIN, **server)
         assert reply == texts.SETUP_ROLES_UNKNOWN
+        assert await say(harness, "hello", MEMBER, **server) == "hi"
 
 
 async def test_group_setup_is_still_shown_after_a_contradictory_listening_rule_was_stored(
@@ -574,10 +580,112 @@ async def test_erasing_a_server_erases_all_its_channels_but_not_those_of_other_s
         for place in channels:
             await say(harness, "I moved to Zanzibar", MEMBER, **place)
         asked = await say(harness, "/setup erase for:all", ADMIN, **CHANNEL)
-        assert texts.SETUP_ERASE_ALL_ASKED in asked
+        assert texts.table("SETUP_ERASE_PLACES")["server"] in asked
         assert "Erased: " in await say(harness, "yes", ADMIN, **CHANNEL)
         recalled = [await say(harness, "/recall Zanzibar", MEMBER, **place) for place in channels]
         assert ["moved" in text for text in recalled] == [False, False, True]
+
+
+IN_THREAD = {**CHANNEL, "address": replace(CHANNEL["address"], thread_id="77")}
+OTHER_TOPIC = {**TOPIC, "address": replace(TOPIC["address"], thread_id="8")}
+GENERAL = {**GROUP, "is_in_general": True}
+
+
+@pytest.mark.parametrize(
+    ("place", "command", "named", "erased"),
+    [
+        (TOPIC, "/setup erase", "topic", [TOPIC]),
+        (GENERAL, "/setup erase", "general", [GENERAL]),
+        (TOPIC, "/setup erase for:all", "topics", [TOPIC, OTHER_TOPIC, GENERAL]),
+        (IN_THREAD, "/setup erase", "thread", [IN_THREAD]),
+        (CHANNEL, "/setup erase", "channel", [IN_THREAD, CHANNEL]),
+    ],
+)
+async def test_place_in_which_an_admin_types_setup_erase_is_erased_and_named(
+    home: Path,
+    place: dict[str, Any],
+    command: str,
+    named: str,
+    erased: list[dict[str, Any]],
+) -> None:
+    places = {
+        "one": TOPIC,
+        "two": OTHER_TOPIC,
+        "three": GENERAL,
+        "four": IN_THREAD,
+        "five": CHANNEL,
+    }
+    async with gateway(home, *["Nice."] * 5) as harness:
+        for word, said_in in places.items():
+            await say(harness, f"The heron is {word}", MEMBER, **said_in)
+        asked = await say(harness, command, ADMIN, **place)
+        assert texts.table("SETUP_ERASE_PLACES")[named] in asked
+        # A button doesn't say whether it's in the topic General.
+        answer = await say(harness, "yes", ADMIN, **{**place, "is_in_general": False})
+        assert answer.startswith("Erased: ")
+        rows = await harness.services.database.fetch_all(
+            "SELECT text FROM messages WHERE role = 'user' AND text LIKE '%heron is%'"
+        )
+        remaining = {word for word in places if any(word in row["text"] for row in rows)}
+        assert remaining == {word for word, said_in in places.items() if said_in not in erased}
+
+
+@pytest.mark.parametrize(
+    ("value", "duration"),
+    [
+        ("30", "30 days"),
+        ("30days", "30 days"),
+        ("2 years", "2 years"),
+        ("1 month", "30 days"),
+        ("6 weeks", "42 days"),
+        ("6 Wochen", "42 days"),
+        ("2 años", "2 years"),
+        ("3 mois", "90 days"),
+        ("2か月", "60 days"),
+        ("2주", "14 days"),
+        ("10 dias", "10 days"),
+        ("2 недели", "14 days"),
+        ("2 hafta", "14 days"),
+        ("2周", "14 days"),
+    ],
+)
+async def test_retention_of_a_group_is_read_with_its_unit(
+    home: Path, value: str, duration: str
+) -> None:
+    async with gateway(home) as harness:
+        answer = await say(harness, f"/setup retention {value}", ADMIN)
+        assert texts.SETUP_RETENTION.format(duration=duration) in answer
+
+
+async def test_retention_is_suggested_in_days_and_years(home: Path) -> None:
+    async with gateway(home) as harness:
+        inbound = harness.inbound("/setup", ADMIN, **CHANNEL)
+        labels = await harness.admission.autocomplete(inbound, "retention ", "setup")
+        assert labels["30"] == "30 days"
+        assert labels["365"] == "1 year"
+
+
+@pytest.mark.parametrize("change", ["retention 30", "language Deutsch", "listen always"])
+async def test_channel_with_any_setting_of_its_own_says_so(home: Path, change: str) -> None:
+    async with gateway(home) as harness:
+        await say(harness, f"/setup {change}", ADMIN, **CHANNEL)
+        german = load_texts("de")
+        shown = await say(harness, "/setup", MEMBER, **CHANNEL)
+        assert texts.SETUP_OWN in shown or german.SETUP_OWN in shown
+
+
+async def test_setup_of_a_group_that_is_not_listed_says_that_it_answers_only_some(
+    home: Path,
+) -> None:
+    async with open_gateway(home, ScriptedModel(says("hi"))) as harness:
+        await say(harness, "hello", "7")
+        shown = await say(harness, "/setup listen always", ADMIN)
+        assert texts.SETUP_APPROVED_ONLY in shown
+        overheard = await say(harness, "talk among members", MEMBER, **OVERHEARD)
+        assert overheard == ""
+        assert await say(harness, "hello", MEMBER, **MENTION) == texts.STRANGER_IN_GROUP
+    async with gateway(home) as harness:
+        assert texts.SETUP_APPROVED_ONLY not in await say(harness, "/setup", MEMBER)
 
 
 async def test_setup_is_shown_only_to_the_person_who_types_it(home: Path) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
-from adapters.discord import first_contact
-from adapters.discord.first_contact import DiscordSetup
+from adapters.discord import bot_setup
+from adapters.discord.bot_setup import DiscordSetup
 
 
 async def test_wait_for_a_writer_ends_although_its_connection_swallows_a_cancellation() -> None:
@@ -24,6 +24,6 @@ async def test_wait_for_a_writer_ends_although_its_connection_swallows_a_cancell
     reading = asyncio.ensure_future(anext(writers))
     await connected.wait()
     reading.cancel()
-    async with asyncio.timeout(20 * first_contact.CANCEL_AGAIN_S):
+    async with asyncio.timeout(20 * bot_setup.CANCEL_AGAIN_S):
         await asyncio.gather(reading, return_exceptions=True)
     assert reading.cancelled()
