@@ -34,6 +34,7 @@ from gateway.commands.registry import (
 )
 from gateway.services import Services
 from gateway.texts.catalog import Texts
+from gateway.texts.dates import DAYS_A_YEAR, format_days
 from gateway.texts.text_files import load_names
 
 MAX_PREFIX_CHARS = 20
@@ -46,7 +47,6 @@ _WHOLE_PLACE = re.compile(r"(?:^|\s)for:\s*\"?(all|here)\"?(?=\s|$)", re.IGNOREC
 _ROLE = re.compile(r"<@&(\d{15,20})>|\b(\d{15,20})\b")
 _CONFIRMED = "--confirmed"
 _DAYS_A_MONTH = 30
-_DAYS_A_YEAR = 365
 # Periods that people often choose.
 _SUGGESTED_DAYS = (7, 30, 90, 365)
 _SUGGESTED_PREFIXES = ("!", "?", ">", "mneme")
@@ -110,7 +110,7 @@ class SetupCommands:
             case "language":
                 labels = {language: language for language in load_names().values()}
             case "retention":
-                labels = {str(days): _format_days(texts, days) for days in _SUGGESTED_DAYS}
+                labels = {str(days): format_days(days, texts.locale) for days in _SUGGESTED_DAYS}
             case "prefix":
                 labels = {prefix: prefix for prefix in _SUGGESTED_PREFIXES}
             case "roles":
@@ -153,7 +153,9 @@ class SetupCommands:
             roles = await self._list_roles(settings.roles, context)
             lines.append(f"- {texts.SETUP_ROLES.format(roles=roles)}")
         if days:
-            lines.append(f"- {texts.SETUP_RETENTION.format(duration=_format_days(texts, days))}")
+            lines.append(
+                f"- {texts.SETUP_RETENTION.format(duration=format_days(days, texts.locale))}"
+            )
         lines.append(f"- {texts.LANGUAGE_SHORT.format(language=texts.language_name)}")
         if len(keys) > 1:
             is_own = self._rules.get(keys[0]).has_rules or self._has_own_language(context)
@@ -390,20 +392,7 @@ def _parse_days(text: str, languages: Sequence[str]) -> int | None:
     if span is None or span.seconds:
         return None
     years, months = divmod(span.months, 12)
-    return (years * _DAYS_A_YEAR + months * _DAYS_A_MONTH + span.days) or None
-
-
-def _format_days(texts: Texts, days: int) -> str:
-    """Format a number of days, in years if they are whole: ``30 days``, ``1 year``."""
-    count, unit = days, "day"
-    if days % _DAYS_A_YEAR == 0:
-        count, unit = days // _DAYS_A_YEAR, "year"
-    if texts.language == "en":
-        return f"{count} {unit}" if count == 1 else f"{count} {unit}s"
-    # Imported here because few messages need it.
-    from babel.units import format_unit
-
-    return format_unit(count, f"duration-{unit}", length="long", locale=texts.locale)
+    return (years * DAYS_A_YEAR + months * _DAYS_A_MONTH + span.days) or None
 
 
 def _name_place(key: str, context: CommandContext) -> str:

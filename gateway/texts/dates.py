@@ -1,9 +1,11 @@
-"""Dates as they are written in a language other than English, by the data of Babel."""
+"""Dates and periods as they are written in a language, by the data of Babel."""
 
 from __future__ import annotations
 
 import re
 from datetime import date, datetime
+
+DAYS_A_YEAR = 365
 
 
 def format_date(day: date, locale: str, width: str = "long") -> str:
@@ -33,6 +35,15 @@ def format_weekday(at: datetime, locale: str) -> str:
     # The pattern of most languages has a short weekday.
     pattern = re.sub(r"E+|c+", "EEEE", patterns[skeleton].pattern)
     return _correct_first(parse_pattern(pattern).apply(at, locale), locale)
+
+
+def format_days(days: int, locale: str) -> str:
+    """Format a number of days, in years if they are whole: ``30 days``, ``1 year``."""
+    from babel.units import format_unit
+
+    if days % DAYS_A_YEAR == 0:
+        return format_unit(days // DAYS_A_YEAR, "duration-year", length="long", locale=locale)
+    return format_unit(days, "duration-day", length="long", locale=locale)
 
 
 def _correct_first(text: str, locale: str) -> str:
