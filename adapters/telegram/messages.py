@@ -475,11 +475,7 @@ class TelegramMessages:
         return self._has_drafts
 
     async def post(self, part: StyledText, answer: Answer | None, nonce: str) -> str:
-        """Create a message with a text or a file, and return its id.
-
-        Raises a DeliveryError with `is_permanent` if Telegram refuses the message (status 400 or
-        403), because it would refuse it again.
-        """
+        """Create a message with a text or a file, and return its id. A refusal is permanent."""
         try:
             if part.text:
                 message = await self._post_text(part, answer)

@@ -153,9 +153,8 @@ class SetupCommands:
             roles = await self._list_roles(settings.roles, context)
             lines.append(f"- {texts.SETUP_ROLES.format(roles=roles)}")
         if days:
-            lines.append(
-                f"- {texts.SETUP_RETENTION.format(duration=format_days(days, texts.locale))}"
-            )
+            duration = format_days(days, texts.locale)
+            lines.append(f"- {texts.SETUP_RETENTION.format(duration=duration)}")
         lines.append(f"- {texts.LANGUAGE_SHORT.format(language=texts.language_name)}")
         if len(keys) > 1:
             is_own = self._rules.get(keys[0]).has_rules or self._has_own_language(context)

@@ -220,16 +220,12 @@ class AccountAccess:
     is_owner: bool
     # Whether one of the person's accounts was approved by pairing.
     is_approved: bool
-    # See `Removals`.
-    is_removed: bool
+    is_removed: bool  # See `Removals`.
     is_blocked: bool
 
     @property
     def is_owners_group(self) -> bool:
-        """Whether the chat is a group of `owner.rooms`, where only the owner is answered.
-
-        The owner's other scopes are visible there.
-        """
+        """Whether the chat is in `owner.rooms`: only the owner uses it, with all their scopes."""
         return self.scope.is_group and self.scopes != {self.scope}
 
     def has_access(self, account: Account, listed: Collection[str]) -> bool:
