@@ -157,8 +157,7 @@ class SetupCommands:
             lines.append(f"- {texts.SETUP_RETENTION.format(duration=duration)}")
         lines.append(f"- {texts.LANGUAGE_SHORT.format(language=texts.language_name)}")
         if len(keys) > 1:
-            is_own = self._rules.get(keys[0]).has_rules or self._has_own_language(context)
-            lines.append(f"- {texts.SETUP_OWN if is_own else texts.SETUP_SHARED}")
+            lines.append(f"- {self._describe_origin(keys[0], context)}")
         labels = texts.table("SETUP_LISTENS")
         buttons = [
             make_button(labels[words], "setup", f"listen {words}")
@@ -172,10 +171,16 @@ class SetupCommands:
         keys = {_find_retention_key(context), chat_keys(context.inbound)[0].partition("/")[0]}
         return not keys.isdisjoint(self._services.settings.access.rooms)
 
-    def _has_own_language(self, context: CommandContext) -> bool:
-        """Return whether a Discord channel has a language of its own. Threads share it."""
-        is_channel = context.inbound.server_id and not context.inbound.address.thread_id
-        return bool(is_channel) and context.scope.key in self._services.languages.codes
+    def _describe_origin(self, key: str, context: CommandContext) -> str:
+        """Return a text that says whether the topic or channel with a key has its own settings.
+
+        Only a channel of Discord has a language of its own. Its threads share it.
+        """
+        inbound = context.inbound
+        is_channel = bool(inbound.server_id) and not inbound.address.thread_id
+        has_language = is_channel and context.scope.key in self._services.languages.codes
+        is_own = self._rules.get(key).has_rules or has_language
+        return context.texts.SETUP_OWN if is_own else context.texts.SETUP_SHARED
 
     @property
     def _stores_all(self) -> bool:
