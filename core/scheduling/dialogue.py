@@ -24,6 +24,7 @@ from core.scheduling.phrases import (
     drop_phrases,
     find_phrase,
     is_answer,
+    list_phrases,
     list_templates,
     meant_words,
     plain_words,
@@ -33,7 +34,12 @@ from core.scheduling.phrases import (
 from core.scheduling.refusals import find_reason, is_cancellation, list_cancelled_names
 from core.scheduling.shifts import Shift, read_hour_as_length, read_new_length, read_shift
 from core.scheduling.talk.amendments import list_amendments
-from core.scheduling.talk.naming import match_jobs, match_jobs_by_time, names_only_time
+from core.scheduling.talk.naming import (
+    find_named,
+    match_jobs,
+    match_jobs_by_time,
+    names_only_time,
+)
 from core.scheduling.talk.steps import Dialogue, Move, Situation, Step
 from core.store.jobs import Job
 from core.text.terms import find_short_message
@@ -82,6 +88,9 @@ def _decide_short(text: str, situation: Situation) -> Step | None:
         return Step(move=Move.NONE)
     if is_answer("stop", text):
         return _decide_stop(situation)
+    step = _decide_stop_reminding(text, situation)
+    if step is not None:
+        return step
     if _removes_everything(text) and (dialogue is None or len(situation.jobs) > 1):
         return Step(move=Move.REMOVE_ALL)
     if dialogue is None:
@@ -90,7 +99,7 @@ def _decide_short(text: str, situation: Situation) -> Step | None:
     if step is not None:
         return step
     if dialogue.job is None and (is_answer("unsure", text) or is_answer("yes", text)):
-        previous = _read_dialogue(dialogue, situation)
+        previous = read_dialogue(dialogue, situation)
         return Step(move=Move.ASK, reading=previous, lines=dialogue.lines)
     return None
 
@@ -140,6 +149,20 @@ def _decide_amended(text: str, situation: Situation) -> Step | None:
         if request.names_time and reading is not None:
             return _step_for(reading, (amendment.request, correction))
     return None
+
+
+def _decide_stop_reminding(text: str, situation: Situation) -> Step | None:
+    """Return the step for "stop reminding me about the pills", or None for any other message.
+
+    Without a name, the person is asked which reminder they mean.
+    """
+    words = split_command("stop_reminding", text)
+    if words is None:
+        return None
+    matches = match_jobs(words, situation.jobs)
+    if len(matches) == 1:
+        return Step(move=Move.REMOVE, job=matches[0])
+    return Step(move=Move.UNKNOWN)
 
 
 def _is_again(text: str, reading: ReminderReading, situation: Situation) -> bool:
@@ -275,10 +298,14 @@ def _decide_answer(text: str, dialogue: Dialogue, situation: Situation) -> Step 
     if reason is not None and not names_only_time(reason, situation):
         job = dialogue.job
         return Step(move=Move.REMOVE, job=job) if job is not None else Step(move=Move.DROP)
-    step = _decide_removal(text, situation) or _decide_shift(text, situation)
+    step = (
+        _decide_skip(text, situation)
+        or _decide_removal(text, situation)
+        or _decide_shift(text, situation)
+    )
     if step is not None:
         return step
-    previous = _read_dialogue(dialogue, situation)
+    previous = read_dialogue(dialogue, situation)
     reading = _revise(previous, text, situation)
     if reading is not None:
         return _step_for_revision(reading, text, dialogue)
@@ -320,7 +347,7 @@ def _is_once_for_recurring(reading: ReminderReading, job: Job) -> bool:
     return reading.moment is not None and job.schedule.at is None
 
 
-def _read_dialogue(dialogue: Dialogue, situation: Situation) -> ReminderReading:
+def read_dialogue(dialogue: Dialogue, situation: Situation) -> ReminderReading:
     """Read all messages of a dialogue together, as of the time of the dialogue."""
     zone = situation.zone
     languages = situation.languages
@@ -503,17 +530,37 @@ def _decide_new_time(text: str, situation: Situation) -> Step | None:
     return _decide_move(text, situation)
 
 
-def _decide_skip_or_remove(text: str, situation: Situation) -> Step:
-    """Return the step for "skip the rent" and "cancel the dentist"."""
+def _decide_skip(text: str, situation: Situation) -> Step | None:
+    """Return the step for "skip the rent", "skip tomorrow" and "skip the next one", or None."""
     words = split_command("skip", text)
+    if words == "" and find_phrase("first_one", text):
+        words = list_phrases("first_one")[0]
+    if not words:
+        return None
+    step = find_named(words, situation, Move.SKIP, is_sure=False)
+    if step.job is None and names_only_time(words, situation) and situation.jobs:
+        matches = match_jobs_by_time(words, situation)
+        if len(matches) != 1:
+            return Step(move=Move.UNKNOWN)
+        return _skip(matches[0])
+    return _skip(step.job) if step.job is not None else None
+
+
+def _decide_skip_or_remove(text: str, situation: Situation) -> Step:
+    """Return the step for "skip the rent", "pause the pills" and "cancel the dentist"."""
+    step = _decide_skip(text, situation)
+    if step is not None:
+        return step
+    words = split_command("pause", text)
     if words:
-        step = _find_named(words, situation, Move.SKIP, is_sure=False)
-        return _skip(step.job) if step.job is not None else Step(move=Move.NONE)
+        step = find_named(words, situation, Move.PAUSE, is_sure=find_phrase("last", text))
+        if step.move is not Move.NONE:
+            return step
     words = split_command("remove", text)
     if words is None:
         return Step(move=Move.NONE)
     is_reminder_named = find_phrase("last", text) and not is_answer("last", words or "it")
-    return _find_named(words, situation, Move.REMOVE, is_sure=bool(is_reminder_named))
+    return find_named(words, situation, Move.REMOVE, is_sure=bool(is_reminder_named))
 
 
 def _decide_removal(text: str, situation: Situation) -> Step | None:
@@ -535,7 +582,7 @@ def _decide_shift(text: str, situation: Situation) -> Step | None:
     shift = read_shift(text)
     if shift is None or (_is_maybe_clock(shift) and _names_clock(text, situation)):
         return None
-    step = _find_named(shift.name or "it", situation, Move.CHANGE, is_sure=False)
+    step = find_named(shift.name or "it", situation, Move.CHANGE, is_sure=False)
     dialogue = situation.dialogue
     if step.job is None and dialogue is not None and len(shift.name.split()) <= MAX_OTHER_WORDS:
         # "An hour later is fine" isn't about a reminder with the name "fine".
@@ -606,7 +653,7 @@ def _change_to(line: str, job: Job, lines: tuple[str, ...], situation: Situation
     dialogue = situation.dialogue
     previous = _with_job(None, job)
     if lines and dialogue is not None:
-        previous = _read_dialogue(dialogue, situation)
+        previous = read_dialogue(dialogue, situation)
     reading = _revise(previous, line, situation)
     if reading is None:
         return Step(move=Move.ASK_CHANGE, job=job, lines=lines)
@@ -627,7 +674,7 @@ def _decide_move(text: str, situation: Situation) -> Step | None:
     if not answer.names_time:
         return None
     name = split_command("move", answer.task)
-    step = _find_named(
+    step = find_named(
         plain_words(answer.task) if name is None else name, situation, Move.CHANGE, is_sure=False
     )
     if step.job is None:
@@ -640,22 +687,3 @@ def _decide_move(text: str, situation: Situation) -> Step | None:
     reading = _keep_rhythm(replace(reading, task=step.job.text), step.job, situation)
     move = Move.CHANGE if reading.is_complete else Move.ASK
     return Step(move=move, reading=reading, job=step.job, lines=(text,))
-
-
-def _find_named(words: str, situation: Situation, move: Move, *, is_sure: bool) -> Step:
-    """Return a step for the reminder that the words name.
-
-    "it" is the dialogue's reminder, or the only one. If no reminder fits, the step is UNKNOWN if
-    the message is certainly about reminders (`is_sure`), and otherwise NONE.
-    """
-    dialogue = situation.dialogue
-    if not words or is_answer("last", words):
-        if dialogue is not None and dialogue.job is not None:
-            return Step(move=move, job=dialogue.job)
-        if len(situation.jobs) == 1:
-            return Step(move=move, job=situation.jobs[0])
-        return Step(move=Move.UNKNOWN if situation.jobs and words else Move.NONE)
-    matches = match_jobs(words, situation.jobs)
-    if len(matches) == 1:
-        return Step(move=move, job=matches[0])
-    return Step(move=Move.UNKNOWN if matches or is_sure else Move.NONE)

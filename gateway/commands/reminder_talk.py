@@ -23,7 +23,7 @@ from core.errors import Refused
 from core.markup.markdown import escape
 from core.scheduling.appointments import Appointments, Requester
 from core.scheduling.changes import JobChanges, SkippedTime
-from core.scheduling.dialogue import decide, decide_edit
+from core.scheduling.dialogue import decide, decide_edit, read_dialogue
 from core.scheduling.phrases import list_phrases
 from core.scheduling.talk.steps import Dialogue, Move, Situation, Step
 from core.store.actions import ButtonAction, build_question
@@ -51,11 +51,13 @@ MAX_DIALOGUE_DELAY = timedelta(hours=6)
 # Lists show at most this many reminders.
 MAX_LISTED = 10
 # The steps that change a reminder. They aren't repeated if the person edits their message.
-_CHANGES = frozenset({Move.SET, Move.CHANGE, Move.REMOVE, Move.SKIP, Move.SNOOZE, Move.DONE})
+_CHANGES = frozenset(
+    {Move.SET, Move.CHANGE, Move.REMOVE, Move.SKIP, Move.PAUSE, Move.SNOOZE, Move.DONE}
+)
 # The action of /cron that a "yes" after a receipt runs. It says that the reminder is set.
 _SHOW = "keep"
 # The kinds of phrases in `core.scheduling.phrases` that are triggers, too.
-_TRIGGERS = ("snooze", "done", "remove", "move", "skip")
+_TRIGGERS = ("snooze", "done", "remove", "move", "skip", "pause", "stop_reminding")
 # The keys of the texts for assumptions that a person must know about.
 _ASSUMPTION_TEXTS = {
     Assumption.HOUR: "ASSUMED_HOUR",
@@ -157,6 +159,22 @@ class ReminderTalk:
         )
         return result.answer
 
+    async def ask_missing(self, request: str, context: CommandContext) -> Answer | None:
+        """Ask for the part that the arguments of /remind lack, or return None if they lack none.
+
+        `request` contains the messages so far, one per line.
+        """
+        situation = await self._load_situation(context, None)
+        dialogue = Dialogue(lines=tuple(request.split("\n")), asked_at=situation.now)
+        reading = await asyncio.to_thread(read_dialogue, dialogue, situation)
+        if not reading.missing:
+            return None
+        result = self._ask(Step(move=Move.ASK, reading=reading, lines=dialogue.lines), context)
+        await self._services.actions.add(
+            [action for action in result.actions if action.address is not None]
+        )
+        return result.answer
+
     async def keep(self, job_id: int, context: CommandContext) -> Answer:
         """Confirm that a reminder is set. This answers a "yes" after the reminder's receipt."""
         texts = context.texts
@@ -230,13 +248,16 @@ class ReminderTalk:
         return await self._answer_about_job(step, step.job, context)
 
     async def _answer_about_job(self, step: Step, job: Job, context: CommandContext) -> TalkAnswer:
-        """Remove, skip or finish a job. For any other step, ask for a change or confirm the job."""
+        """Remove, pause, skip or finish a job.
+
+        For any other step, ask for a change or confirm the job.
+        """
         texts = context.texts
         requester = make_requester(context)
         match step.move:
-            case Move.REMOVE:
+            case Move.REMOVE | Move.PAUSE:
                 report = await self._appointments.change(
-                    "remove",
+                    "remove" if step.move is Move.REMOVE else "pause",
                     job.id,
                     requester.scopes,
                     requester.account,
@@ -378,10 +399,21 @@ class ReminderTalk:
         ]
         if len(jobs) > MAX_LISTED:
             lines.append(texts.MORE_REMINDERS.format(count=len(jobs) - MAX_LISTED))
-        question: Sequence[ButtonAction] = ()
-        if len(jobs) == 1 and move in (Move.LIST, Move.NEXT):
-            question = self._build_question_about(jobs[0], (), context)
+        question = self._build_question_about_list(move, jobs, context)
         return self._build("\n".join(lines), _list_buttons(texts, move, jobs), question, context)
+
+    def _build_question_about_list(
+        self, move: Move, jobs: Sequence[Job], context: CommandContext
+    ) -> Sequence[ButtonAction]:
+        """Return the question that the person's next message may answer after a list."""
+        if move is Move.REMOVE_ALL:
+            numbers = " ".join(str(job.id) for job in jobs)
+            command = Command(name="cron", arguments=f"remove {numbers}")
+            return (self._build_question(command, context),)
+        if move is Move.UNKNOWN:
+            # A "yes" doesn't answer which reminder is meant, so it shows the numbers.
+            return (self._build_question(Command(name="cron", arguments="list"), context),)
+        return self._build_question_about(jobs[0], (), context) if len(jobs) == 1 else ()
 
     # --- Answers ---
 

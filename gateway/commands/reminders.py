@@ -239,21 +239,29 @@ class ReminderCommands:
     async def _add(self, line: str, context: CommandContext, *, is_prompt: bool) -> Answer:
         """Add a reminder, or a scheduled question if `is_prompt`.
 
-        If the time in `line` is ambiguous, the person is asked to confirm the job first. Raises
-        Refused if the line has no time or no text.
+        If the time in `line` is ambiguous, the person is asked to confirm the job first. If a
+        reminder's time or text is missing, they are asked for it. Raises Refused if that isn't
+        possible, for example in a shell.
         """
         texts = context.texts
         if not line.strip():
             raise Refused(texts.REMIND_USAGE)
         when, text = _split_fields(line) if context.inbound.is_interaction else (line, None)
-        schedule = await self._appointments.interpret(
-            when,
-            text,
-            is_prompt=is_prompt,
-            account=context.account,
-            languages=(texts.request_language,),
-            said_at=find_time_of_words(context.inbound, self._services.clock.now()),
-        )
+        try:
+            schedule = await self._appointments.interpret(
+                when,
+                text,
+                is_prompt=is_prompt,
+                account=context.account,
+                languages=(texts.request_language,),
+                said_at=find_time_of_words(context.inbound, self._services.clock.now()),
+            )
+        except Refused:
+            is_dialogue = text is None and not is_prompt and not context.is_shell
+            question = await self.talk.ask_missing(line, context) if is_dialogue else None
+            if question is None:
+                raise
+            return question
         if not schedule.is_certain:
             zone = await self._appointments.zone_of(context.account)
             return self._ask_to_confirm(texts, schedule, zone)

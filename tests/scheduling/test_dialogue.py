@@ -284,6 +284,12 @@ def test_correction_names_the_wrong_and_the_right_words(
         (("erinner mich morgen früh daran, Olga um 15 Uhr anzurufen",), Move.ASK),
         (("rappelle-moi demain matin d'appeler Olga à 15h",), Move.ASK),
         (("明天早上提醒我下午3点给安娜打电话",), Move.ASK),
+        (("remind Anna tomorrow at 9 to pay",), Move.EXPLAIN),
+        (("напомни Анне завтра в 9 заплатить",), Move.EXPLAIN),
+        (("remind me if it rains at 9 to close the window",), Move.EXPLAIN_WATCH),
+        (("recuérdame cerrar la ventana si llueve",), Move.EXPLAIN_WATCH),
+        (("wenn es regnet, bleibe ich zu Hause",), Move.NONE),
+        (("move it to 11",), Move.UNKNOWN),
         (("how do reminders work?",), Move.EXPLAIN),
         (("comment marchent les rappels ?",), Move.EXPLAIN),
         (("tell me only if it rains, every day at 9",), Move.EXPLAIN_WATCH),
@@ -306,6 +312,41 @@ def test_message_without_a_reminder_request_is_classified_by_the_dialogue_before
     messages: tuple[str, ...], move: Move
 ) -> None:
     assert talk(*messages).move is move
+
+
+@each_row(
+    ("text", "move"),
+    [
+        ("stop reminding me about the pills", Move.REMOVE),
+        ("stop reminding me", Move.UNKNOWN),
+        ("hör auf mich zu erinnern", Move.UNKNOWN),
+        ("别再提醒我了", Move.UNKNOWN),
+        ("pause my pills reminder", Move.PAUSE),
+        ("cancel the first one", Move.REMOVE),
+        ("skip the next one", Move.SKIP),
+        ("skip tomorrow", Move.SKIP),
+        ("salta mañana", Move.SKIP),
+        ("saute demain", Move.SKIP),
+        ("pula amanhã", Move.SKIP),
+        ("пропусти завтра", Move.SKIP),
+        ("跳过明天", Move.SKIP),
+        ("明日はスキップ", Move.SKIP),
+        ("내일은 건너뛰어", Move.SKIP),
+    ],
+)
+def test_existing_reminder_is_stopped_paused_or_skipped_in_plain_words(
+    text: str, move: Move
+) -> None:
+    rule = "DTSTART:20260302T160000\nRRULE:FREQ=DAILY"
+    due_at = datetime(2026, 3, 5, 16, tzinfo=ZONE)
+    pills = job("take the pills", due_at, number=1)
+    pills = replace(pills, schedule=Schedule(zone=ZONE.key, recurrences=(rule,)))
+    hens = job("feed the hens", number=2)
+
+    step = talk(text, jobs=(pills, hens))
+
+    assert step.move is move
+    assert step.job == (None if move is Move.UNKNOWN else pills)
 
 
 @each_row("text", ["skip it once", "diesmal nicht", "saute le prochain", "跳过一次"])

@@ -49,13 +49,38 @@ class IntentReader:
         kinds = {token.kind for token in self._tokens}
         if self._is_blocked() or self._is_about_person():
             return Intent.STORY
-        if Kind.CONDITION in kinds:
+        if self._names_condition():
             return Intent.STORY if self._quotes() else Intent.WATCH
+        if self._addresses_other():
+            return Intent.HOW
         if Kind.LIST in kinds or self._asks_question():
             return Intent.QUESTION_ABOUT_REMINDERS
         if self._asks_how():
             return Intent.HOW
         return self._decide_request()
+
+    def _names_condition(self) -> bool:
+        """Return whether the message names a condition: "tell me only if it rains".
+
+        Some conditions count only in a request, such as "if it rains".
+        """
+        is_request = any(token.kind is Kind.REQUEST for token in self._tokens)
+        return any(
+            token.kind is Kind.CONDITION and (not token.number or is_request)
+            for token in self._tokens
+        )
+
+    def _addresses_other(self) -> bool:
+        """Return whether the message asks to remind another person: "remind Anna tomorrow at 9"."""
+        first, following = self._tokens[:2] if len(self._tokens) > 1 else (None, None)
+        if first is None or following is None or first.kind not in ASKING:
+            return False
+        text = self._sentence.text
+        is_verb = " " not in text.plain[first.start : first.end].strip()
+        name = text.original[text.locate(following.start) :][:1]
+        starts_time = any(cluster.start == 2 for cluster in self._clusters)
+        is_name = following.kind is Kind.OTHER and name.istitle()
+        return is_verb and is_name and starts_time and first.number != ALARM
 
     def _is_blocked(self) -> bool:
         """Return whether the message has words that exclude a request.

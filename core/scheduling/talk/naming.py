@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from core.dates.requests.reader import read_request
-from core.scheduling.phrases import plain_words, strip_name
-from core.scheduling.talk.steps import Situation
+from core.scheduling.phrases import is_answer, plain_words, strip_name
+from core.scheduling.talk.steps import Move, Situation, Step
 from core.store.jobs import Job
 
 
@@ -59,3 +60,30 @@ def match_jobs(words: str, jobs: Sequence[Job]) -> list[Job]:
     if not terms:
         return []
     return [job for job in jobs if all(term in plain_words(job.text) for term in terms)]
+
+
+def find_named(words: str, situation: Situation, move: Move, *, is_sure: bool) -> Step:
+    """Return a step for the reminder that the words name.
+
+    "it" is the dialogue's reminder, or the only one. If no reminder fits, the step is UNKNOWN if
+    the message is certainly about reminders (`is_sure`), and otherwise NONE.
+    """
+    dialogue = situation.dialogue
+    if not words or is_answer("last", words):
+        if dialogue is not None and dialogue.job is not None:
+            return Step(move=move, job=dialogue.job)
+        if len(situation.jobs) == 1:
+            return Step(move=move, job=situation.jobs[0])
+        return Step(move=Move.UNKNOWN if words else Move.NONE)
+    active = [job for job in situation.jobs if job.next_at is not None and job.paused_at is None]
+    if active and is_answer("first_one", words):
+        return Step(move=move, job=min(active, key=_due_at))
+    matches = match_jobs(words, situation.jobs)
+    if len(matches) == 1:
+        return Step(move=move, job=matches[0])
+    return Step(move=Move.UNKNOWN if matches or is_sure else Move.NONE)
+
+
+def _due_at(job: Job) -> datetime:
+    assert job.next_at is not None
+    return job.next_at

@@ -28,6 +28,7 @@ class Move(Enum):
     DROP = "drop"
     # Skip the next time of a recurring reminder.
     SKIP = "skip"
+    PAUSE = "pause"
     REMOVE_ALL = "remove all"
     # Explain how to set a reminder.
     EXPLAIN = "explain"

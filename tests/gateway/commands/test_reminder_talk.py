@@ -147,6 +147,34 @@ async def test_reminders_are_all_removed_by_one_tap_and_skipped_once(home: Path)
         assert await texts_of_jobs(harness) == []
 
 
+async def test_yes_removes_all_reminders_after_they_were_listed(home: Path) -> None:
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        await harness.say("remind me tomorrow at 9am to plan")
+        await harness.say("remind me in 2 hours to stretch")
+        assert (await harness.say("cancel everything")).text.startswith("Shall I remove all")
+        assert (await harness.say("yes")).text.count("Removed: ") == 2
+        assert await texts_of_jobs(harness) == []
+
+
+async def test_remind_command_asks_for_the_part_that_is_missing(home: Path) -> None:
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        assert (await harness.say("/remind tomorrow at 9")).text == "What should I say then?"
+        assert "at 09:00" in (await harness.say("call Ana")).text
+        assert (await harness.say("/remind feed the hens")).text.startswith("When should I")
+        assert (await harness.say("yes")).text.startswith("When should I")
+        assert "“feed the hens”" in (await harness.say("tomorrow at 7:15")).text
+        assert sorted(await texts_of_jobs(harness)) == ["call Ana", "feed the hens"]
+        asked = await harness.say("/remind tous les lundis à 8h", language="fr")
+        assert asked.text.startswith("Que dois-je te dire")
+
+
+async def test_receipt_names_the_other_half_of_the_day(home: Path) -> None:
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        receipt = await harness.say("remind me tomorrow at 5 to swim")
+        assert "say “no, at 5:00 am”." in receipt.text
+        assert "at 05:00" in (await harness.say("no, at 5:00 am")).text
+
+
 async def test_question_how_reminders_work_is_explained(home: Path) -> None:
     async with open_gateway(home, OfflineModel("UTC")) as harness:
         assert (await harness.say("how do reminders work?")).text.startswith("Say when and what")
