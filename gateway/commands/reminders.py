@@ -241,7 +241,7 @@ class ReminderCommands:
 
         If the time in `line` is ambiguous, the person is asked to confirm the job first. If a
         reminder's time or text is missing, they are asked for it. Raises Refused if that isn't
-        possible, for example in a shell.
+        possible: in a shell or on a page.
         """
         texts = context.texts
         if not line.strip():
@@ -257,7 +257,9 @@ class ReminderCommands:
                 said_at=find_time_of_words(context.inbound, self._services.clock.now()),
             )
         except Refused:
-            is_dialogue = text is None and not is_prompt and not context.is_shell
+            # A page can't ask, because no message follows there.
+            may_ask = context.inbound.kind != "action" and not context.is_shell
+            is_dialogue = text is None and not is_prompt and may_ask
             question = await self.talk.ask_missing(line, context) if is_dialogue else None
             if question is None:
                 raise
