@@ -23,6 +23,22 @@ def export_variables(variables: Mapping[str, str]) -> None:
     os.environ.update(variables)
 
 
+def locate_home(environment: Mapping[str, str] | None = None) -> Path:
+    """Return the path of the home from MNEME_HOME, or the default. The home may be missing.
+
+    `environment` replaces the environment of the process. Raises RuntimeError if the user's home
+    folder is unknown.
+    """
+    variables = os.environ if environment is None else environment
+    name = variables.get("MNEME_HOME", "").strip() or "~/.mneme"
+    return Path(name).expanduser().absolute()
+
+
+def locate_swap_file(home: Path) -> Path:
+    """Return the path of the file that exists while a restore swaps the home with a backup."""
+    return home.with_name(f".{home.name}.restoring") / "swap.json"
+
+
 def child_environment(home: Path) -> dict[str, str]:
     """Return the environment for another process of Mneme with this home."""
     return {**os.environ, "MNEME_HOME": str(home)}

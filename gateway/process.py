@@ -55,6 +55,7 @@ from gateway.upkeep.growth import SizeLog
 from gateway.upkeep.retention import RetentionKeeper
 
 if TYPE_CHECKING:
+    from gateway.upkeep.backups import BackupScheduler
     from gateway.web.server import PageServer
 
 # The time that answers get to finish after a stop signal. It starts again whenever an answer
@@ -125,6 +126,8 @@ class GatewayProcess:
         self._is_interrupted = False
         self._max_question_age = timedelta(seconds=services.settings.turn.answer_after_restart_s)
         self._page = self._create_page()
+        # Created when it's needed first.
+        self._backups: BackupScheduler | None = None
         # Platforms whose stored events have been queued again.
         self._resumed: dict[str, Adapter] = {}
 
@@ -277,11 +280,7 @@ class GatewayProcess:
         """
         services = self._services
         settings = services.settings
-        chores: list[Callable[[], Awaitable[bool]]] = []
-        if settings.backup.every:
-            from gateway.upkeep.backups import BackupScheduler
-
-            chores.append(BackupScheduler(settings, services.clock, services.owner_notices).tend)
+        chores: list[Callable[[], Awaitable[bool]]] = [self._tend_backups]
         if settings.usage.month_line:
             from gateway.upkeep.spending import MonthLine
 
@@ -291,6 +290,22 @@ class GatewayProcess:
 
             chores.append(EventReminders(services, services.clock).tend)
         return chores
+
+    async def _tend_backups(self) -> bool:
+        """Make a backup if one is due, and delete expired ones.
+
+        Until there are backups, nothing is loaded for them.
+        """
+        settings = self._services.settings
+        if self._backups is None:
+            if not settings.backup.every and not (settings.home / "backups.json").exists():
+                return False
+            from gateway.upkeep.backups import BackupScheduler
+
+            self._backups = BackupScheduler(
+                settings, self._services.clock, self._services.owner_notices
+            )
+        return await self._backups.tend()
 
     async def _serve_metrics(self) -> None:
         """Serve metrics until cancelled."""

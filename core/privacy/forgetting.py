@@ -97,6 +97,7 @@ class Forgetting:
         for each_list in (erasure_list, *group_lists):
             derived_count += sum(len(each_list.ids[kind]) for kind in statements.UNLISTED_KINDS)
         erasure_list.derived = derived_count
+        erasure_list.first_said_at = _find_first_time(erasure_list.items)
         if not (erasure_list.counts or derived_count):
             await self._count_recollections(erasure_list)
             if not erasure_list.derived:
@@ -420,6 +421,13 @@ class Forgetting:
                     if entry in erasure_list.note_entries or words.has_words(entry):
                         notes.append(_Note(scope, target, entry))
         return notes
+
+
+def _find_first_time(items: Sequence[ErasureItem]) -> datetime | None:
+    """Return when the oldest message was sent, or None if items of other kinds may be older."""
+    if not items or any(item.kind != "message" for item in items):
+        return None
+    return min(item.at for item in items)
 
 
 def _start_group_list(erasure_list: ErasureList, row: Row) -> ErasureList:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 from zoneinfo import ZoneInfo
 
 import typer
+from filelock import Timeout
 
 from config.settings import Settings, SettingsError, find_home
 from core.errors import ConfigError, StoreError
@@ -42,7 +43,7 @@ from gateway.upkeep.backups import (
     write_checked_archive,
 )
 from gateway.upkeep.catalog import BackupCatalog, backup_folder
-from gateway.upkeep.restoring import Restored, RestoreJob
+from gateway.upkeep.restoring import Restored, RestoreJob, complete_swap
 
 if TYPE_CHECKING:
     from core.transfer.encryption import EncryptionKey
@@ -159,6 +160,14 @@ def _restore(
         report = texts.RESTORE_NOTHING_ERASED
     if report:
         shell.print_text(report)
+
+
+def complete_restore(home: Path) -> None:
+    """Complete a restore that was killed, and print where the previous home is."""
+    with shell.exit_on_error(), contextlib.suppress(Timeout):
+        old_home = complete_swap(home)
+        if old_home is not None:
+            typer.echo(texts.RESTORE_COMPLETED.format(path=old_home), err=True)
 
 
 def write_everything(output: BinaryIO) -> None:

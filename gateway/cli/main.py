@@ -205,6 +205,7 @@ def app(words: Sequence[str] = ()) -> typer.Typer:
     @root.callback()
     def _accept_global_options(is_version: bool = version_option) -> None:
         """Accept the options that come before a command."""
+        _complete_restore()
 
     first_word = words[0] if words else ""
     if first_word in HELP_OPTIONS:
@@ -214,6 +215,22 @@ def app(words: Sequence[str] = ()) -> typer.Typer:
     elif first_word != "--version":
         _add_commands(root, first_word)
     return root
+
+
+def _complete_restore() -> None:
+    """Complete a restore that was killed while it swapped the home with the backup."""
+    from config.variables import locate_home, locate_swap_file
+
+    try:
+        home = locate_home()
+        is_incomplete = locate_swap_file(home).exists()
+    except (RuntimeError, ValueError):
+        # The command itself reports that the path of the home is unusable.
+        return
+    if is_incomplete:
+        from gateway.cli.backups import complete_restore
+
+        complete_restore(home)
 
 
 def _load_root_class() -> Any:

@@ -432,7 +432,7 @@ class FactCommands:
             except Refused as refusal:
                 return Answer(text=texts.word(refusal), has_erased_data=True)
             is_owner = is_owner_alone(context)
-            copies = await describe_copies(texts, self._services, is_owner=is_owner)
+            copies = await describe_copies(texts, self._services, receipt, is_owner=is_owner)
             report = render_receipt(texts, receipt, self._services.settings, copies)
         if fact is not None:
             await self._facts.forget([fact.id], context.scopes)

@@ -76,7 +76,8 @@ class ForgetCommands:
         texts = context.texts
         try:
             receipt = await self._forgetting.erase(token, request)
-            copies = await describe_copies(texts, self._services, is_owner=is_owner_alone(context))
+            is_owner = is_owner_alone(context)
+            copies = await describe_copies(texts, self._services, receipt, is_owner=is_owner)
             text = render_receipt(texts, receipt, self._services.settings, copies)
         except Refused as refusal:
             text = texts.word(refusal)
@@ -116,14 +117,22 @@ def is_owner_alone(context: CommandContext) -> bool:
     return context.is_owner and not context.is_answer_public
 
 
-async def describe_copies(texts: Texts, services: Services, *, is_owner: bool) -> Sequence[str]:
-    """Return sentences about the backups that still contain the erased texts."""
+async def describe_copies(
+    texts: Texts, services: Services, receipt: ErasureList, *, is_owner: bool
+) -> Sequence[str]:
+    """Return sentences about the backups that may still contain the erased texts."""
     # Imported here because most commands don't need it.
     from gateway.upkeep.backups import describe_remaining_copies
 
     epoch = await services.database.read(epoch_number)
     return await asyncio.to_thread(
-        describe_remaining_copies, texts, services.settings, epoch, is_owner=is_owner
+        describe_remaining_copies,
+        texts,
+        services.settings,
+        epoch,
+        now=services.clock.now(),
+        first_said_at=receipt.first_said_at,
+        is_owner=is_owner,
     )
 
 

@@ -13,7 +13,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from importlib.metadata import version
 from pathlib import Path
@@ -166,6 +166,7 @@ class BackupMaker:
         record = BackupRecord(
             path=path,
             made_at=now,
+            copied_at=self._clock.now(),
             epoch=manifest.epoch,
             is_encrypted=order.key is not None,
         )
@@ -206,31 +207,19 @@ class BackupMaker:
         return manifest, encrypted
 
     def _delete_old(self, new: BackupRecord) -> list[Path]:
-        """Delete old backups from the folder of a new backup, according to the settings."""
+        """Delete expired backups, and those that are too many in the folder of a new backup."""
         options = self._settings.backup
-        others = [
+        plain = [
             record
             for record in self._catalog.load().records
             if record.kind == "backup"
+            and not record.is_encrypted
             and record.path != new.path
             and record.path.parent == new.path.parent
         ]
-        plain = [record for record in others if not record.is_encrypted]
         kept_plain = options.keep - (not new.is_encrypted)
-        expired = plain[: max(len(plain) - kept_plain, 0)]
-        for record in others:
-            goes_at = record.goes_at(self._settings)
-            if goes_at is not None and goes_at <= new.made_at:
-                expired.append(record)
-        deleted = []
-        for record in expired:
-            try:
-                record.path.unlink(missing_ok=True)
-            except OSError as error:
-                _log.warning("an old backup can't be deleted", reason=error.strerror)
-                continue
-            deleted.append(record.path)
-        return deleted
+        deleted = _delete_files(plain[: max(len(plain) - kept_plain, 0)])
+        return deleted + delete_expired(self._settings, new.made_at)
 
     async def _rewrite_old(self, new: BackupRecord, scratch: Path) -> tuple[list[Path], list[Path]]:
         """Remove texts from older unencrypted backups if they were forgotten after the backup.
@@ -282,10 +271,31 @@ class BackupMaker:
             return manifest
 
         manifest = await asyncio.to_thread(write_again)
-        self._catalog.add(
-            BackupRecord(path=record.path, made_at=record.made_at, epoch=manifest.epoch)
-        )
+        self._catalog.add(replace(record, epoch=manifest.epoch))
         return True
+
+
+def delete_expired(settings: Settings, now: datetime) -> list[Path]:
+    """Delete the encrypted backups that have expired, in every folder that can be reached.
+
+    Returns their paths. The last backup is kept until there's a newer one.
+    """
+    return _delete_files(BackupCatalog(settings.home).load().expired(settings, now))
+
+
+def _delete_files(records: Sequence[BackupRecord]) -> list[Path]:
+    """Delete backups, except on disks that aren't connected. Returns the deleted ones."""
+    deleted = []
+    for record in records:
+        if record.state != "there":
+            continue
+        try:
+            record.path.unlink(missing_ok=True)
+        except OSError as error:
+            _log.warning("an old backup can't be deleted", reason=error.strerror)
+            continue
+        deleted.append(record.path)
+    return deleted
 
 
 def write_checked_archive(settings: Settings, scratch: Path, clock: Clock) -> Path:
@@ -349,7 +359,10 @@ def load_key(settings: Settings) -> EncryptionKey | None:
 
 
 class BackupScheduler:
-    """Starts a backup when one is due, and notifies the owner if it fails."""
+    """Starts a backup when one is due, and notifies the owner if it fails.
+
+    It also deletes encrypted backups that have expired, even if no backups are scheduled.
+    """
 
     def __init__(self, settings: Settings, clock: Clock, notices: OwnerNotices) -> None:
         self._settings = settings
@@ -367,6 +380,7 @@ class BackupScheduler:
         if self._looks_at is not None and now < self._looks_at:
             return False
         self._looks_at = now + LOOK_INTERVAL
+        await asyncio.to_thread(delete_expired, self._settings, now)
         if not await asyncio.to_thread(self._is_due, now):
             return False
         failure = await run_backup(self._settings)
@@ -459,14 +473,23 @@ def find_restore_command(settings: Settings, *, is_lost: bool = False) -> str:
 
 
 def describe_remaining_copies(
-    texts: Texts, settings: Settings, epoch: int, *, is_owner: bool
+    texts: Texts,
+    settings: Settings,
+    epoch: int,
+    *,
+    now: datetime,
+    first_said_at: datetime | None = None,
+    is_owner: bool,
 ) -> list[str]:
-    """Return sentences about backups that still contain forgotten texts, for a receipt.
+    """Return sentences about backups that may still contain forgotten texts, for a receipt.
 
-    Only the owner's sentences name files.
+    Backups from before `first_said_at` can't contain them. Expired backups are deleted first. Only
+    the owner's sentences name files.
     """
     sentences = [texts.COPIES_ON_SERVER] if settings.store.url else []
-    records = BackupCatalog(settings.home).load().holding(epoch)
+    delete_expired(settings, now)
+    state = BackupCatalog(settings.home).load()
+    records = [record for record in state.holding(epoch) if record.may_contain(first_said_at)]
     if not records:
         return sentences
     zone = ZoneInfo(settings.general.zone)
@@ -487,8 +510,10 @@ def describe_remaining_copies(
     for record in records:
         goes_at = record.goes_at(settings)
         if goes_at is not None:
-            day = texts.format_day(goes_at, zone)
-            sentences.append(texts.COPIES_ENCRYPTED.format(name=record.path.name, day=day))
+            day = texts.format_day(max(goes_at, now), zone)
+            is_last = record == state.last_backup
+            sentence = texts.COPIES_ENCRYPTED_LAST if is_last else texts.COPIES_ENCRYPTED
+            sentences.append(sentence.format(name=record.path.name, day=day))
     if old_homes:
         sentences.append(texts.COPIES_OLD_HOME.format(names=texts.join_list(old_homes)))
     return sentences

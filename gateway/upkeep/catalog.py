@@ -24,6 +24,8 @@ from gateway.texts.catalog import SHELL as texts
 
 # A backup counts as late after this much of the interval.
 LATE_FACTOR = 1.5
+# How much the clocks of chat platforms may differ from the clock of this machine.
+CLOCK_DIFFERENCE = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +37,8 @@ class BackupRecord:
     # The erasure epoch of the content. Texts that were forgotten after it are still in the backup.
     epoch: int
     is_encrypted: bool = False
+    # When state.db had been copied. None for backups of earlier versions.
+    copied_at: datetime | None = None
     kind: Literal["backup", "old_home"] = "backup"
 
     @property
@@ -44,8 +48,20 @@ class BackupRecord:
             return "there"
         return "gone" if self.path.parent.exists() else "out_of_reach"
 
+    def may_contain(self, first_said_at: datetime | None) -> bool:
+        """Return whether the content may include texts that were first said at this time.
+
+        Without a time, the texts may be older than the backup.
+        """
+        if first_said_at is None or self.copied_at is None:
+            return True
+        return first_said_at <= self.copied_at + CLOCK_DIFFERENCE
+
     def goes_at(self, settings: Settings) -> datetime | None:
-        """Return when an encrypted backup will be deleted, or None if it isn't encrypted."""
+        """Return when an encrypted backup expires, or None if it isn't encrypted.
+
+        The last backup is kept until there's a newer one.
+        """
         if not self.is_encrypted:
             return None
         return self.made_at + timedelta(days=settings.backup.keep_days)
@@ -73,6 +89,15 @@ class CatalogState:
     def holding(self, epoch: int) -> list[BackupRecord]:
         """Return the records whose content is older than an erasure epoch."""
         return [record for record in self.records if record.epoch < epoch]
+
+    def expired(self, settings: Settings, now: datetime) -> list[BackupRecord]:
+        """Return the encrypted backups that are due to be deleted."""
+        expired = []
+        for record in self.records:
+            goes_at = record.goes_at(settings)
+            if goes_at is not None and goes_at <= now and record != self.last_backup:
+                expired.append(record)
+        return expired
 
 
 class BackupCatalog:
@@ -108,10 +133,7 @@ class BackupCatalog:
         self._save(replace(self.load(), failed_at=at, failure=reason))
 
     def _save(self, state: CatalogState) -> None:
-        records = [
-            asdict(record) | {"path": str(record.path), "made_at": record.made_at.isoformat()}
-            for record in state.records
-        ]
+        records = [_format_record(record) for record in state.records]
         values = {
             "records": records,
             "failed_at": state.failed_at.isoformat() if state.failed_at else None,
@@ -206,9 +228,20 @@ def find_fault_of_option(draft: SettingsDraft, option: str, texts: Texts = SHELL
     return sentence if faulty_option == option else ""
 
 
+def _format_record(record: BackupRecord) -> dict[str, Any]:
+    copied_at = record.copied_at
+    return asdict(record) | {
+        "path": str(record.path),
+        "made_at": record.made_at.isoformat(),
+        "copied_at": copied_at.isoformat() if copied_at else None,
+    }
+
+
 def _parse_record(entry: dict[str, Any]) -> BackupRecord:
+    copied_at = entry.get("copied_at")
     values = entry | {
         "path": Path(entry["path"]),
         "made_at": datetime.fromisoformat(entry["made_at"]),
+        "copied_at": datetime.fromisoformat(copied_at) if copied_at else None,
     }
     return BackupRecord(**values)

@@ -25,7 +25,7 @@ from gateway.services import STATE_FILE
 from gateway.supervisor import WallClock
 from gateway.texts.catalog import Texts
 from gateway.texts.settings_problems import word_problem, word_settings_advice
-from gateway.upkeep.backups import describe_backups
+from gateway.upkeep.backups import delete_expired, describe_backups
 from gateway.upkeep.catalog import BackupCatalog, backup_folder, find_backup_fault
 from gateway.upkeep.mending import (
     find_editor_command,
@@ -255,7 +255,9 @@ def check_backups(texts: Texts, settings: Settings) -> CheckResult:
     if settings.store.url:
         text = texts.BACKUP_IN_POSTGRES.format(home=settings.home)
         return CheckResult(subject="backups", state="off", text=text, key="backups_on_server")
-    sentence, problem = describe_backups(settings, WallClock().now(), texts)
+    now = WallClock().now()
+    delete_expired(settings, now)
+    sentence, problem = describe_backups(settings, now, texts)
     option, fault = find_backup_fault(settings, texts)
     state = BackupCatalog(settings.home).load()
     last = state.last_backup

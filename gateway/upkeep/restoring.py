@@ -2,11 +2,15 @@
 
 The previous home is kept next to the new one. Texts that were forgotten after the backup are then
 erased again. The journal next to the home lists these erasures.
+
+A file describes each swap until it's complete. If the process is killed meanwhile, the next command
+completes the swap, so that no file of the previous home is lost.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +19,9 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from config.files import replace_file
 from config.operating_system import exchange_paths, sync_file
+from config.variables import locate_swap_file
 from core.errors import HistoryError, Refused, StoreError
 from core.memory.record import RECORD_FILE, continue_record
 from core.store.sqlite.copying import read_database_info, verify_copy
@@ -35,6 +41,44 @@ from gateway.upkeep.catalog import BackupCatalog, BackupRecord
 # Files of the old home that aren't moved to the new home, because they belong to the old state.db.
 _STATE_STARTS = (STATE_FILE, "database-state.created")
 _AGE_START = b"age-encryption.org/v1"
+_UNPACKED_FOLDER = "unpacked"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SwapPlan:
+    """The swap of two homes, as a file describes it until the swap is complete."""
+
+    # The path at which the previous home will be kept.
+    old_home: Path
+    at: datetime
+    # The erasure epoch of the previous home, or 0 if its state.db can't be read.
+    epoch: int
+    # The inode of the previous home, which shows whether the folders have been exchanged.
+    inode: int
+
+    def save(self, path: Path) -> None:
+        """Write the plan to a file, and wait until it's on the disk."""
+        values = {
+            "old_home": str(self.old_home),
+            "at": self.at.isoformat(),
+            "epoch": self.epoch,
+            "inode": self.inode,
+        }
+        replace_file(path, json.dumps(values).encode())
+
+    @classmethod
+    def load(cls, path: Path) -> SwapPlan | None:
+        """Read a plan. Returns None if there's no plan. Raises OSError if it can't be read."""
+        try:
+            values = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        return cls(
+            old_home=Path(values["old_home"]),
+            at=datetime.fromisoformat(values["at"]),
+            epoch=values["epoch"],
+            inode=values["inode"],
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,14 +101,19 @@ class RestoreJob:
     def __init__(self, file: Path, home: Path) -> None:
         self._file = file
         self._home = home
-        self._scratch = home.with_name(f".{home.name}.restoring")
-        self._unpacked = self._scratch / "unpacked"
+        self._plan_file = locate_swap_file(home)
+        self._scratch = self._plan_file.parent
+        self._unpacked = self._scratch / _UNPACKED_FOLDER
         self._journal = home.with_name(f"{home.name}.erasures")
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> RestoreJob:
-        """Lock the home. Raises Refused if Mneme is running."""
+        """Complete an earlier swap that was killed, and lock the home.
+
+        Raises Refused if Mneme is running.
+        """
         try:
+            complete_swap(self._home)
             self._stack.enter_context(FileLock(self._home / LOCK_FILE).acquire(timeout=0))
         except Timeout as error:
             raise Refused(texts.RESTORE_RUNNING.format(home=self._home)) from error
@@ -72,7 +121,9 @@ class RestoreJob:
 
     def __exit__(self, *details: object) -> None:
         self._stack.close()
-        shutil.rmtree(self._scratch, ignore_errors=True)
+        # The folder of an incomplete swap may contain the only copy of the previous home.
+        if not self._plan_file.exists():
+            shutil.rmtree(self._scratch, ignore_errors=True)
 
     def prepare(self, load_secret: Callable[[], str]) -> Manifest:
         """Unpack and check the backup without changing the home.
@@ -105,21 +156,26 @@ class RestoreJob:
         had_journal = self._journal.exists() and self._journal.stat().st_size > 0
         self._merge_journals()
         stamp = now.strftime("%Y%m%d-%H%M%S")
-        old_home = self._home.with_name(f"{self._home.name}.before-restore-{stamp}")
+        new = self._unpacked / HOME_FOLDER
+        plan = SwapPlan(
+            old_home=self._home.with_name(f"{self._home.name}.before-restore-{stamp}"),
+            at=now,
+            epoch=current_epoch or 0,
+            inode=self._home.lstat().st_ino,
+        )
+        # The new home is locked, too, so that no other command uses it before the swap is complete.
+        self._stack.enter_context(FileLock(new / LOCK_FILE).acquire(timeout=0))
+        plan.save(self._plan_file)
         try:
-            _swap_folders(self._unpacked / HOME_FOLDER, self._home, old_home)
+            _swap_folders(new, self._home, plan.old_home)
         except OSError as error:
+            if self._home.lstat().st_ino == plan.inode:
+                self._plan_file.unlink()
             raise Refused(
                 texts.RESTORE_MOUNT.format(home=self._home, reason=error.strerror)
             ) from error
-        _carry_over(old_home, self._home)
-        kept_home = old_home if _has_content(old_home) else None
-        if kept_home is None:
-            shutil.rmtree(old_home, ignore_errors=True)
-        else:
-            BackupCatalog(self._home).add(
-                BackupRecord(path=old_home, made_at=now, epoch=current_epoch or 0, kind="old_home")
-            )
+        kept_home = _complete_plan(plan, self._home)
+        self._plan_file.unlink()
         is_newest = current_epoch is not None and current_epoch <= manifest.epoch
         return Restored(
             manifest=manifest, old_home=kept_home, knows_erasures=had_journal or is_newest
@@ -151,19 +207,84 @@ class RestoreJob:
             sync_file(file.fileno())
 
 
+def complete_swap(home: Path) -> Path | None:
+    """Complete the swap of a restore that was killed.
+
+    Returns the folder in which the previous home is now, or None if there was nothing to complete.
+    Raises Timeout if the restore is still running.
+    """
+    plan_file = locate_swap_file(home)
+    plan = SwapPlan.load(plan_file)
+    if plan is None:
+        return None
+    new = plan_file.parent / _UNPACKED_FOLDER / HOME_FOLDER
+    with contextlib.ExitStack() as stack:
+        for folder in (new, home):
+            if folder.is_dir():
+                stack.enter_context(FileLock(folder / LOCK_FILE).acquire(timeout=0))
+        if home.is_dir() and home.lstat().st_ino == plan.inode:
+            # The process was killed before it exchanged the folders.
+            kept_home = None
+        else:
+            _continue_swap(new, home, plan.old_home)
+            kept_home = _complete_plan(plan, home)
+        plan_file.unlink()
+    shutil.rmtree(plan_file.parent, ignore_errors=True)
+    return kept_home
+
+
 def _swap_folders(new: Path, home: Path, old_home: Path) -> None:
     """Move the folder `home` to `old_home`, and the folder `new` to `home`.
 
-    If the system can exchange two folders in one step, there's a home at every moment, even if the
-    process is killed. Otherwise, there's no home if
-    the process is killed between the two steps: the old one is at `old_home`, and the new one is
-    still at `new`. Raises OSError.
+    Most systems exchange two folders in one step. The old home is then briefly at `new`. Other
+    systems take two steps. Between them, `home` doesn't exist: the old home is already at
+    `old_home`, and the new one is still at `new`. Raises OSError.
     """
     if exchange_paths(new, home):
-        new.rename(old_home)
+        try:
+            new.rename(old_home)
+        except OSError:
+            exchange_paths(new, home)
+            raise
         return
     home.rename(old_home)
-    new.rename(home)
+    try:
+        new.rename(home)
+    except OSError:
+        old_home.rename(home)
+        raise
+
+
+def _continue_swap(new: Path, home: Path, old_home: Path) -> None:
+    """Move the folders to their places if a killed process has moved only one of them."""
+    if not new.exists():
+        return
+    if not old_home.exists():
+        # The folders have been exchanged, so the old home is at `new`.
+        new.rename(old_home)
+    elif not home.exists() or not _has_content(home):
+        shutil.rmtree(home, ignore_errors=True)
+        new.rename(home)
+
+
+def _complete_plan(plan: SwapPlan, home: Path) -> Path | None:
+    """Move the files that backups don't contain to the new home, and add the old one to its list.
+
+    Returns the old home, or None if it contained nothing and was deleted.
+    """
+    _carry_over(plan.old_home, home)
+    if not _has_content(plan.old_home):
+        shutil.rmtree(plan.old_home, ignore_errors=True)
+        return None
+    record = BackupRecord(
+        path=plan.old_home,
+        made_at=plan.at,
+        copied_at=plan.at,
+        epoch=plan.epoch,
+        kind="old_home",
+    )
+    BackupCatalog(home).add(record)
+    return plan.old_home
 
 
 def _carry_over(old_home: Path, home: Path) -> None:

@@ -35,6 +35,7 @@ UNCONFIRMED_LIFETIME = timedelta(minutes=15)
 FINISHED_LIFETIME = timedelta(days=30)
 """How long a finished list is kept, in case the person confirms it again."""
 _STORED_FIELDS = ("text", "upto", "counts", "derived", "thread_id")
+_STORED_TIMES = ("expires_before", "first_said_at")
 """Fields of an `ErasureList` that are stored under their own names."""
 
 
@@ -93,6 +94,8 @@ class ErasureList:
     counts: dict[str, int] = field(default_factory=dict)
     # How many other rows repeat these items.
     derived: int = 0
+    # When the oldest message was sent. None if other texts, such as notes, may be older.
+    first_said_at: datetime | None = None
     # Ids of rows by kind. A kind is a key of `COPY_STATEMENTS`, or one of these:
     # - messages: the messages that the person asked to erase; only these ids are stored
     # - repeats: messages that repeat those messages
@@ -156,8 +159,9 @@ class ErasureList:
             **{name: getattr(self, name) for name in _STORED_FIELDS},
             "messages": self.ids["messages"],
         }
-        if self.expires_before is not None:
-            values["expires_before"] = self.expires_before.isoformat()
+        for name in _STORED_TIMES:
+            moment = getattr(self, name)
+            values[name] = moment.isoformat() if moment is not None else None
         return rows.dump_json(values)
 
 
@@ -683,14 +687,15 @@ def _read_list(row: Row) -> ErasureList:
         is_owner=values["is_owner"],
     )
     ids = {kind: value for kind, value in values.items() if isinstance(value, list)}
+    times: dict[str, Any] = {
+        name: datetime.fromisoformat(values[name]) for name in _STORED_TIMES if values.get(name)
+    }
     return ErasureList(
         request=request,
         token=row["id"],
         made_at=rows.to_datetime(row["made_at"]),
         is_done=row["done_at"] is not None,
         ids=defaultdict(list, ids),
-        expires_before=(
-            datetime.fromisoformat(values["expires_before"]) if "expires_before" in values else None
-        ),
+        **times,
         **{name: values[name] for name in _STORED_FIELDS if name in values},
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pyrage
@@ -12,6 +12,7 @@ from config.settings import Settings
 from config.upkeep_options import StoreOptions
 from gateway.check import run_checks
 from gateway.services import Services
+from gateway.supervisor import WallClock
 from gateway.texts.catalog import ENGLISH
 from gateway.upkeep.backups import BackupScheduler, describe_remaining_copies
 from gateway.upkeep.catalog import BackupCatalog, BackupRecord, backup_folder
@@ -91,16 +92,17 @@ async def test_receipt_names_files_only_to_the_owner(home: Path) -> None:
     settings = load(home)
     good(home, "sessions")
     good(home, "backup")
-    (sentence,) = describe_remaining_copies(ENGLISH, settings, 2, is_owner=True)
+    now = WallClock().now()
+    (sentence,) = describe_remaining_copies(ENGLISH, settings, 2, now=now, is_owner=True)
     assert "mneme-" in sentence
     assert "the next backup removes it" in sentence
-    (sentence,) = describe_remaining_copies(ENGLISH, settings, 2, is_owner=False)
+    (sentence,) = describe_remaining_copies(ENGLISH, settings, 2, now=now, is_owner=False)
     assert "mneme-" not in sentence
-    assert describe_remaining_copies(ENGLISH, settings, 0, is_owner=True) == []
+    assert describe_remaining_copies(ENGLISH, settings, 0, now=now, is_owner=True) == []
 
     store = StoreOptions(url="postgresql://localhost/mneme", password="")
     moved = settings.model_copy(update={"store": store})
-    sentence = describe_remaining_copies(ENGLISH, moved, 2, is_owner=True)[-1]
+    sentence = describe_remaining_copies(ENGLISH, moved, 2, now=now, is_owner=True)[-1]
     assert "delete them if you no longer need them" in sentence
 
 
@@ -124,6 +126,65 @@ async def test_expired_encrypted_backup_is_deleted_when_the_next_backup_is_made(
     good(home, "backup")
     assert not record.path.exists()
     assert count_backups(settings) == 1
+
+
+def add_record(home: Path, name: str, made_at: datetime) -> BackupRecord:
+    """Add an encrypted backup to the list, in a folder of its own."""
+    path = home.parent / name / "mneme-old.tar.gz.age"
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(b"age")
+    record = BackupRecord(path=path, made_at=made_at, copied_at=made_at, epoch=0, is_encrypted=True)
+    BackupCatalog(home).add(record)
+    return record
+
+
+@pytest.mark.parametrize("work", ["gateway", "check", "receipt", "backup"])
+async def test_expired_encrypted_backups_are_deleted_in_every_folder(home: Path, work: str) -> None:
+    settings = load(home, "keep_days = 30")
+    good(home, "sessions")
+    now = WallClock().now()
+    expired = add_record(home, "first", now - timedelta(days=31))
+    unplugged = add_record(home, "unplugged", now - timedelta(days=31))
+    kept = add_record(home, "second", now - timedelta(days=29))
+    expired.path.with_name("other").touch()
+    unplugged.path.unlink()
+    unplugged.path.parent.rmdir()
+
+    if work == "gateway":
+        async with Services.open(settings) as services:
+            clock = SteadyClock(now)
+            await BackupScheduler(settings, clock, services.owner_notices).tend()
+    elif work == "check":
+        await run_checks(settings)
+    elif work == "receipt":
+        describe_remaining_copies(ENGLISH, settings, 2, now=now, is_owner=True)
+    else:
+        good(home, "backup")
+
+    assert not expired.path.exists()
+    assert kept.path.exists()
+    # The list keeps backups on disks that aren't connected, and deletes them later.
+    assert unplugged in BackupCatalog(home).load().records
+
+
+async def test_last_backup_outlives_its_day_and_the_receipt_says_so(home: Path) -> None:
+    settings = load(home, "keep_days = 30")
+    now = WallClock().now()
+    record = add_record(home, "first", now - timedelta(days=31))
+    (sentence,) = describe_remaining_copies(ENGLISH, settings, 2, now=now, is_owner=True)
+    assert "It's deleted when there's a newer backup" in sentence
+    assert record.path.exists()
+
+
+async def test_receipt_omits_backups_from_before_the_text_was_said(home: Path) -> None:
+    settings = load(home)
+    now = WallClock().now()
+    add_record(home, "first", now - timedelta(days=2))
+    for first_said_at, count in ((now - timedelta(days=1), 0), (now - timedelta(days=3), 1)):
+        sentences = describe_remaining_copies(
+            ENGLISH, settings, 2, now=now, first_said_at=first_said_at, is_owner=True
+        )
+        assert len(sentences) == count
 
 
 @pytest.mark.parametrize("fault", ["damaged", "missing"])
