@@ -492,7 +492,6 @@ def describe_remaining_copies(
     records = [record for record in state.holding(epoch) if record.may_contain(first_said_at)]
     if not records:
         return sentences
-    zone = ZoneInfo(settings.general.zone)
     if not is_owner:
         return [*sentences, texts.COPIES_IN_BACKUPS]
     old_homes = [f"`{record.path}`" for record in records if record.kind == "old_home"]
@@ -508,15 +507,22 @@ def describe_remaining_copies(
             when = texts.BACKUP_TO_DELETE
         sentences.append(texts.COPIES_PLAIN.format(names=texts.join_list(plain), when=when))
     for record in records:
-        goes_at = record.goes_at(settings)
-        if goes_at is not None:
-            day = texts.format_day(max(goes_at, now), zone)
+        if record.is_encrypted:
             is_last = record == state.last_backup
-            sentence = texts.COPIES_ENCRYPTED_LAST if is_last else texts.COPIES_ENCRYPTED
-            sentences.append(sentence.format(name=record.path.name, day=day))
+            sentences.append(_describe_encrypted(texts, settings, record, now, is_last=is_last))
     if old_homes:
         sentences.append(texts.COPIES_OLD_HOME.format(names=texts.join_list(old_homes)))
     return sentences
+
+
+def _describe_encrypted(
+    texts: Texts, settings: Settings, record: BackupRecord, now: datetime, *, is_last: bool
+) -> str:
+    """Return a sentence about an encrypted backup that says when it will be deleted."""
+    expires_at = record.made_at + timedelta(days=settings.backup.keep_days)
+    day = texts.format_day(max(expires_at, now), ZoneInfo(settings.general.zone))
+    sentence = texts.COPIES_ENCRYPTED_LAST if is_last else texts.COPIES_ENCRYPTED
+    return sentence.format(name=record.path.name, day=day)
 
 
 def _find_free_path(archive: Path, folder: Path, name: str) -> Path:
