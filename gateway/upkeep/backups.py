@@ -501,10 +501,7 @@ def describe_remaining_copies(
         if record.kind == "backup" and not record.is_encrypted
     ]
     if plain:
-        when = texts.BACKUP_NEXT if settings.backup.every else texts.BACKUP_BY_HAND
-        if settings.store.url:
-            # Backups were made before the move to the server, and no backup rewrites them.
-            when = texts.BACKUP_TO_DELETE
+        when = _describe_rewriting(texts, settings)
         sentences.append(texts.COPIES_PLAIN.format(names=texts.join_list(plain), when=when))
     for record in records:
         if record.is_encrypted:
@@ -513,6 +510,14 @@ def describe_remaining_copies(
     if old_homes:
         sentences.append(texts.COPIES_OLD_HOME.format(names=texts.join_list(old_homes)))
     return sentences
+
+
+def _describe_rewriting(texts: Texts, settings: Settings) -> str:
+    """Return a clause about when forgotten texts are removed from unencrypted backups."""
+    if settings.store.url:
+        # Backups were made before the move to the server, and no backup rewrites them.
+        return texts.BACKUP_TO_DELETE
+    return texts.BACKUP_NEXT if settings.backup.every else texts.BACKUP_BY_HAND
 
 
 def _describe_encrypted(
