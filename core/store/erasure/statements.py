@@ -34,9 +34,9 @@ UNCONFIRMED_LIFETIME = timedelta(minutes=15)
 """How long a list can be confirmed. The question to the person expires a little earlier."""
 FINISHED_LIFETIME = timedelta(days=30)
 """How long a finished list is kept, in case the person confirms it again."""
+# Fields of an `ErasureList` that are stored under their own names.
 _STORED_FIELDS = ("text", "upto", "counts", "derived", "thread_id")
 _STORED_TIMES = ("expires_before", "first_said_at")
-"""Fields of an `ErasureList` that are stored under their own names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,8 +160,8 @@ class ErasureList:
             "messages": self.ids["messages"],
         }
         for name in _STORED_TIMES:
-            moment = getattr(self, name)
-            values[name] = moment.isoformat() if moment is not None else None
+            if (moment := getattr(self, name)) is not None:
+                values[name] = moment.isoformat()
         return rows.dump_json(values)
 
 
@@ -687,9 +687,8 @@ def _read_list(row: Row) -> ErasureList:
         is_owner=values["is_owner"],
     )
     ids = {kind: value for kind, value in values.items() if isinstance(value, list)}
-    times: dict[str, Any] = {
-        name: datetime.fromisoformat(values[name]) for name in _STORED_TIMES if values.get(name)
-    }
+    texts = {name: values[name] for name in _STORED_TIMES if values.get(name)}
+    times: dict[str, Any] = {name: datetime.fromisoformat(text) for name, text in texts.items()}
     return ErasureList(
         request=request,
         token=row["id"],
