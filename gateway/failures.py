@@ -18,7 +18,7 @@ from core.agent.sessions import Turn
 from core.agent.turn import Agent
 from core.errors import DeliveryError, StoreError
 from core.markup.markdown import escape
-from core.media.intake import Reception
+from core.media.intake import VOICE, Reception
 from core.ports import Adapter, Reply
 from core.store.mailbox import InboxEntry
 from core.store.ownership.people import View
@@ -227,11 +227,12 @@ def describe_files(
             elif file.content.width and not sees_pictures:
                 sentences.append(notes["picture"].format(name=name))
             elif file.content.note in notes:
-                suffix = "_video" if file.content.is_video else ""
+                suffix = "" if file.kind == VOICE else "_video"
                 note = file.content.note
                 sentences.append(notes.get(f"{note}{suffix}", notes[note]).format(name=name))
         for unfinished in reception.unfinished:
-            sentences.append(problems["unfinished"].format(name=escape(to_single_line(unfinished))))
+            key = "unfinished_incognito" if reception.is_incognito else "unfinished"
+            sentences.append(problems[key].format(name=escape(to_single_line(unfinished))))
     return sentences
 
 

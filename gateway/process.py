@@ -27,6 +27,7 @@ from config.operating_system import release_freed_memory
 from config.settings import PLATFORMS
 from core.agent.memory_review import MemoryReviewer
 from core.errors import StoreError
+from core.media.intake import MediaIntake
 from core.memory.manager import MemoryManager
 from core.menus.command_specs import CommandSpec
 from core.models.wrappers import ModelTally
@@ -95,6 +96,8 @@ class MessagePath:
     model_tally: ModelTally | None
     # The adapters by platform, including the scheduler.
     adapters: Mapping[str, Adapter]
+    # Downloads and stores the files that people send.
+    media: MediaIntake
 
 
 class GatewayProcess:
@@ -412,6 +415,7 @@ class GatewayProcess:
             return
         for entry_id in await admission.resume(adapter, self._max_question_age, is_ours):
             admission.serve(entry_id)
+        await self._path.media.resume_downloads(platform, is_ours)
 
     async def _on_connected(self, platform: str) -> None:
         """Send the items that wait for a platform, including answers to scheduled questions."""

@@ -43,6 +43,7 @@ from core.store.incognito import IncognitoRegistry
 from core.store.jobs import Job, JobMessages, Jobs
 from core.store.mailbox import Inbox, Outbox
 from core.store.media.files import Files
+from core.store.media.unfinished import UnfinishedFiles
 from core.store.model_limits import HelperChoices, ModelLimits, ModelOutages
 from core.store.notes import FACT, SKILL, Notes, PendingNote
 from core.store.ownership.links import Links
@@ -205,8 +206,13 @@ class Services:
         settings = self.settings
         self.home_files = HomeFiles(settings.home)
         self.files = Files(self.database)
+        self.unfinished_files = UnfinishedFiles(self.database)
         self.media_folder = MediaFolder(settings.home)
-        self.decoder = Decoder(settings.media.decode_s, settings.media.decode_memory_mb)
+        self.decoder = Decoder(
+            settings.media.decode_s,
+            settings.media.decode_memory_mb,
+            scratch_path=self.media_folder.scratch_path,
+        )
         self.transcriber = create_transcriber(settings, self.decoder)
         self.speaker = create_speaker(settings, self.decoder)
 
@@ -228,7 +234,7 @@ class Services:
 
         They are created on first use, because few shell commands need them.
         """
-        return create_web(self.settings)
+        return create_web(self.settings, self.decoder)
 
     def is_ours(self, address: Address) -> bool:
         """Return whether this process works on the chat of an address, not another gateway."""
@@ -303,6 +309,7 @@ class Services:
         """
         return MediaIntake(
             self.files,
+            self.unfinished_files,
             self.media_folder,
             self.decoder,
             self.clock,

@@ -243,6 +243,7 @@ class TurnRunner:
         has_files = any(entry.inbound.attachments for entry in turn.entries)
         if has_files and media is not None and media.options.group_talk:
             turn, _ = await self._agent.receive_files(turn)
+            media.forget_transient(turn.address)
         await self._agent.store_unanswered(turn)
 
     async def _talk_about_reminders(self, batch: Batch) -> AnsweredTurn | None:
@@ -411,16 +412,18 @@ class TurnRunner:
             await event.reply.abandon()
         if not await self._batches.begin(batch):
             return None
-        answered_turn = await self._batches.retry_stale_reads(
-            batch, partial(self._run_model, batch)
-        )
+        try:
+            answered_turn = await self._batches.retry_stale_reads(
+                batch, partial(self._run_model, batch)
+            )
+        finally:
+            self._forget_transient_files(batch)
         answer = None
         if answered_turn is not None:
             texts = load_texts(batch.last.inbound.language)
             answer = _add_notices(texts, answered_turn, is_last_turn=is_last_turn)
             media = self._agent.media
             if batch.receptions and media is not None:
-                media.forget_transient(answered_turn.turn.address)
                 sees_pictures = media.gets_pictures(answered_turn.session.model)
                 notices = describe_files(texts, batch.receptions, sees_pictures=sees_pictures)
                 answer = replace(answer, text="\n\n".join([answer.text, *notices]))
@@ -430,6 +433,12 @@ class TurnRunner:
         if voice is not None and answered_turn is not None and is_kept:
             await voice.speak(batch.last.inbound, batch.outbox_item, answered_turn.answer)
         return answered_turn
+
+    def _forget_transient_files(self, batch: Batch) -> None:
+        """Remove the files of an incognito conversation, also after a failed turn."""
+        media = self._agent.media
+        if media is not None and any(event.inbound.attachments for event in batch.events):
+            media.forget_transient(batch.last.inbound.address)
 
     async def _receive_files(self, batch: Batch, turn: Turn) -> Turn:
         """Download and store the files of a turn, and record the result for each file."""

@@ -8,6 +8,7 @@ begins with a frame, because its text isn't the person's own.
 from __future__ import annotations
 
 import base64
+import re
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -49,7 +50,10 @@ MAX_PICTURES = 60 * API_LIMITS.pictures // 100
 MAX_PICTURE_BYTES = 60 * API_LIMITS.request_bytes // 100
 DROP_STEP = 20
 MAX_CACHED_BYTES = 32_000_000
+# The first characters of a line that looks like the beginning of a part.
+_PART_LINE = re.compile(r"^([^\S\n]*)—(?=.*—[^\S\n]*$)", re.MULTILINE)
 _log = structlog.get_logger("media")
+_MISSING = ", are missing: "
 _GONE = {"type": "text", "text": "[This picture is no longer kept.]"}
 _BLIND = {"type": "text", "text": "[You can't see this picture: your model reads only text.]"}
 _OLD = {
@@ -165,7 +169,7 @@ class MediaBlocks:
         name = f"{FILE_LEAD}{number}, “{clean_name(file.name)}”"
         if content is None:
             problem = _PROBLEMS.get(file.problem, file.problem)
-            return f"[{name}, are missing: {problem}. Say so.]"
+            return f"[{name}{_MISSING}{problem}. Say so.]"
         details = describe_details(file)
         if content.is_video and views:
             details += f"; {views} pictures of it follow"
@@ -270,8 +274,9 @@ class MediaBlocks:
 
 
 def _shows_files(row: Message) -> bool:
-    """Return whether the sent form of a message contains the frame of a file."""
-    return any(FILE_LEAD in str(block.get("text", "")) for block in row.sent_blocks or ())
+    """Return whether the sent form of a message contains the frame of a file that is stored."""
+    texts = [str(block.get("text", "")) for block in row.sent_blocks or ()]
+    return any(FILE_LEAD in text and _MISSING not in text for text in texts)
 
 
 def _drop_duplicates(files: Sequence[AttachedFile]) -> list[AttachedFile]:
@@ -333,18 +338,18 @@ def _render_text(name: str, parts: Sequence[FilePart], limit_chars: int, note: s
     size = sum(len(part.text) for part in parts)
     if size <= limit_chars:
         head = f"[{name}, which aren't the words of the person who sent them:]"
-        return "\n\n".join([head, *(_render_part(part) for part in parts)])
+        return "\n\n".join([head, *(render_part(part) for part in parts)])
     shown_parts: list[str] = []
     remaining_chars = limit_chars
     for part in parts:
         text = part.text[:remaining_chars]
-        shown_parts.append(_render_part(FilePart(label=part.label, text=text)))
+        shown_parts.append(render_part(FilePart(label=part.label, text=text)))
         remaining_chars -= len(text)
         if remaining_chars <= 0:
             break
     head = (
         f"[{name}, which aren't the words of the person who sent them: an outline and the first "
-        f"{limit_chars:,} of {size:,} characters. {note}"
+        f"{limit_chars:,} of {size:,} characters. {note and note + ' '}"
         "Read the rest with read_document before you say that something isn't there.]"
     )
     return "\n\n".join([head, _render_outline(parts), *shown_parts, "[…]"])
@@ -363,6 +368,8 @@ def _render_outline(parts: Sequence[FilePart]) -> str:
     return "\n".join(lines)
 
 
-def _render_part(part: FilePart) -> str:
-    text = neutralise(part.text)
+def render_part(part: FilePart) -> str:
+    """Return a part of a file's text below a line with its label."""
+    # A line of the document must not look like the beginning of a part.
+    text = _PART_LINE.sub(r"\1–", neutralise(part.text))
     return f"— {neutralise(part.label)} —\n{text}" if part.label else text

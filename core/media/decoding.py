@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,9 +88,21 @@ class Decoder:
     timeout_s: float = 20.0
     memory_mb: int = 1024
     system: System = SYSTEM
+    # The folder for temporary copies of files, which is emptied at each start. If it's None, the
+    # system's folder for temporary files is used.
+    scratch_path: Path | None = None
 
     def __post_init__(self) -> None:
         self._free_workers = asyncio.Semaphore(MAX_WORKERS)
+
+    def open_scratch(self) -> tempfile.TemporaryDirectory[str]:
+        """Create a folder for the temporary copies of a file, as a context manager.
+
+        Raises OSError if it can't be created.
+        """
+        if self.scratch_path is not None:
+            self.scratch_path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return tempfile.TemporaryDirectory(prefix="mneme-", dir=self.scratch_path)
 
     async def read(self, path: Path, view_path: Path, name: str, language: str = "") -> Decoded:
         """Return the type and the text of a file.

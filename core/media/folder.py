@@ -12,12 +12,16 @@ import hashlib
 import os
 import re
 import secrets
+import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from config.operating_system import sync_file
 
 FOLDER = "media"
+# The folder in it for temporary copies of files.
+SCRATCH = "scratch"
 VIEW_SUFFIX = ".view"
 # A scan or a video has at most this many views.
 MAX_VIEWS = 10
@@ -43,6 +47,7 @@ class MediaFolder:
 
     def __init__(self, home: Path) -> None:
         self.root = home / FOLDER
+        self.scratch_path = self.root / SCRATCH
 
     def path_of(self, content_hash: str) -> Path:
         """Return the path of the content with a hash. Raises ValueError if the hash is invalid."""
@@ -110,7 +115,32 @@ class MediaFolder:
             if _HASH.fullmatch(path.name):
                 yield path.name
 
-    def remove_unfinished(self) -> None:
-        """Delete incomplete files that a killed process left behind."""
+    def list_old_hashes(self, lifetime_s: float) -> list[str]:
+        """Return the hashes of the stored files that are at least `lifetime_s` seconds old."""
+        return [
+            content_hash
+            for content_hash in self.list_hashes()
+            if _is_older(self.path_of(content_hash), lifetime_s)
+        ]
+
+    def remove_unfinished(self, lifetime_s: float = 0.0) -> None:
+        """Delete incomplete files and temporary copies that a killed process left behind.
+
+        Files that are younger than `lifetime_s` seconds stay, because another process may still
+        use them.
+        """
         for path in (*self.root.glob("??/*.part"), *self.root.glob("??/*.part.?")):
-            path.unlink(missing_ok=True)
+            if _is_older(path, lifetime_s):
+                path.unlink(missing_ok=True)
+        for path in self.scratch_path.glob("*"):
+            if _is_older(path, lifetime_s):
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def _is_older(path: Path, lifetime_s: float) -> bool:
+    """Return whether a file was last changed at least `lifetime_s` seconds ago."""
+    if not lifetime_s:
+        return True
+    with contextlib.suppress(FileNotFoundError):
+        return time.time() - path.stat().st_mtime >= lifetime_s
+    return False

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import secrets
-import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -32,10 +31,11 @@ from core.store.media.files import (
     FilePart,
     Files,
 )
+from core.store.media.unfinished import UnfinishedFiles
 from core.types import Address, Attachment, ErasureEpoch, File, Inbound, Scope, ToolContext
 
 MEGABYTE = 1_000_000
-# The kind of a voice note. Music isn't transcribed.
+# The kind of a voice note.
 VOICE = "voice"
 # For these kinds, the spoken words become the text of the message.
 SPOKEN_KINDS = frozenset({VOICE, "video note"})
@@ -62,6 +62,10 @@ Problem = Literal[
 """The reason why a file isn't stored. The gateway words it for people."""
 # The problems after which a download is tried again when the file is needed.
 _RETRYABLE = frozenset({"", "failed", "disk", "person_full", "all_full"})
+# The notes of recordings that are transcribed when they are sent again.
+_UNTRANSCRIBED = frozenset({"unheard", "inaudible"})
+# The address, message and position of a file.
+_Key = tuple[str, str, int]
 _log = structlog.get_logger("media")
 
 
@@ -74,6 +78,8 @@ class Reception:
     files: Sequence[AttachedFile] = ()
     # The names of files that are still being downloaded.
     unfinished: Sequence[str] = ()
+    # Whether the files live only until the end of the turn.
+    is_incognito: bool = False
     # The spoken words of the message's voice notes.
     transcript: str = ""
 
@@ -94,6 +100,7 @@ class _Download:
 
     reference: str | None
     task: asyncio.Task[AttachedFile]
+    is_transient: bool
 
 
 @dataclass(eq=False)
@@ -101,6 +108,7 @@ class MediaIntake:
     """Downloads, decodes and stores the files that people send."""
 
     files: Files
+    unfinished_files: UnfinishedFiles
     folder: MediaFolder
     decoder: Decoder
     clock: Clock
@@ -115,9 +123,13 @@ class MediaIntake:
 
     def __post_init__(self) -> None:
         # Running downloads, by address, message and position.
-        self._downloads: dict[tuple[str, str, int], _Download] = {}
+        self._downloads: dict[_Key, _Download] = {}
         # The files of incognito conversations, by the same key.
-        self._transient: dict[tuple[str, str, int], _TransientFile] = {}
+        self._transient: dict[_Key, _TransientFile] = {}
+        # The accounts and sizes of the files that are being downloaded, by the same key. The files
+        # of a message must not exceed a quota together.
+        self._reserved: dict[_Key, tuple[str, int]] = {}
+        self._room_lock = asyncio.Lock()
 
     async def receive(
         self, inbound: Inbound, scope: Scope, epoch: ErasureEpoch | None = None
@@ -145,14 +157,43 @@ class MediaIntake:
             if task.done():
                 files_by_position[position] = task.result()
             else:
-                unfinished.append(inbound.attachments[position].name)
+                attachment = inbound.attachments[position]
+                unfinished.append(attachment.name)
+                await self._record_unfinished(
+                    _describe(inbound, scope, position, attachment), epoch
+                )
         received_files = [files_by_position[position] for position in sorted(files_by_position)]
         transcript = await self._load_transcript(received_files)
         if transcript:
             inbound = _add_transcript(inbound, transcript)
         return Reception(
-            inbound=inbound, files=received_files, unfinished=unfinished, transcript=transcript
+            inbound=inbound,
+            files=received_files,
+            unfinished=unfinished,
+            is_incognito=self.is_incognito(inbound.address),
+            transcript=transcript,
         )
+
+    async def _record_unfinished(self, file: AttachedFile, epoch: ErasureEpoch | None) -> None:
+        """Record a file whose download continues after the turn, so that a new process resumes it.
+
+        The download records the file itself at its end.
+        """
+        if self.is_incognito(file.address):
+            return
+        try:
+            await self.unfinished_files.store(file, epoch)
+        except StoreError as error:
+            _log.warning("an unfinished download can't be recorded", error=str(error))
+
+    async def resume_downloads(self, platform: str, is_ours: Callable[[Address], bool]) -> None:
+        """Start the downloads of a platform that an earlier process didn't finish.
+
+        Addresses for which `is_ours` is false are left out.
+        """
+        for file in await self.unfinished_files.list_downloads(platform):
+            if is_ours(file.address):
+                self._start_download(file, None, "")
 
     async def follow_edit(self, inbound: Inbound, scope: Scope) -> tuple[Inbound, bool]:
         """Replace the files of an edited message that was received before.
@@ -231,7 +272,7 @@ class MediaIntake:
 
         If its sound can't be extracted, the whole file is sent.
         """
-        with tempfile.TemporaryDirectory(prefix="mneme-") as folder:
+        with self.decoder.open_scratch() as folder:
             sound_path = Path(folder, "sound.ogg")
             if await self.decoder.write_speech(path, sound_path):
                 return await transcriber.transcribe(sound_path)
@@ -242,7 +283,7 @@ class MediaIntake:
 
         Raises FileError if the position can't be removed.
         """
-        with tempfile.TemporaryDirectory(prefix="mneme-") as folder:
+        with self.decoder.open_scratch() as folder:
             copy_path = Path(folder, "copy")
             try:
                 is_copied = await self.decoder.clean(path, copy_path, "")
@@ -251,8 +292,9 @@ class MediaIntake:
             return await transcriber.transcribe(copy_path if is_copied else path)
 
     def _has_speech(self, file: AttachedFile, decoded: Decoded) -> bool:
-        """Return whether to transcribe a file: a voice message, or a video with sound."""
-        return file.kind == VOICE or (decoded.has_sound and self.options.video)
+        """Return whether to transcribe a file: a recording, or a video with sound."""
+        is_recording = file.kind == VOICE or decoded.type.startswith("audio/")
+        return is_recording or (decoded.has_sound and self.options.video)
 
     async def fetch_again(self, file: AttachedFile) -> AttachedFile:
         """Retry the download of a file that isn't stored, and return the file.
@@ -287,7 +329,7 @@ class MediaIntake:
             at=context.now,
         )
         is_too_large = len(made_file.content) > self.options.file_mb * MEGABYTE
-        if is_too_large or await self._check_room(file):
+        if is_too_large or await self._check_room(file, len(made_file.content)):
             return None
         try:
             stored_file = await self._store_in_home(file, made_file.content, context.epoch)
@@ -352,7 +394,13 @@ class MediaIntake:
         return self.options.pictures and "pictures" not in self.known_lacks(model)
 
     def forget_transient(self, address: Address) -> None:
-        """Remove the files of an incognito conversation from memory at the end of a turn."""
+        """Remove the files of an incognito conversation from memory at the end of a turn.
+
+        Downloads that are still running are cancelled.
+        """
+        for key, download in list(self._downloads.items()):
+            if key[0] == address.key and download.is_transient:
+                download.task.cancel()
         for key in [key for key in self._transient if key[0] == address.key]:
             del self._transient[key]
 
@@ -364,18 +412,18 @@ class MediaIntake:
         If the person replaced the file during its download, the new file is stored afterwards.
         `language` is the language of the person, or "".
         """
-        key = (file.address.key, file.external_id, file.position)
+        key = _make_key(file)
         running = self._downloads.get(key)
         if running is not None and running.reference == file.reference:
             return running.task
         earlier_task = None if running is None else running.task
         task = asyncio.create_task(self._download_and_record(file, epoch, language, earlier_task))
-        download = _Download(file.reference, task)
+        download = _Download(file.reference, task, self.is_incognito(file.address))
         self._downloads[key] = download
         task.add_done_callback(lambda _: self._end_download(key, download))
         return task
 
-    def _end_download(self, key: tuple[str, str, int], download: _Download) -> None:
+    def _end_download(self, key: _Key, download: _Download) -> None:
         if self._downloads.get(key) is download:
             del self._downloads[key]
 
@@ -394,8 +442,8 @@ class MediaIntake:
         if earlier_task is not None:
             await asyncio.wait([earlier_task])
         is_incognito = self.is_incognito(file.address)
-        problem, content = await self._fetch(file)
         try:
+            problem, content = await self._fetch(file)
             if is_incognito:
                 return await self._keep_in_memory(file, problem, content, language)
             if content is None:
@@ -407,6 +455,8 @@ class MediaIntake:
         except StoreError as error:
             _log.warning("a file can't be recorded", error=str(error))
             return replace(file, problem="failed")
+        finally:
+            self._reserved.pop(_make_key(file), None)
 
     async def _fetch(self, file: AttachedFile) -> tuple[Problem, bytes | None]:
         """Return the bytes of a file, or the reason why it can't be stored."""
@@ -416,7 +466,7 @@ class MediaIntake:
         limit = int(self.options.file_mb * MEGABYTE)
         if file.size is not None and file.size > limit:
             return "too_large", None
-        problem = await self._check_room(file)
+        problem = await self._reserve_room(file, file.size or 0)
         if problem:
             return problem, None
         attachment = Attachment(
@@ -431,21 +481,36 @@ class MediaIntake:
         except FileError as error:
             _log.info("a file can't be fetched", reason=error.log_message)
             return ("gone" if error.is_permanent else "failed"), None
-        return ("", content) if len(content) <= limit else ("too_large", None)
+        if len(content) > limit:
+            return "too_large", None
+        if len(content) > (file.size or 0):
+            # The platform gave no size, or a wrong one.
+            problem = await self._reserve_room(file, len(content))
+        return problem, None if problem else content
 
-    async def _check_room(self, file: AttachedFile) -> Problem:
-        """Return the reason why there is no room for a file, or None.
+    async def _reserve_room(self, file: AttachedFile, size: int) -> Problem:
+        """Reserve room for a file until it's stored, or return the reason why there is none."""
+        async with self._room_lock:
+            problem = await self._check_room(file, size)
+            if not problem:
+                self._reserved[_make_key(file)] = file.account, size
+        return problem
 
-        The size of a file may be unknown.
+    async def _check_room(self, file: AttachedFile, size: int) -> Problem:
+        """Return the reason why there is no room for a file of `size` bytes, or "".
+
+        Files that are being downloaded count as stored.
         """
-        size = file.size or 0
+        others = [entry for key, entry in self._reserved.items() if key != _make_key(file)]
         if self.options.person_mb:
             usage = await self.files.measure_usage([file.account])
-            if usage.size + size > self.options.person_mb * MEGABYTE:
+            size_of_person = sum(size for account, size in others if account == file.account)
+            if usage.size + size_of_person + size > self.options.person_mb * MEGABYTE:
                 return "person_full"
         if self.options.total_mb:
             usage = await self.files.measure_usage()
-            if usage.size + size > self.options.total_mb * MEGABYTE:
+            size_of_all = sum(size for _, size in others)
+            if usage.size + size_of_all + size > self.options.total_mb * MEGABYTE:
                 return "all_full"
         return ""
 
@@ -462,6 +527,10 @@ class MediaIntake:
         try:
             if known_content is not None:
                 parts: Sequence[FilePart] = await self.files.load_parts(content_hash)
+                if known_content.note in _UNTRANSCRIBED and self.transcriber is not None:
+                    known_content, parts = await self._decode_and_transcribe(
+                        self.folder.path_of(content_hash), known_content
+                    )
                 new_row = replace(file, size=len(content), content=known_content, problem="")
                 return await self.files.store(new_row, parts, epoch)
             decoded = _hide_animation(file, await self._decode(content_hash, file.name, language))
@@ -490,7 +559,7 @@ class MediaIntake:
         views: Sequence[bytes] = ()
         parts: Sequence[FilePart] = ()
         if content is not None:
-            with tempfile.TemporaryDirectory(prefix="mneme-") as folder:
+            with self.decoder.open_scratch() as folder:
                 path = Path(folder, "file")
                 view_path = Path(folder, "file.view")
                 await asyncio.to_thread(path.write_bytes, content)
@@ -503,9 +572,14 @@ class MediaIntake:
                 if self._has_speech(file, decoded):
                     file_content, parts = await self._decode_and_transcribe(path, file_content)
             transient_file = replace(transient_file, size=len(content), content=file_content)
-        key = (file.address.key, file.external_id, file.position)
+        key = _make_key(file)
         self._transient[key] = _TransientFile(transient_file, content or b"", views, parts)
         return transient_file
+
+
+def _make_key(file: AttachedFile) -> _Key:
+    """Return the key of a file among the running downloads."""
+    return file.address.key, file.external_id, file.position
 
 
 def _hide_animation(file: AttachedFile, decoded: Decoded) -> Decoded:
@@ -548,6 +622,22 @@ async def remove_erased_files(files: Files, folder: MediaFolder, now: datetime) 
     if removed:
         await files.forget_removals(removed)
     return unwritable
+
+
+async def remove_orphaned_bytes(
+    files: UnfinishedFiles, folder: MediaFolder, lifetime_s: float
+) -> None:
+    """Delete the bytes that a killed process wrote without recording their file.
+
+    Bytes that are younger than `lifetime_s` seconds stay, because another process may be about to
+    record them.
+    """
+    hashes = await asyncio.to_thread(folder.list_old_hashes, lifetime_s)
+    for content_hash in await files.select_unused(hashes) if hashes else ():
+        try:
+            await asyncio.to_thread(folder.remove, content_hash)
+        except OSError as error:
+            _log.warning("bytes without a file can't be deleted", error=str(error))
 
 
 def name_view(content_hash: str, number: int) -> str:

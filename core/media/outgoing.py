@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -90,7 +89,7 @@ async def _remove_position(
 ) -> bytes:
     """Return the bytes of a file without the position in its metadata."""
     assert file.content is not None
-    with tempfile.TemporaryDirectory(prefix="mneme-") as scratch:
+    with decoder.open_scratch() as scratch:
         copy_path = Path(scratch, "copy")
         path = folder.path_of(file.content.hash)
         if await decoder.clean(path, copy_path, file.name):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,7 +60,7 @@ class ProgramSpeaker:
     limits: ProgramLimits
 
     async def speak(self, text: str) -> bytes:
-        with tempfile.TemporaryDirectory(prefix="mneme-") as folder:
+        with self.decoder.open_scratch() as folder:
             wave_path = Path(folder, "speech.wav")
             await run_program(self.command, wave_path, _SPEAKER, self.limits, text)
             if not await asyncio.to_thread(wave_path.exists):

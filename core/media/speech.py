@@ -10,17 +10,17 @@ import asyncio
 import contextlib
 import errno
 import json
+import math
 import os
 import re
 import shutil
 import signal
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from config.operating_system import SYSTEM, System, limit_command, watch_memory
 from core.errors import FileError
@@ -33,7 +33,10 @@ if TYPE_CHECKING:
 MAX_TEXT_CHARS = 200_000
 MAX_OUTPUT_BYTES = 4_000_000
 _TRANSCRIBER = "transcriber"
+_NO_WORDS = "the transcriber heard no words"
 _WAVE = "{wav}"
+# Times that aren't between 0 and this number of seconds are wrong.
+MAX_SECONDS = 1_000_000
 # A line such as "[00:00:42.000 --> 00:00:45.120]  The boiler leaks."
 _TIMED_LINE = re.compile(
     r"^\[(?:(?P<hours>\d+):)?(?P<minutes>\d+):(?P<seconds>\d+)[.,]\d+ --> [\d:.,]+\](?P<text>.*)$",
@@ -82,9 +85,12 @@ class ServerTranscriber:
             response = await self._post(data=plain, files=files)
         check_status(response, _TRANSCRIBER)
         try:
-            return _read_answer(response.json())
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            transcript = _read_answer(response.json())
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
             raise FileError("the transcriber's answer can't be read") from error
+        if not transcript.parts:
+            raise FileError(_NO_WORDS)
+        return transcript
 
     async def _post(self, **content: Any) -> httpx.Response:
         url = f"{self.url}/audio/transcriptions"
@@ -97,12 +103,25 @@ def _read_answer(answer: dict[str, Any]) -> Transcript:
     for segment in answer.get("segments") or ():
         text = " ".join(str(segment["text"]).split())
         if text:
-            parts.append(FilePart(label=format_seconds(float(segment["start"])), text=text))
+            parts.append(
+                FilePart(label=format_seconds(_read_seconds(segment["start"]) or 0.0), text=text)
+            )
     text = " ".join(str(answer["text"]).split())[:MAX_TEXT_CHARS]
     if not parts and text:
         parts = [FilePart(label="0:00", text=text)]
     duration = answer.get("duration")
-    return Transcript(parts=parts, duration_s=None if duration is None else float(duration))
+    return Transcript(parts=parts, duration_s=_read_seconds(duration))
+
+
+def _read_seconds(value: object) -> float | None:
+    """Return a number of seconds in a server's answer, or None if it's missing or impossible.
+
+    Raises ValueError or TypeError if it isn't a number.
+    """
+    if value is None:
+        return None
+    seconds = float(cast("str | float", value))
+    return seconds if math.isfinite(seconds) and 0 <= seconds <= MAX_SECONDS else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +150,7 @@ class ProgramTranscriber:
 
     async def transcribe(self, path: Path) -> Transcript:
         # Stored files have no extension, but some programs need one.
-        with tempfile.TemporaryDirectory(prefix="mneme-") as folder:
+        with self.decoder.open_scratch() as folder:
             copy = Path(folder, "voice.ogg")
             await asyncio.to_thread(shutil.copyfile, path, copy)
             command = [*self.command]
@@ -144,7 +163,7 @@ class ProgramTranscriber:
         transcript = _read_output(output.decode("utf-8", "replace"))
         if not transcript.parts:
             # Some programs exit successfully although they couldn't read the file.
-            raise FileError("the transcriber heard no words")
+            raise FileError(_NO_WORDS)
         return transcript
 
 
@@ -155,7 +174,7 @@ def _read_output(output: str) -> Transcript:
     it.
     """
     if output.lstrip().startswith("{"):
-        with contextlib.suppress(ValueError, KeyError, TypeError):
+        with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError, OverflowError):
             return _read_answer(json.loads(output))
     parts: list[FilePart] = []
     for match in _TIMED_LINE.finditer(output):
@@ -175,7 +194,8 @@ def _read_output(output: str) -> Transcript:
 async def post(url: str, name: str, key: str, timeout_s: float, **content: Any) -> httpx.Response:
     """Send a request to a speech server. Error messages call the server `name`.
 
-    Raises FileError if the server can't be reached.
+    Raises FileError if the server can't be reached, or if the key has characters that a request
+    can't contain.
     """
     # Imported here because loading takes a tenth of a second, and most processes never need it.
     import httpx
@@ -184,7 +204,7 @@ async def post(url: str, name: str, key: str, timeout_s: float, **content: Any) 
     try:
         async with httpx.AsyncClient(timeout=timeout_s) as client:
             return await client.post(url, headers=headers, **content)
-    except httpx.HTTPError as error:
+    except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
         raise FileError(f"the {name} can't be reached ({type(error).__name__})") from error
 
 

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from core.errors import ToolError, word_clause
 from core.guard.tool_definitions import ToolArguments, build_tool
-from core.media.blocks import OUTLINE_CHARS, clean_name, describe_details
+from core.media.blocks import OUTLINE_CHARS, clean_name, describe_details, render_part
 from core.media.outgoing import clean_document_name
 from core.store.media.files import (
     AttachedFile,
@@ -194,7 +194,7 @@ def _join_parts(parts: Sequence[FilePart]) -> str:
             texts.append(f"[next: {part.label}]")
             break
         text = part.text[:RESULT_CHARS]
-        texts.append(f"— {part.label} —\n{text}" if part.label else text)
+        texts.append(render_part(FilePart(label=part.label, text=text)))
         remaining_chars -= len(text)
     return "\n\n".join(texts)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -30,7 +29,7 @@ class PageReader:
 
     async def read(self, download: Download) -> PageText:
         """Return the text of a download. Raises ToolError if it has no text."""
-        with tempfile.TemporaryDirectory(prefix="mneme-") as folder:
+        with self.decoder.open_scratch() as folder:
             path = Path(folder) / "page"
             path.write_bytes(download.body)
             decoded = await self.decoder.read_page(path, download.url, _file_name(download))

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping
 
 from core.media.blocks import MediaBlocks
+from core.media.intake import remove_orphaned_bytes
 from core.ports import Adapter, Model
 from core.store.ownership.people import EpochGuard
 from core.types import Tool
@@ -32,6 +33,9 @@ from gateway.chats.admins import ChatAdmins
 from gateway.process import MessagePath
 from gateway.services import Services
 
+# If other gateways share the home, younger files may belong to them.
+LEFTOVER_LIFETIME_S = 24 * 3_600.0
+
 
 async def build_message_path(
     services: Services,
@@ -46,7 +50,7 @@ async def build_message_path(
     before the first event is served.
     """
     intake = services.create_intake(platforms)
-    await asyncio.to_thread(services.media_folder.remove_unfinished)
+    await _remove_leftovers(services)
     media = MediaBlocks(intake, services.settings.media)
     models = await wrap_models(services, model, helper, media)
     delivery_wakeup = asyncio.Event()
@@ -79,7 +83,16 @@ async def build_message_path(
         reviewer=build_reviewer(services, models.helper),
         model_tally=getattr(helper, "tally", None),
         adapters=adapters,
+        media=intake,
     )
+
+
+async def _remove_leftovers(services: Services) -> None:
+    """Delete the bytes of unrecorded files and the temporary copies of a killed process."""
+    is_alone = services.membership is None
+    lifetime_s = 0.0 if is_alone else LEFTOVER_LIFETIME_S
+    await asyncio.to_thread(services.media_folder.remove_unfinished, lifetime_s)
+    await remove_orphaned_bytes(services.unfinished_files, services.media_folder, lifetime_s)
 
 
 def _build_access(services: Services, memory: Memory, models: Models, admins: ChatAdmins) -> Access:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 OwnerCheck = Callable[[ToolContext], Awaitable[bool]]
 
 
-def create_web(settings: Settings) -> WebAccess | None:
+def create_web(settings: Settings, decoder: Decoder) -> WebAccess | None:
     """Create the access to the web, or return None if it's switched off."""
     options = settings.web_tools
     if not options.fetch and not options.search:
@@ -32,7 +32,6 @@ def create_web(settings: Settings) -> WebAccess | None:
 
     secret = settings.variables.get(options.key)
     key = secret.get_secret_value() if secret else ""
-    decoder = Decoder(settings.media.decode_s, settings.media.decode_memory_mb)
     return WebAccess(options, PageReader(decoder).read, key, _find_claude(settings))
 
 

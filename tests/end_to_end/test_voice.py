@@ -287,10 +287,16 @@ def is_running(pid: int) -> bool:
         return False
 
 
-async def test_audio_file_of_music_is_not_transcribed(home: Path) -> None:
+@pytest.mark.parametrize("kind", ["audio", "document"])
+async def test_words_of_an_audio_file_are_its_text_and_not_the_persons_own(
+    home: Path, kind: str
+) -> None:
+    model = ScriptedModel(says("I see."))
     async with (
         TranscriptionService(SEGMENTS) as service,
-        open_gateway(home, ScriptedModel(says("Nice.")), options_for(service)) as harness,
+        open_gateway(home, model, options_for(service)) as harness,
     ):
-        await harness.send(NOTE, "song.ogg", "audio")
-        assert service.uploads == []
+        reply = await harness.send(NOTE, "interview.ogg", kind)
+        assert "You said" not in reply.text
+        assert "— 0:42 —\nThe plumber says the boiler leaks." in texts_of(model.requests[0])
+        assert "interview.ogg" in (await harness.say("/recall boiler")).text

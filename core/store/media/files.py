@@ -83,8 +83,8 @@ class AttachedFile:
     size: int | None = None
     # The platform's id or URL of the file.
     reference: str | None = None
-    # A sentence that says why the file isn't stored. Empty if it is stored or wasn't downloaded
-    # yet.
+    # A word of `core.media.intake.Problem` that says why the file isn't stored, such as "failed".
+    # Empty if it is stored or wasn't downloaded yet.
     problem: str = ""
     at: datetime
     # None if the file isn't stored.
@@ -123,7 +123,7 @@ class FileUsage:
 
 
 _CONTENT_COLUMNS = "type, files.size AS bytes, pages, duration_s, width, height, note"
-_SELECT_FILES = f"""
+SELECT_FILES = f"""
 SELECT message_files.*, scopes.key AS scope, addresses.platform, addresses.chat_id,
     addresses.thread_id, {_CONTENT_COLUMNS}
 FROM message_files JOIN scopes ON scopes.id = message_files.scope_id
@@ -145,7 +145,7 @@ ON CONFLICT (hash) DO UPDATE SET type = excluded.type, pages = excluded.pages,
     duration_s = COALESCE(excluded.duration_s, files.duration_s), note = excluded.note,
     width = excluded.width, height = excluded.height
 """
-_INSERT_FILE = """
+INSERT_FILE = """
 INSERT INTO message_files (scope_id, address_id, external_id, position, message_id, account, kind,
     name, mime, size, reference, hash, problem, at)
 SELECT :scope_id, :address_id, :external_id, :position, (
@@ -191,7 +191,7 @@ _SHOWN_FILES = f"""
         AND (:before IS NULL OR message_files.at < :before)
 """
 _SELECT_BY_NAME = f"""
-{_SELECT_FILES} WHERE {_IS_SHOWN}
+{SELECT_FILES} WHERE {_IS_SHOWN}
     AND (:kinds IS NULL OR {in_list("message_files.kind", "kinds")})
     AND (:name = '' OR instr(bare(message_files.name), :name) > 0)
     AND (:after IS NULL OR message_files.at >= :after)
@@ -237,14 +237,14 @@ class Files:
         def write(connection: Connection) -> AttachedFile:
             """Store the content and the file, unless the message was erased."""
             content = file.content
-            values = _file_values(connection, file)
+            values = file_values(connection, file)
             # First, because the trigger of the deletion may delete the content.
             if connection.execute(_DELETE_REPLACED_FILE, values).rowcount:
                 _forget_sent_form(connection, values)
             if content is not None:
                 _store_content(connection, content, parts)
             is_made = file.external_id.startswith(MADE_PREFIX)
-            statement = _INSERT_MADE_FILE if is_made else _INSERT_FILE
+            statement = _INSERT_MADE_FILE if is_made else INSERT_FILE
             if not connection.execute(statement, values).rowcount:
                 raise StaleReadError("message_erased")
             if content is not None and content.width is not None:
@@ -302,28 +302,28 @@ class Files:
     ) -> list[AttachedFile]:
         """Return the files of a stored message, if it is visible in these scopes."""
         statement = f"""
-            {_SELECT_FILES} WHERE message_files.message_id = :id AND {_IS_SHOWN} ORDER BY position
+            {SELECT_FILES} WHERE message_files.message_id = :id AND {_IS_SHOWN} ORDER BY position
         """
         values = {"id": message_id, "scopes": scope_parameter(scopes)}
-        return [_read_file(row) for row in await self._database.fetch_all(statement, values)]
+        return [read_file(row) for row in await self._database.fetch_all(statement, values)]
 
     async def load_by_message_ids(
         self, message_ids: Sequence[int], scopes: frozenset[Scope]
     ) -> list[AttachedFile]:
         """Return the files of the messages that are visible in these scopes, in order."""
         statement = f"""
-            {_SELECT_FILES} WHERE {in_list("message_files.message_id", "ids")} AND {_IS_SHOWN}
+            {SELECT_FILES} WHERE {in_list("message_files.message_id", "ids")} AND {_IS_SHOWN}
             ORDER BY message_files.message_id, position
         """
         values = {"ids": encode_list(message_ids), "scopes": scope_parameter(scopes)}
-        return [_read_file(row) for row in await self._database.fetch_all(statement, values)]
+        return [read_file(row) for row in await self._database.fetch_all(statement, values)]
 
     async def find(self, file_id: int, scopes: frozenset[Scope]) -> AttachedFile | None:
         """Return a file by its id, or None if it isn't visible in these scopes."""
-        statement = f"{_SELECT_FILES} WHERE message_files.id = :id AND {_IS_SHOWN}"
+        statement = f"{SELECT_FILES} WHERE message_files.id = :id AND {_IS_SHOWN}"
         values = {"id": rows.int64_or_zero(file_id), "scopes": scope_parameter(scopes)}
         row = await self._database.fetch_one(statement, values)
-        return None if row is None else _read_file(row)
+        return None if row is None else read_file(row)
 
     async def find_content(self, content_hash: str) -> FileContent | None:
         """Return the content with this hash, or None if it isn't stored."""
@@ -361,7 +361,7 @@ class Files:
     async def list_untranscribed(self, scopes: frozenset[Scope]) -> list[AttachedFile]:
         """Return voice notes, recordings and videos without text, oldest first."""
         statement = f"""
-            {_SELECT_FILES} WHERE {_IS_SHOWN} AND (
+            {SELECT_FILES} WHERE {_IS_SHOWN} AND (
                     {in_list("message_files.kind", "kinds")}
                     AND message_files.hash IN (SELECT hash FROM files)
                     OR message_files.hash IN (
@@ -375,7 +375,7 @@ class Files:
             "scopes": scope_parameter(scopes),
             "kinds": encode_list(FILE_KINDS["voice"]),
         }
-        return [_read_file(row) for row in await self._database.fetch_all(statement, values)]
+        return [read_file(row) for row in await self._database.fetch_all(statement, values)]
 
     async def measure_usage(self, accounts: Iterable[str] | None = None) -> FileUsage:
         """Measure the space that the files of these accounts take.
@@ -525,7 +525,7 @@ def _drop_shared_description(connection: Connection, content_hash: str) -> None:
         connection.execute("DELETE FROM file_parts WHERE hash = :hash AND label = :label", values)
 
 
-def _file_values(connection: Connection, file: AttachedFile) -> dict[str, object]:
+def file_values(connection: Connection, file: AttachedFile) -> dict[str, object]:
     """Return the columns of a file."""
     return {
         "scope_id": rows.ensure_scope(connection, file.scope),
@@ -556,7 +556,7 @@ def _load_of_message(
     With `position`, return only the file at that position.
     """
     statement = f"""
-        {_SELECT_FILES} WHERE {_IS_OF_ADDRESS} AND {in_list("message_files.external_id", "ids")}
+        {SELECT_FILES} WHERE {_IS_OF_ADDRESS} AND {in_list("message_files.external_id", "ids")}
             AND (:position IS NULL OR position = :position)
         ORDER BY message_files.external_id, position
     """
@@ -565,7 +565,7 @@ def _load_of_message(
         "ids": encode_list(map(rows.clean, external_ids)),
         "position": position,
     }
-    return [_read_file(row) for row in connection.execute(statement, values)]
+    return [read_file(row) for row in connection.execute(statement, values)]
 
 
 def _search(
@@ -613,10 +613,10 @@ def _match_parts(
     for label, text, score, file_id in connection.execute(statement, values).fetchall():
         if file_id in matches:
             continue
-        statement = f"{_SELECT_FILES} WHERE message_files.id = :id"
+        statement = f"{SELECT_FILES} WHERE message_files.id = :id"
         row = connection.execute(statement, {"id": file_id}).fetchone()
         part = FilePart(label=label, text=text)
-        matches[file_id] = FileMatch(file=_read_file(row), part=part, score=-score)
+        matches[file_id] = FileMatch(file=read_file(row), part=part, score=-score)
     return list(matches.values())
 
 
@@ -624,7 +624,7 @@ def _list_by_name(
     connection: Connection, *, scopes: frozenset[Scope], file_filter: FileFilter, limit: int
 ) -> list[AttachedFile]:
     values = {**_filter_values(scopes, file_filter), "limit": limit}
-    return [_read_file(row) for row in connection.execute(_SELECT_BY_NAME, values)]
+    return [read_file(row) for row in connection.execute(_SELECT_BY_NAME, values)]
 
 
 def _filter_values(scopes: frozenset[Scope], file_filter: FileFilter) -> dict[str, object]:
@@ -642,8 +642,8 @@ def _filter_values(scopes: frozenset[Scope], file_filter: FileFilter) -> dict[st
     }
 
 
-def _read_file(row: Row) -> AttachedFile:
-    """Convert a row of `_SELECT_FILES` to a file."""
+def read_file(row: Row) -> AttachedFile:
+    """Convert a row of `SELECT_FILES` to a file."""
     content = None
     if row["hash"] is not None and row["type"] is not None:
         content = _read_content(row)

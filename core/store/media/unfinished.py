@@ -1,0 +1,45 @@
+"""Stores the files whose download hasn't ended, and finds bytes without a file after a crash."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core.store.engine import Connection, Database
+from core.store.media.files import INSERT_FILE, SELECT_FILES, AttachedFile, file_values, read_file
+from core.types import ErasureEpoch
+
+_INSERT_UNFINISHED = INSERT_FILE.partition("ON CONFLICT")[0] + "ON CONFLICT DO NOTHING"
+
+
+class UnfinishedFiles:
+    """The files that are being downloaded, in state.db."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def store(self, file: AttachedFile, epoch: ErasureEpoch | None) -> None:
+        """Store the row of a file that is still being downloaded, unless the file has a row.
+
+        Nothing is stored if the message was erased.
+        """
+
+        def write(connection: Connection) -> None:
+            connection.execute(_INSERT_UNFINISHED, file_values(connection, file))
+
+        await self._database.write(write, epoch)
+
+    async def list_downloads(self, platform: str) -> list[AttachedFile]:
+        """Return the files of a platform whose download hasn't ended, oldest first."""
+        statement = f"""
+            {SELECT_FILES} WHERE message_files.hash IS NULL AND problem = ''
+                AND reference IS NOT NULL AND addresses.platform = :platform
+            ORDER BY message_files.id
+        """
+        found_rows = await self._database.fetch_all(statement, {"platform": platform})
+        return [read_file(row) for row in found_rows]
+
+    async def select_unused(self, hashes: Sequence[str]) -> list[str]:
+        """Return those of the hashes that belong to no stored content."""
+        stored_rows = await self._database.fetch_all("SELECT hash FROM files", {})
+        stored_hashes = {row["hash"] for row in stored_rows}
+        return [content_hash for content_hash in hashes if content_hash not in stored_hashes]
