@@ -207,6 +207,14 @@ def test_each_documented_capability_cites_existing_tests(
             assert re.search(rf"^(async )?def {name}\(", source, re.M), (path, name)
 
 
+@pytest.mark.parametrize("page", ["architecture", "models", "languages", "operating"])
+def test_tests_that_a_page_cites_exist(page: str) -> None:
+    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    for path, name in set(re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", text)):
+        source = (ROOT / path).read_text(encoding="utf-8")
+        assert re.search(rf"^(async )?def {name}\(", source, re.M), (path, name)
+
+
 def test_each_promise_in_security_md_cites_a_test_and_its_exclusions_are_listed() -> None:
     text = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
     promised, refused, report = text.split("\n## ")[1:]

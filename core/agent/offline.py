@@ -611,7 +611,9 @@ def _list_last_files(messages: Sequence[Json]) -> list[_File]:
         if match:
             has_text = "\n\n" in block["text"]
             is_unreadable = block["text"].startswith(f"{match[0]} aren't readable")
-            files.append(_File(match[1] or "", match[2], match[3], has_text, is_unreadable))
+            # The part after the semicolon is for a model: "3 pictures of it follow".
+            details = match[3].partition(";")[0]
+            files.append(_File(match[1] or "", match[2], details, has_text, is_unreadable))
     return files
 
 

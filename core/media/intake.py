@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import re
 import secrets
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -66,6 +67,8 @@ _RETRYABLE = frozenset({"", "failed", "disk", "person_full", "all_full"})
 _UNTRANSCRIBED = frozenset({"unheard", "inaudible"})
 # The address, message and position of a file.
 _Key = tuple[str, str, int]
+# The signs that change the direction of the text after them.
+_DIRECTIONS = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _log = structlog.get_logger("media")
 
 
@@ -665,12 +668,17 @@ def _describe(
         position=position,
         account=inbound.account.key,
         kind=attachment.kind,
-        name=attachment.name,
+        name=_clean_name(attachment),
         mime=attachment.mime,
         size=attachment.size_bytes,
         reference=attachment.reference,
         at=inbound.sent_at,
     )
+
+
+def _clean_name(attachment: Attachment) -> str:
+    """Return the name of a file without signs that reverse it, or its kind if the name is blank."""
+    return _DIRECTIONS.sub("", attachment.name).strip() or attachment.kind
 
 
 def _describe_content(content_hash: str, size: int, decoded: Decoded) -> FileContent:

@@ -182,6 +182,17 @@ async def test_transcriber_without_words_or_with_a_bad_key_fails_with_a_sentence
     assert [part.text for part in (await program.transcribe(path)).parts] == [answer]
 
 
+@pytest.mark.parametrize(
+    ("name", "shown"), [("fdp\u202ecod.exe", "fdpcod.exe"), ("  ", "document")]
+)
+async def test_name_of_a_file_is_shown_in_its_own_direction_and_is_never_blank(
+    home: Path, name: str, shown: str
+) -> None:
+    async with open_gateway(home, ScriptedModel(says("I see."))) as harness:
+        await harness.send(b"The rent is due.", name)
+        assert f"1: {shown} (" in (await harness.say("/files")).text
+
+
 async def test_line_of_a_document_that_looks_like_a_page_is_not_cited_as_one(home: Path) -> None:
     model = ScriptedModel(says("I see."))
     async with open_gateway(home, model) as harness:

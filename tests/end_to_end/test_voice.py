@@ -171,7 +171,7 @@ async def test_forwarded_voice_note_is_not_the_senders_own_words(home: Path) -> 
 async def test_without_a_transcriber_the_note_is_kept_and_transcribed_later(home: Path) -> None:
     async with open_gateway(home, ScriptedModel(says("I can't hear it."))) as harness:
         reply = await harness.send(NOTE, "voice.oga", "voice")
-        assert "can't listen to it: no program for transcription is set up" in reply.text
+        assert "can't listen to it: no transcriber is set up" in reply.text
         assert "mneme" not in (await harness.say("/recall plumber")).text
     async with TranscriptionService(SEGMENTS) as service:
         with (home / "mneme.toml").open("a") as file:
