@@ -84,7 +84,7 @@ SENTENCES_IN_CODE: Mapping[str, tuple[int, str]] = {
 # English sentences of raised errors in core that have no key, by module or package, each with its reason.
 ERRORS_IN_CORE: Mapping[str, tuple[int, str]] = {
     "core/agent": (3, "internal errors"),
-    "core/media": (13, "errors of files, for the log; people read the notes of the file"),
+    "core/media": (12, "errors of files, for the log; people read the notes of the file"),
     "core/search": (1, "errors of models, for the log"),
     "core/store": (2, "internal errors"),
 }
