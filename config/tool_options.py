@@ -44,8 +44,8 @@ class McpServer(BaseModel):
     command: str = ""
     args: Annotated[tuple[str, ...], Field(strict=False)] = ()
     env: Mapping[str, str] = Field(default={}, repr=False)
-    # A web address, with further headers. ${NAME} in a value of `env` or `headers` stands for a
-    # variable of secrets.env or the environment.
+    # A web address, with further headers. ${NAME} in `args`, `url` or a value of `env` or
+    # `headers` stands for a variable of secrets.env or the environment.
     url: OptionalWebAddress = ""
     headers: Mapping[str, str] = Field(default={}, repr=False)
     enabled: bool = True

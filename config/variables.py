@@ -73,8 +73,10 @@ def list_named_variables(options: Mapping[str, Any]) -> Iterator[str]:
             yield str(source["key"])
     servers = get_table(options, "mcp")
     for name in servers:
+        server = get_table(servers, name)
+        yield from PLACEHOLDER.findall(f"{server.get('url', '')} {server.get('args', '')}")
         for table in ("env", "headers"):
-            for value in get_table(get_table(servers, name), table).values():
+            for value in get_table(server, table).values():
                 yield from PLACEHOLDER.findall(str(value))
 
 

@@ -139,7 +139,7 @@ async def run_checks(
 
 
 async def _probe_servers(texts: Texts, services: Services) -> list[CheckResult]:
-    """Check each configured embedding server, search engine and calendar by calling it."""
+    """Check each embedding server, search engine, calendar and MCP server by calling it."""
     settings = services.settings
     results = []
     if services.embeddings is not None:
@@ -150,6 +150,9 @@ async def _probe_servers(texts: Texts, services: Services) -> list[CheckResult]:
         for name in settings.calendar:
             probe = services.calendars.probe(name)
             results.append(await run_probe(f"calendar {name}", probe, texts))
+    if services.mcp is not None:
+        for name in services.mcp.list_names():
+            results.append(await run_probe(f"mcp {name}", services.mcp.probe(name), texts))
     return results
 
 
@@ -357,6 +360,8 @@ def _find_command(subject: str) -> str:
     kind, _, name = subject.partition(" ")
     if kind == "memory":
         return f"mneme memory setup {name}"
+    if kind == "mcp":
+        return f"mneme mcp test {name}"
     return _MENDING_COMMANDS.get(kind, "")
 
 

@@ -219,13 +219,14 @@ class _Answerer:
         if question is None or result.is_error:
             return None
         lines = select_events(result.text, question, self.texts)
+        problems = list_problems(result.text, self.texts)
         if lines:
             lines.insert(0, self.texts["in_calendar"])
         elif question.what:
             return None
-        else:
+        elif not problems:
             lines = [self.texts["no_events"]]
-        return _get_text("\n".join([*lines, *list_problems(result.text, self.texts)]))
+        return _get_text("\n".join([*lines, *problems]))
 
     def _answer_about_files(self, text: str, files: Sequence[_File]) -> Completion | None:
         """Say which files of a message are stored, and how to find them again.
@@ -344,7 +345,16 @@ class _Answerer:
                 return answer
         if not others:
             return _call_searches(question[:MAX_QUERY_CHARS], has_facts=False)
-        return self._answer_from_searches(messages, question, others)
+        answer = self._answer_from_searches(messages, question, others)
+        if calendar and answer.stop_reason == "end_turn":
+            return _get_text("\n\n".join([answer.text, *self._list_problems(calendar[0])]))
+        return answer
+
+    def _list_problems(self, result: _ToolResult) -> list[str]:
+        """Return a sentence for each calendar that couldn't be read, as it may have the answer."""
+        from core.tools.agenda_questions import list_problems
+
+        return list_problems(result.text, self.texts)
 
     def _answer_from_searches(
         self, messages: Sequence[Json], question: str, results: Sequence[_ToolResult]

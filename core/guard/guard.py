@@ -188,6 +188,11 @@ def find_suspicion(text: str) -> str | None:
     return None
 
 
+def holds_key(text: str) -> bool:
+    """Return whether a text has the form of a key, or of a link with a secret in it."""
+    return find_suspicion(text) == REASONS["secret"]
+
+
 def _describe_hidden(character: str) -> str:
     """Return a phrase for a hidden character, including its code point."""
     if unicodedata.category(character) == "Cc":

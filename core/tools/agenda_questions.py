@@ -25,6 +25,10 @@ SEARCHED_TIME = timedelta(days=60)
 MAX_EVENTS = 10
 # A line of a result about a calendar that couldn't be read.
 _UNREAD_CALENDAR = re.compile(r"^The calendar (\S+) can't be read: ", re.MULTILINE)
+# A line of a result about an event that repeats too often.
+_LEFT_OUT_EVENT = re.compile(
+    r'^The event "(.*)" in the calendar (\S+) repeats too often to be shown\.$', re.MULTILINE
+)
 _ENDS = " \t\n¿?\uff1f!\uff01.\u3002"
 
 
@@ -56,13 +60,17 @@ def read_question(text: str, now: datetime, zone: ZoneInfo) -> AgendaQuestion | 
 def select_events(result: str, question: AgendaQuestion, words: Mapping[str, str]) -> list[str]:
     """Return the events in a result of the tool `calendar` that answer a question, as Markdown.
 
-    If the question names an event, only events with all words of that name are returned. `words`
-    are the texts for answers without a model.
+    If the question names an event, only events with all words of that name are returned. The
+    last line counts the events that aren't listed. `words` are the texts for answers without a
+    model.
     """
     name_terms = set(word_terms(question.what))
     lines = [line.removeprefix("- ") for line in result.splitlines() if line.startswith("- ")]
     events = [line for line in lines if name_terms <= set(word_terms(line))]
-    return [f"- {escape(_word_line(event, words))}" for event in events[:MAX_EVENTS]]
+    listed = [f"- {escape(_word_line(event, words))}" for event in events[:MAX_EVENTS]]
+    if len(events) > MAX_EVENTS:
+        listed.append(words["more_events"].format(count=len(events) - MAX_EVENTS))
+    return listed
 
 
 def _word_line(line: str, words: Mapping[str, str]) -> str:
@@ -71,9 +79,12 @@ def _word_line(line: str, words: Mapping[str, str]) -> str:
 
 
 def list_problems(result: str, words: Mapping[str, str]) -> list[str]:
-    """Return a sentence for each calendar that couldn't be read, according to a result."""
+    """Return a sentence for each calendar or event in a result that couldn't be read."""
     names = _UNREAD_CALENDAR.findall(result)
-    return [words["calendar_unread"].format(name=escape(name)) for name in names]
+    sentences = [words["calendar_unread"].format(name=escape(name)) for name in names]
+    for event, name in _LEFT_OUT_EVENT.findall(result):
+        sentences.append(words["event_left_out"].format(event=escape(event), name=escape(name)))
+    return sentences
 
 
 def _match_all(kind: str, text: str) -> Sequence[re.Match[str]]:

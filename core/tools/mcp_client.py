@@ -88,7 +88,7 @@ class McpConnection:
     """A connection to one server."""
 
     def __init__(self, name: str, options: McpServer, variables: Mapping[str, str]) -> None:
-        """`variables` are the values for ``${NAME}`` in the headers and the environment."""
+        """`variables` are the values for ``${NAME}`` in the options of the server."""
         self.name = name
         self._options = options
         self._variables = variables
@@ -229,11 +229,12 @@ class McpConnection:
                     timeout=httpx2.Timeout(self._connect_timeout_s, read=self._options.timeout_s),
                 )
                 await stack.enter_async_context(http_client)
-                transport = streamable_http_client(self._options.url, http_client=http_client)
+                url = self._fill_variables({"url": self._options.url})["url"]
+                transport = streamable_http_client(url, http_client=http_client)
             else:
                 parameters = StdioServerParameters(
                     command=self._options.command,
-                    args=list(self._options.args),
+                    args=[self._fill_variables({"": each})[""] for each in self._options.args],
                     env=self._fill_variables(self._options.env),
                 )
                 # The standard error of a server must not appear in the person's terminal.

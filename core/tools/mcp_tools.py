@@ -177,6 +177,22 @@ class McpServers:
         self._write_file(stored)
         return server
 
+    async def probe(self, name: str) -> Sentence:
+        """Ask a server for its tools, and return a sentence about the answer.
+
+        Nothing is stored. Raises ToolError with a sentence about the failure, or about tools of the
+        settings that the server doesn't have.
+        """
+        names = {tool.name for tool in await (await self._connect(name)).list_tools()}
+        allowed = set(self._servers[name].tools)
+        if missing := sorted(allowed - names):
+            raise ToolError("mcp_lacks_tools", tools=", ".join(missing), name=name)
+        return Sentence("probe_mcp", {"count": len(allowed or names)})
+
+    def list_names(self) -> Sequence[str]:
+        """Return the names of the servers that are turned on."""
+        return list(self._servers)
+
     def is_change(self, full_name: str) -> bool:
         """Return whether a tool may change data, according to the settings or its server."""
         stored = self._read_file()

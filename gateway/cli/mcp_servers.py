@@ -23,13 +23,16 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from config.draft import SettingsDraft
 from config.settings import Settings, SettingsError
 from config.tool_options import McpServer
+from config.variables import PLACEHOLDER
 from core.errors import ToolError
 from gateway import logs
 from gateway.cli import shell
+from gateway.cli.mcp_options import SecretMover, hide_keys, list_own_variables, read_entry
 from gateway.cli.shell import AsJson, InScope, print_json, print_text
 from gateway.commands.registry import CommandContext
 from gateway.services import Services
@@ -49,8 +52,6 @@ def complete_name(incomplete: str) -> list[str]:
 
 
 Name = Annotated[str, typer.Argument(metavar="NAME", autocompletion=complete_name)]
-# If a variable or header with such a name looks like a key, it belongs into secrets.env.
-_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|AUTHORIZATION", re.IGNORECASE)
 
 
 def add_commands(root: typer.Typer) -> None:
@@ -77,7 +78,7 @@ def list_command(as_json: AsJson = False) -> None:
             {
                 "name": name,
                 "enabled": server.enabled,
-                "place": _describe_place(server),
+                "place": _describe_place(name, server),
                 "people": server.people,
                 "tools": list(server.tools),
             }
@@ -94,7 +95,8 @@ def list_command(as_json: AsJson = False) -> None:
         for row in rows:
             state = texts.compose("yes" if row["enabled"] else "no")
             people = texts.compose(f"mcp_people_{row['people']}")
-            table.add_row(str(row["name"]), state, str(row["place"]), people)
+            # As plain text, because square brackets would be markup.
+            table.add_row(str(row["name"]), state, Text(str(row["place"])), people)
         Console().print(table)
 
 
@@ -122,20 +124,21 @@ def add_command(
         }
         if not options.get("url") and not options.get("command"):
             shell.fail(texts.compose("mcp_no_command"))
+        if command and header:
+            shell.fail(texts.compose("mcp_header_without_url"))
         draft = SettingsDraft()
         if f"mcp.{name}" in _list_tables(draft):
             shell.fail(texts.compose("mcp_exists", name=name))
         _add_server(draft, name, options)
         tools = _load_tools(draft.load(), name)
         draft.write()
-        print_text(
-            texts.compose("mcp_connected", name=name, count=len(tools), tools=", ".join(tools))
-        )
+        key = "mcp_connected" if tools else "mcp_connected_empty"
+        print_text(texts.compose(key, name=name, count=len(tools), tools=", ".join(tools)))
         _say_when(draft)
 
 
 def check_command(name: Name, as_json: AsJson = False) -> None:
-    """Connect to an MCP server, and list its tools with their effects."""
+    """Connect to an MCP server, and list the tools that the model may use, with their effects."""
     with shell.exit_on_error():
         settings = SettingsDraft().load()
         if name not in settings.mcp:
@@ -146,15 +149,18 @@ def check_command(name: Name, as_json: AsJson = False) -> None:
             return
         table = Table(texts.compose("mcp_tool"), texts.compose("mcp_effect"), box=None)
         for tool, effect in tools.items():
-            table.add_row(tool, texts.compose(f"effect_{effect}"))
+            table.add_row(Text(tool), texts.compose(f"effect_{effect}"))
         Console().print(table)
+        if missing := sorted(set(settings.mcp[name].tools) - tools.keys()):
+            print_text(texts.compose("mcp_missing_tools", name=name, tools=", ".join(missing)))
 
 
 def remove_command(name: Name) -> None:
     """Remove an MCP server from the settings, and its keys from secrets.env."""
     with shell.exit_on_error():
         draft = SettingsDraft()
-        variables = _list_own_variables(draft, name)
+        options = draft.own_options.get("mcp", {}).get(name, {})
+        variables = list_own_variables(name, options)
         try:
             draft.remove_option(f"mcp.{name}")
         except KeyError:
@@ -167,14 +173,6 @@ def remove_command(name: Name) -> None:
         _say_when(draft)
 
 
-def _list_own_variables(draft: SettingsDraft, name: str) -> list[str]:
-    """Return the variables of secrets.env that `add` or `import` wrote for a server."""
-    server = draft.own_options.get("mcp", {}).get(name, {})
-    values = [*server.get("env", {}).items(), *server.get("headers", {}).items()]
-    variables = [(_name_variable(name, key), value) for key, value in values]
-    return [variable for variable, value in variables if value == f"${{{variable}}}"]
-
-
 def import_command(
     file: Annotated[Path, typer.Argument()],
 ) -> None:
@@ -185,21 +183,33 @@ def import_command(
     with shell.exit_on_error():
         servers = _read_servers(file)
         draft = SettingsDraft()
+        known_tables = _list_tables(draft)
         added: list[str] = []
         skipped: list[str] = []
         for raw_name, entry in servers.items():
-            name = re.sub(r"[^A-Za-z0-9-]", "-", raw_name).strip("-")[:31] or "server"
-            if f"mcp.{name}" in _list_tables(draft):
+            first = name = re.sub(r"[^A-Za-z0-9-]", "-", raw_name).strip("-")[:28] or "server"
+            if f"mcp.{name}" in known_tables:
                 skipped.append(name)
                 continue
-            keys = ("command", "args", "env", "url", "headers")
-            _add_server(draft, name, {key: entry[key] for key in keys if entry.get(key)})
+            number = 2
+            while name in added:
+                name = f"{first}-{number}"
+                number += 1
+            try:
+                _add_server(draft, name, read_entry(entry))
+                draft.load()
+            except SettingsError as error:
+                reason = error.problems[0].removeprefix(f"mcp.{name}.")
+                shell.fail(
+                    texts.compose("mcp_file_bad_server", path=file, name=raw_name, reason=reason)
+                )
             added.append(name)
         draft.write()
         if added:
             names = ", ".join(added)
             print_text(texts.compose("mcp_added", names=names, first=added[0]))
             _say_when(draft)
+            _name_missing_variables(draft, added)
         if skipped:
             print_text(texts.compose("mcp_skipped", names=", ".join(skipped)))
         if not servers:
@@ -211,36 +221,25 @@ def _add_server(draft: SettingsDraft, name: str, options: Mapping[str, Any]) -> 
 
     Secrets in its options become variables of secrets.env.
     """
-    secrets: dict[str, str] = {}
-    for key, value in options.items():
-        if key in ("env", "headers"):
-            value = _move_secrets(name, value, secrets)
+    mover = SecretMover(name)
+    for key, value in mover.move(options).items():
         draft.set_option(f"mcp.{name}.{key}", value)
-    for variable, secret in secrets.items():
+    for variable, secret in mover.secrets.items():
         draft.set_secret(variable, secret)
 
 
-def _move_secrets(
-    server: str, values: Mapping[str, Any], secrets: dict[str, str]
-) -> dict[str, str]:
-    """Return the values, with a placeholder in place of each value that looks like a key.
-
-    The original values are added to `secrets`, by the names of their new variables.
-    """
-    table = {}
-    for name, value in values.items():
-        text = str(value)
-        if _SECRET_NAME.search(name) and "${" not in text:
-            variable = _name_variable(server, name)
-            secrets[variable] = text
-            text = f"${{{variable}}}"
-        table[name] = text
-    return table
-
-
-def _name_variable(server: str, name: str) -> str:
-    """Return the variable of secrets.env for a variable or header of a server."""
-    return re.sub(r"[^A-Z0-9]", "_", f"MCP_{server}_{name}".upper())
+def _name_missing_variables(draft: SettingsDraft, names: Sequence[str]) -> None:
+    """Name the variables that the options of servers use, but that have no value."""
+    tables = draft.own_options.get("mcp", {})
+    variables = draft.load().variables
+    missing = {
+        variable
+        for name in names
+        for variable in PLACEHOLDER.findall(repr(tables.get(name)))
+        if variable not in variables
+    }
+    if missing:
+        print_text(texts.compose("mcp_missing_variables", names=", ".join(sorted(missing))))
 
 
 def _read_servers(file: Path) -> dict[str, Mapping[str, Any]]:
@@ -311,7 +310,10 @@ def _load_key(port: int) -> str:
 
 
 def _load_tools(settings: Settings, name: str) -> dict[str, str]:
-    """Connect to a server, and return the effect of each tool. Exit with a message on failure."""
+    """Connect to a server, and return the effect of each allowed tool.
+
+    Exit with a message on failure.
+    """
     from core.tools.mcp_tools import McpServers, find_effect
 
     server = settings.mcp[name]
@@ -331,7 +333,11 @@ def _load_tools(settings: Settings, name: str) -> dict[str, str]:
         if definitions is None:
             problem = servers.problems[name]
             raise ToolError(problem.key, **problem.values)
-        return {tool.name: find_effect(tool, server).value for tool in definitions.tools}
+        return {
+            tool.name: find_effect(tool, server).value
+            for tool in definitions.tools
+            if not server.tools or tool.name in server.tools
+        }
 
     return asyncio.run(load())
 
@@ -340,8 +346,10 @@ async def _refuse_calls(context: object) -> bool:
     return False
 
 
-def _describe_place(server: McpServer) -> str:
-    return server.url or " ".join([server.command, *server.args])
+def _describe_place(name: str, server: McpServer) -> str:
+    """Return the command or address of a server, without keys."""
+    options = hide_keys(name, {"url": server.url, "args": server.args})
+    return str(options["url"]) or " ".join([server.command, *options["args"]])
 
 
 def _parse_pairs(pairs: Sequence[str], flag: str) -> dict[str, str]:

@@ -266,36 +266,61 @@ class MemoryCommands:
         return Answer(text=text, buttons=tuple(buttons[:_MAX_PENDING_BUTTONS]))
 
     async def _decide(self, text: str, context: CommandContext, *, is_approved: bool) -> Answer:
-        """Approve or reject the pending change with the number in `text`.
+        """Approve the pending change with the number in `text`, or reject one or several.
 
         In a group, only the owner may approve a change. Its author may also reject it. After the
         rejection of a draft, no new draft is made for a while. Raises Refused if the change isn't
         pending or this person may not decide about it.
         """
         texts = context.texts
-        number = parse_number(text)
-        if number is None:
-            raise Refused(texts.DECIDE_USAGE)
         pending_notes = await self._notebook.review.list_pending(context.scopes)
+        numbers = self._parse_numbers(text, pending_notes, context)
+        if not numbers or (is_approved and len(numbers) > 1):
+            action = "approve" if is_approved else "reject"
+            raise Refused(texts.DECIDE_USAGE.format(action=action))
         notes_by_id = {note.id: note for note in pending_notes}
-        note = notes_by_id.get(number)
-        if note is None:
-            raise Refused(texts.NO_PENDING_NUMBER.format(number=number))
-        if not context.can_change(None if is_approved else note.account):
-            raise Refused(texts.OWNER_DECIDES)
+        notes: list[PendingNote] = []
+        for number in numbers:
+            note = notes_by_id.get(number)
+            if note is None:
+                raise Refused(texts.NO_PENDING_NUMBER.format(number=number))
+            if not context.can_change(None if is_approved else note.account):
+                raise Refused(texts.OWNER_DECIDES)
+            notes.append(note)
         if is_approved:
-            with _escape_refusals(context.texts):
-                report = await self._approve(note, context)
-            if self._is_lookup(note):
-                return Answer(text="", asks_again=_pass_on(report, context))
-            return Answer(text=_escape_lines(report))
+            return await self._approve_and_report(notes[0], context)
+        for note in notes:
+            await self._reject(note)
+        if len(notes) == 1:
+            return Answer(text=texts.REJECTED)
+        return Answer(text=texts.REJECTED_SEVERAL.format(numbers=texts.join_list(numbers)))
+
+    def _parse_numbers(
+        self, text: str, pending_notes: Sequence[PendingNote], context: CommandContext
+    ) -> list[int]:
+        """Return the numbers in a text such as "3 4", or [] for any other text.
+
+        "all" stands for all changes that this person may reject.
+        """
+        if text.strip().lower() == "all":
+            return [note.id for note in pending_notes if context.can_change(note.account)]
+        numbers = [parse_number(word) for word in text.replace(",", " ").split()]
+        return list(dict.fromkeys(filter(None, numbers))) if all(numbers) else []
+
+    async def _approve_and_report(self, note: PendingNote, context: CommandContext) -> Answer:
+        with _escape_refusals(context.texts):
+            report = await self._approve(note, context)
+        if self._is_lookup(note):
+            return Answer(text="", asks_again=_pass_on(report, context))
+        return Answer(text=_escape_lines(report))
+
+    async def _reject(self, note: PendingNote) -> None:
         if note.target != TOOL_CALL:
             await MemoryReviews(self._services.database).record_rejection(note)
         await self._services.notes.drop(note.id)
         if note.is_draft:
             next_review_at = self._services.clock.now() + PAUSE_AFTER_REJECTION
             await self._services.notes.mark_reviewed(note.scope, next_review_at)
-        return Answer(text=texts.REJECTED)
 
     async def _approve(self, note: PendingNote, context: CommandContext) -> str:
         """Apply a pending change, and return a sentence about the result.

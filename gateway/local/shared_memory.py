@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 RECALLED_SESSIONS = 5
 MIN_FACT_CHARS = 3
+# At most this many proposals of programs wait in a scope, so that other changes find room.
+MAX_PROPOSALS = 10
 
 
 async def serve_memory(
@@ -104,12 +106,22 @@ async def _propose_fact(
         raise Refused(texts.MCP_REFUSED.format(suspicion=suspicion))
     if len(text) < MIN_FACT_CHARS or count_sentences(text) > 1:
         raise Refused(texts.MCP_EMPTY)
+    pending_notes = await services.notebook.review.list_pending(frozenset({context.scope}))
+    if sum(_is_of_program(note.reason) for note in pending_notes) >= MAX_PROPOSALS:
+        raise Refused(texts.MCP_FULL.format(count=MAX_PROPOSALS))
     author = Author(account=context.account, address=context.inbound.address)
-    reason = texts.MCP_ASKS.format(program=program)
+    reason = texts.MCP_ASKS.format(program=program) if program else texts.MCP_ASKS_UNNAMED
     await services.notebook.review.put_aside(
         context.scope, FACT, [Operation(action="add", content=text)], author, reason
     )
     return texts.MCP_WAITS
+
+
+def _is_of_program(reason: str) -> bool:
+    """Return whether a change waits because a program asked for it."""
+    start, end = texts.MCP_ASKS.split("{program}")
+    is_named = reason.startswith(start) and reason.endswith(end)
+    return is_named or reason == texts.MCP_ASKS_UNNAMED
 
 
 def _fact_to_json(fact: Fact, facts: FactCommands) -> Json:

@@ -90,3 +90,11 @@ def test_event_in_a_result_of_the_tool_is_read_and_worded_in_german(
     parsed = read_event_line(english)
     assert parsed is not None
     assert word_event(parsed, load_offline_texts("de"), has_date=True) == german
+
+
+def test_agenda_answer_counts_the_events_that_it_does_not_list() -> None:
+    result = "\n".join(f"- Wed 25 Nov 2026 {hour}:00 Call {hour}" for hour in range(10, 23))
+    question = AgendaQuestion(NOW, NOW + timedelta(days=1))
+    lines = select_events(result, question, ENGLISH_TEXTS)
+    assert len(lines) == 11
+    assert lines[-1] == "And 3 more events. `/agenda` lists them."

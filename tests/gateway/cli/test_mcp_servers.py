@@ -56,6 +56,7 @@ def test_mcp_server_is_tested_before_it_is_added_and_its_key_stored_in_the_secre
         (("add", "x", "--url", "ftp://example.org"), "mcp.x.url"),
         (("add", "x"), "Write a command after --, or --url."),
         (("add", "x", "--env", "KEY", "--", "true"), "Write --env NAME=VALUE"),
+        (("add", "x", "--header", "A=b", "--", "true"), "--header goes with --url."),
         (("add", "x y", "--url", "http://127.0.0.1:9/mcp"), "mcp.x y"),
         (("test", "x"), "There is no server x"),
         (("remove", "x"), "There is no server x"),
@@ -98,3 +99,92 @@ def test_servers_of_another_assistant_are_taken_over_with_their_keys(home: Path)
     assert "Bearer s2" in secrets
     assert "s1" in secrets
     assert "Skipped, because they already exist" in good(home, "mcp", "import", str(file))
+
+
+def import_servers(home: Path, servers: dict[str, object]) -> str:
+    file = home / "other.json"
+    file.write_text(json.dumps({"mcpServers": servers}))
+    return good(home, "mcp", "import", str(file))
+
+
+def test_imported_keys_are_recognized_by_name_or_value_and_never_shown(home: Path) -> None:
+    github, openai = "ghp_" + "a1B2" * 9, "sk-" + "c3D4" * 8
+    import_servers(
+        home,
+        {
+            "git": {
+                "command": "npx",
+                "args": ["server", "--api-key", "plainkey", f"--llm={openai}", "-y"],
+                "env": {
+                    "GH_PAT": github,
+                    "DATABASE_URL": "postgres://u:p4ss@db.example/x",
+                    "MODE": "fast",
+                    "EMPTY": None,
+                },
+            },
+            "web": {
+                "url": "https://mcp.example/?apiKey=urlkey&mode=fast",
+                "headers": {"X-Auth": "headkey", "Cookie": "sid=cookie"},
+            },
+        },
+    )
+    settings = (home / "mneme.toml").read_text()
+    keys = (home / "secrets.env").read_text()
+    for key in ("plainkey", openai, github, "p4ss", "urlkey", "headkey", "sid=cookie"):
+        assert key not in settings
+        assert key in keys
+    options = read_options(home)
+    assert options["git"]["env"] == {
+        "GH_PAT": "${MCP_GIT_GH_PAT}",
+        "DATABASE_URL": "postgres://u:${MCP_GIT_PASSWORD}@db.example/x",
+        "MODE": "fast",
+    }
+    assert options["web"]["url"] == "https://mcp.example/?apiKey=${MCP_WEB_APIKEY}&mode=fast"
+    good(home, "mcp", "remove", "git")
+    assert "plainkey" not in (home / "secrets.env").read_text()
+
+
+def test_imported_server_that_is_off_stays_off_and_equal_names_get_a_number(home: Path) -> None:
+    server = {"url": "https://mcp.example/", "headers": {"A": "${env:FOO_A} ${input:tok}"}}
+    answer = import_servers(home, {"my server": server, "my-server": {**server, "disabled": True}})
+    assert answer.startswith("Added my-server, my-server-2.")
+    assert "no value yet: FOO_A, MCP_MY_SERVER_2_TOK, MCP_MY_SERVER_TOK." in answer
+    options = read_options(home)
+    assert options["my-server"]["headers"] == {"A": "${FOO_A} ${MCP_MY_SERVER_TOK}"}
+    assert "enabled" not in options["my-server"]
+    assert options["my-server-2"]["enabled"] is False
+
+
+def test_fault_of_an_imported_file_is_blamed_on_the_file(home: Path) -> None:
+    file = home / "other.json"
+    file.write_text(json.dumps({"mcpServers": {"bad": {"url": "ftp://mcp.example/"}}}))
+    result = mneme(home, "mcp", "import", str(file))
+    assert result.returncode == 1
+    assert result.stderr.startswith(f"{file}: the server bad can't be used: ")
+
+
+def test_keys_and_brackets_in_the_settings_are_masked_and_printed_as_they_are(home: Path) -> None:
+    (home / "mneme.toml").write_text(
+        '[mcp.x]\ncommand = "run"\nargs = ["[/x]", "--token", "plainkey"]\n'
+        '[mcp.y]\nurl = "https://mcp.example/?apiKey=urlkey"\n'
+    )
+    answer = good(home, "mcp", "list")
+    assert "run [/x] --token ***" in answer
+    assert "https://mcp.example/?apiKey=***" in answer
+
+
+def test_check_and_test_name_an_allowed_tool_that_the_server_does_not_have(home: Path) -> None:
+    program = json.dumps([*list_arguments(home / "diary")])
+    (home / "mneme.toml").write_text(
+        f"[mcp.diary]\ncommand = {json.dumps(sys.executable)}\nargs = {program}\n"
+        'tools = ["list_entries", "nosuch"]\n'
+        '[mcp.gone]\nurl = "http://127.0.0.1:9/mcp"\nheaders = { A = "${UNSET_TOKEN}" }\n'
+    )
+    answer = good(home, "mcp", "test", "diary")
+    assert "list_entries" in answer
+    assert "add_entry" not in answer
+    assert "diary has no tool named nosuch." in answer
+    results = json.loads(mneme(home, "check", "--json").stdout)
+    texts = {result["subject"]: result["text"] for result in results}
+    assert "nosuch" in texts["mcp diary"]
+    assert "UNSET_TOKEN" in texts["mcp gone"]
