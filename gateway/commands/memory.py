@@ -293,7 +293,9 @@ class MemoryCommands:
             await self._reject(note)
         if len(notes) == 1:
             return Answer(text=texts.REJECTED)
-        return Answer(text=texts.REJECTED_SEVERAL.format(numbers=texts.join_list(numbers)))
+        return Answer(
+            text=texts.REJECTED_SEVERAL.format(numbers=texts.join_list([*map(str, numbers)]))
+        )
 
     def _parse_numbers(
         self, text: str, pending_notes: Sequence[PendingNote], context: CommandContext
