@@ -6,6 +6,7 @@ Only this module and the composition root import the clients of platforms and of
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -152,6 +153,10 @@ async def _probe_servers(texts: Texts, services: Services) -> list[CheckResult]:
             results.append(await run_probe(f"calendar {name}", probe, texts))
     if services.mcp is not None:
         for name in services.mcp.list_names():
+            command = settings.mcp[name].command
+            if command and shutil.which(command, path=settings.mcp[name].env.get("PATH")) is None:
+                # The check of the home has already named the missing program.
+                continue
             results.append(await run_probe(f"mcp {name}", services.mcp.probe(name), texts))
     return results
 
