@@ -30,9 +30,9 @@ from config.settings import Settings, SettingsError
 from config.tool_options import McpServer
 from config.variables import PLACEHOLDER
 from core.errors import ToolError
+from core.transfer.mcp_options import SecretMover, hide_keys, list_own_variables, read_entry
 from gateway import logs
 from gateway.cli import shell
-from gateway.cli.mcp_options import SecretMover, hide_keys, list_own_variables, read_entry
 from gateway.cli.shell import AsJson, InScope, print_json, print_text
 from gateway.commands.registry import CommandContext
 from gateway.services import Services
