@@ -70,6 +70,7 @@ class Engine:
     add_tool: str = ""
     forget_tool: str = ""
     environment: str = ""
+    is_plugin: bool = False
 
 
 def installed(name: str, program: str) -> str:
