@@ -23,7 +23,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event, Thread
-from typing import Any
+from typing import Any, ClassVar
 from urllib.error import URLError
 from urllib.parse import urlsplit
 from urllib.request import urlopen
@@ -70,7 +70,7 @@ class Engine:
     add_tool: str = ""
     forget_tool: str = ""
     environment: str = ""
-    is_plugin: bool = False
+    is_plugin: ClassVar[bool] = False
 
 
 def installed(name: str, program: str) -> str:
