@@ -152,7 +152,11 @@ def set_command(key: Key, value: ValueWords = None) -> None:
     with shell.exit_on_error():
         draft = SettingsDraft()
         is_secret = _VARIABLE.fullmatch(key) is not None
+        if not key.strip(". "):
+            shell.fail(texts.compose("option_unknown", name=f'"{key}"'))
         typed = " ".join(value) if value else _ask_for_value(key, is_secret=is_secret)
+        if is_secret and not typed.strip():
+            raise typer.BadParameter(texts.compose("value_missing"))
         if is_secret:
             _set_secret(draft, key, typed)
             result = texts.compose("secret_stored", name=key, path=draft.home / SECRETS_FILE)

@@ -54,6 +54,7 @@ def test_config_set_changes_one_option_and_keeps_every_other_line_of_the_file(ho
     [
         ("modle.chat", "x", "There is no option modle.chat. Did you mean model.chat?"),
         ("chat", "x", "There is no option chat. Did you mean model.chat?"),
+        ("", "x", 'There is no option "".'),
         ("servers.openai.chat", "x", "Did you mean model.servers.openai.chat?"),
         ("model.tries", "many", "model.tries: should be a whole number."),
         ("general.zone", "Europe/Lissabon", "isn't a time zone"),
@@ -100,6 +101,13 @@ def test_secret_is_stored_privately_and_never_shown(home: Path) -> None:
     assert "very-secret" not in shown + told
     good(home, "config", "unset", "OPENAI_API_KEY")
     assert file.read_text() == ""
+
+
+def test_blank_secret_is_refused_with_one_sentence(home: Path) -> None:
+    done = mneme(home, "config", "set", "OPENAI_API_KEY", " ")
+    assert done.returncode == 2
+    assert "give the value" in done.stderr
+    assert not (home / "secrets.env").exists()
 
 
 def test_variable_of_the_environment_overrides_the_file_and_this_is_told(
