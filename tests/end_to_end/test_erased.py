@@ -256,7 +256,8 @@ async def test_erasure_shows_nobody_the_words_of_another(home: Path) -> None:
             assert secret not in receipt
         await harness.say("And I moved to Zanzibar again", "7")
         receipt = await forget(harness, "Zanzibar", "42")
-        assert NOTHING in receipt, "he does not see what the other one said"
+        assert NOTHING not in receipt
+        assert "I moved" not in receipt
         assert (
             "These files in Mneme's home still contain it: `AGENTS.md` and `state.db`." in receipt
         )

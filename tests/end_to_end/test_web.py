@@ -160,9 +160,12 @@ async def test_typed_address_is_read_at_once_next_to_foreign_text_and_another_qu
 
 async def test_web_look_ups_of_a_turn_stop_at_the_budget_of_the_turn(home: Path) -> None:
     async with open_web(home, "[model]\nmax_helper_calls = 2\n") as web:
-        url = web.pages.url("/times")
-        await web.ask(f"Read {url}", *[web.fetch("/times")] * 3, says("Done."))
-    assert len(web.pages.requests) == 2
+        paths = ["/times", "/prices", "/ports"]
+        for path in paths:
+            web.pages.add(path, PAGE)
+        urls = " ".join(map(web.pages.url, paths))
+        await web.ask(f"Read {urls}", *map(web.fetch, paths), says("Done."))
+    assert [path for _, path in web.pages.requests] == ["/times", "/prices"]
 
 
 async def test_address_that_a_search_or_a_page_returned_is_read_at_once(home: Path) -> None:
