@@ -104,7 +104,8 @@ async def test_message_on_telegram_is_answered_and_confirmed(api: BotApi, house:
         api.user_says(42, "Where does Ana live?")
         await api.wait_for(lambda: api.texts(42) == ["message: Where does Ana live?"])
         await house.confirmed()
-        async with asyncio.timeout(5):
+        await api.wait_for(lambda: api.commands)
+        async with asyncio.timeout(60):
             await house.desk.is_idle.wait()
     assert await house.inbox.list_waiting() == []
     assert api.called("getUpdates")[0]["allowed_updates"] == [
