@@ -180,11 +180,11 @@ class ClaudePages:
         try:
             blocks = await _ask_until_done(self._ask, request)
         except (ModelError, Refused) as error:
-            raise ToolError(f"{self._model} can't read the page: {error}") from error
+            raise ToolError("page_read_failed", model=self._model, reason=error) from error
         for block in blocks:
             if block["type"] == "web_fetch_tool_result":
                 return _read_claude_page(block["content"])
-        raise ToolError(f"{self._model} didn't read the page. Try again later.")
+        raise ToolError("page_not_read", model=self._model)
 
 
 def _build_request(tool: Json, task: str, text: str, model: str, billing: BillingScope) -> Request:
@@ -219,7 +219,7 @@ def _read_claude_page(content: Json) -> ClaudePage:
     """Return the page in a result of ``web_fetch``. Raises ToolError for an error."""
     if content.get("type") != "web_fetch_result":
         reason = str(content.get("error_code", "unknown")).replace("_", " ")
-        raise ToolError(f"Anthropic's server can't read the page ({reason}).")
+        raise ToolError("page_refused_by_server", reason=reason)
     document = content["content"]
     title = str(document.get("title") or "")
     source = document["source"]
