@@ -26,6 +26,8 @@ from core.text.terms import stop_words
 MAX_MESSAGES = 100_000
 # Copies are searched for with the texts of this many messages, the newest ones.
 MAX_QUOTED_MESSAGES = 2_000
+# A repeating line is looked for in texts of at most this length.
+MAX_SCANNED_CHARS = 20_000
 # Kinds of copies that always belong to the person who asks, even in a group.
 _OWN_KINDS = ("facts", "jobs", "pending_notes", "updates", "own_quotes")
 # Kinds of copies that are listed for the person, and the kind of their items.
@@ -33,6 +35,17 @@ _SHOWN_KINDS: Mapping[str, Literal["fact", "job", "file"]] = {
     "facts": "fact",
     "jobs": "job",
     "files": "file",
+}
+# Kinds of copies that are listed as repetitions, and the name of their kind in the list. The texts
+# of other kinds aren't readable.
+_REPEAT_KINDS = {
+    "titles": "title",
+    "quotes": "quote",
+    "own_quotes": "quote",
+    "fact_changes": "version",
+    "note_changes": "version",
+    "skill_changes": "version",
+    "senders": "name",
 }
 # Filler words of a request such as "everything I said about Porto", in addition to the stop words.
 _FILLER_WORDS = frozenset(
@@ -250,6 +263,9 @@ def _add_repeats(connection: Connection, erasure_list: ErasureList, matcher: Quo
         is_repeat = _is_excerpt_to_erase if is_excerpt else _is_repeat
         if row["id"] in message_ids or not is_repeat(row, request, matcher):
             continue
+        text = _find_repeating_line(row["text"] or row["tools"] or "", matcher)
+        if text:
+            erasure_list.repeats.append((_name_repeat(row), text))
         if row["kind"] == "summary":
             remaining_text = _remove_repeating_lines(row, request, matcher)
             if remaining_text is not None:
@@ -258,6 +274,24 @@ def _add_repeats(connection: Connection, erasure_list: ErasureList, matcher: Quo
         else:
             erasure_list.message_texts.append(row["text"])
         erasure_list.ids["repeats"].append(row["id"])
+
+
+def _name_repeat(row: Row) -> str:
+    """Return the kind of a message that repeats others, as the list names it."""
+    if row["kind"] == "summary":
+        return "summary"
+    if row["role"] == "user":
+        return "command" if row["kind"] == "command" else "prompt"
+    return "tool" if row["role"] == "tool" else "answer"
+
+
+def _find_repeating_line(text: str, matcher: QuoteMatcher) -> str:
+    """Return the first line that repeats a message, or the text if no line does so alone."""
+    lines = text.splitlines() if len(text) <= MAX_SCANNED_CHARS else []
+    for line in lines:
+        if matcher.has_words(line) or matcher.has_passage(line):
+            return line
+    return text
 
 
 def _is_excerpt_to_erase(row: Row, request: ErasureRequest, matcher: QuoteMatcher) -> bool:
@@ -337,6 +371,9 @@ def _add_copies(connection: Connection, erasure_list: ErasureList, matcher: Quot
                 if is_derived:
                     # The last text is the note after the change, or before it if it was removed.
                     erasure_list.note_entries.update(texts[-1:])
+            if kind in _REPEAT_KINDS:
+                repeated = [text for text in texts if _is_copy(matcher, [text], can_match_words)]
+                erasure_list.repeats.append((_REPEAT_KINDS[kind], (repeated or texts)[-1]))
             elif kind in _SHOWN_KINDS:
                 erasure_list.items.append(
                     ErasureItem(kind=_SHOWN_KINDS[kind], text=texts[0], at=to_datetime(at))

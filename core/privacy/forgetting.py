@@ -38,6 +38,7 @@ from core.types import Scope
 
 # How many items a person sees before they confirm.
 MAX_SHOWN_ITEMS = 8
+MAX_SHOWN_REPEATS = 8
 # An erasure that began this long ago is resumed, because the process that began it may be dead.
 ABANDONED_AFTER = timedelta(seconds=30)
 # How long a person waits until the bytes are removed. Maintenance removes the rest afterwards.
@@ -93,7 +94,9 @@ class Forgetting:
         erasure_list.counts = dict(Counter(item.kind for item in erasure_list.items))
 
         typed_texts = await asyncio.to_thread(self.files.list_typed_entries, request.scopes)
-        derived_count = sum(1 for typed_text in typed_texts if words.has_words(typed_text))
+        matching_texts = [text for text in typed_texts if words.has_words(text)]
+        erasure_list.repeats += [("typed", text) for text in matching_texts]
+        derived_count = len(matching_texts)
         for each_list in (erasure_list, *group_lists):
             derived_count += sum(len(each_list.ids[kind]) for kind in statements.UNLISTED_KINDS)
         erasure_list.derived = derived_count
@@ -108,6 +111,7 @@ class Forgetting:
         # Notes come first, because their erasure has the most effect.
         erasure_list.items.sort(key=lambda item: (item.kind != "note", item.kind))
         del erasure_list.items[MAX_SHOWN_ITEMS:]
+        del erasure_list.repeats[MAX_SHOWN_REPEATS:]
         return erasure_list
 
     async def erase(self, token: str, request: ErasureRequest) -> ErasureList:

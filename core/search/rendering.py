@@ -115,7 +115,7 @@ def _message_fields(message: Hit | ShownMessage) -> dict[str, Any]:
     fields["at"] = message.at.isoformat()
     if isinstance(message, Hit):
         fields["score"] = round(message.score, 6)
-        del fields["session_id"], fields["sender"]
+        del fields["session_id"], fields["sender"], fields["origin"]
     else:
         del fields["sender_id"]
     return _omit_defaults(fields)
@@ -363,12 +363,17 @@ def _render_match(hit: Hit, words: ResultWords) -> str:
     return text + _render_link(hit.link, words)
 
 
-def _render_quote(quote: str, words: ResultWords) -> str:
+def word_quote(quote: str, words: ResultWords) -> str:
+    """Return the text of `describe_quote` in other words: "weitergeleitet von Ana"."""
     forward = _FORWARD.fullmatch(quote)
-    if forward is not None:
-        key = "forwarded_from" if forward["name"] else "forwarded"
-        quote = words.templates[key].format(name=forward["name"])
-    return f"↩ {_escape_line(quote)}"
+    if forward is None:
+        return words.word_text(quote)
+    key = "forwarded_from" if forward["name"] else "forwarded"
+    return words.templates[key].format(name=forward["name"])
+
+
+def _render_quote(quote: str, words: ResultWords) -> str:
+    return f"↩ {_escape_line(word_quote(quote, words))}"
 
 
 def _render_link(link: str | None, words: ResultWords) -> str:

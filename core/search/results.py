@@ -197,6 +197,7 @@ def _build_hit(row: MatchRow, score: float, highlighter: Highlighter) -> Hit:
         link=row.link or _find_page_address(row),
         quoted=describe_quote(row.quote),
         sender=row.sender,
+        origin=row.origin,
     )
 
 

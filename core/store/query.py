@@ -194,6 +194,7 @@ class Hit(NamedTuple):
     quoted: str | None = None
     # The sender's name.
     sender: str | None = None
+    origin: Origin = "typed"
 
 
 class ShownMessage(NamedTuple):

@@ -94,8 +94,22 @@ def render_erasure_list(texts: Texts, erasure_list: ErasureList, zone: tzinfo) -
     if unlisted_count > 0:
         lines.append(texts.LIST_MORE.format(count=texts.format_number(unlisted_count)))
     if erasure_list.derived:
-        lines += ["", texts.DERIVED]
+        lines += ["", *_list_repeats(texts, erasure_list)]
     return "\n".join(lines)
+
+
+def _list_repeats(texts: Texts, erasure_list: ErasureList) -> list[str]:
+    """Return the lines about what repeats the items: the first repetitions, and how many follow."""
+    if not erasure_list.repeats:
+        return [texts.DERIVED]
+    kinds = texts.table("REPEAT_KINDS")
+    lines = [texts.DERIVED_LIST]
+    for kind, text in erasure_list.repeats:
+        lines.append(f"- {kinds[kind]}{escape(shorten(text, _MAX_ITEM_CHARS))}")
+    unlisted_count = erasure_list.derived - len(erasure_list.repeats)
+    if unlisted_count > 0:
+        lines.append(texts.LIST_MORE.format(count=texts.format_number(unlisted_count)))
+    return lines
 
 
 def _render_item(texts: Texts, item: ErasureItem, zone: tzinfo) -> str:

@@ -9,7 +9,7 @@ from functools import partial
 from urllib.parse import quote
 
 from core.search.query import extract_filters, split_filters, text_for_next_page
-from core.search.rendering import NAMELESS_KINDS, word_place
+from core.search.rendering import NAMELESS_KINDS, word_place, word_quote
 from core.store.query import FileHit, ResultLimits, SearchQuery, SearchResults
 from core.text.normalize import shorten
 from gateway.web.rendering import shorten_attachments
@@ -75,6 +75,7 @@ async def load_recall(request: PageRequest) -> Values:
         "help": HELP,
         "name_file": partial(_name_file, request),
         "name_place": partial(word_place, words=request.texts.result_words),
+        "word_quote": partial(word_quote, words=request.texts.result_words),
     }
 
 
@@ -127,13 +128,12 @@ def _list_choices(
     """Return the filters of each group with their texts, by the key of the group.
 
     The platforms and conversations are those in the results. The people are the senders in the
-    results, and also "me" and the assistant. People are listed only for groups.
+    results, and also "me" and the assistant. People are listed only for groups and imported
+    conversations.
     """
     texts = request.words
     today = request.services.clock.now().astimezone(request.zone).date()
-    groups = [result for result in results.sessions if result.session.scope.is_group]
-    names = [hit.sender for result in groups for hit in result.matches if hit.sender]
-    names = [name for name in dict.fromkeys(names) if '"' not in name][:MAX_NAMES]
+    names = _list_senders(results)[:MAX_NAMES]
     platforms = sorted({result.session.address.platform for result in results.sessions})
     return {
         "GROUP_FILES": [(choice, texts[key]) for choice, key in FILE_CHIPS],
@@ -163,6 +163,20 @@ def _list_choices(
             ),
         ],
     }
+
+
+def _list_senders(results: SearchResults) -> list[str]:
+    """Return the names of the senders in groups and imported conversations, without repetitions.
+
+    Names with quotation marks are left out, because a filter can't contain them.
+    """
+    names = {}
+    for result in results.sessions:
+        for hit in result.matches:
+            has_other_people = result.session.scope.is_group or hit.origin == "imported"
+            if hit.sender and has_other_people and '"' not in hit.sender:
+                names[hit.sender] = True
+    return list(names)
 
 
 def _link(words: str, filters: Sequence[str]) -> str:

@@ -107,6 +107,8 @@ class ErasureList:
     # Entries of note files.
     note_entries: set[str] = field(default_factory=set)
     items: list[ErasureItem] = field(default_factory=list)
+    # The kinds and texts of the readable rows among those that are counted in `derived`.
+    repeats: list[tuple[str, str]] = field(default_factory=list)
 
     # The words to search for, and a function that tests whether a text contains them.
     phrase: str = ""
@@ -373,7 +375,7 @@ COPY_STATEMENTS: Mapping[str, CopyStatements] = {
 }
 """The rows that may repeat erased words, by kind. Messages are in `SELECT_POSSIBLE_REPEATS`."""
 UNLISTED_KINDS = ("repeats", "summaries", *(COPY_STATEMENTS.keys() - {"facts", "jobs", "files"}))
-"""Kinds whose rows the person doesn't see one by one. They are shown as one number."""
+"""Kinds of rows that repeat the listed items. They are counted together."""
 
 IS_VISIBLE_ENTRY = f"""
 inbox.address_id IN ({_VISIBLE_ADDRESS_IDS})
@@ -434,8 +436,7 @@ FROM inbox LEFT JOIN messages
 WHERE (:made_at IS NULL OR inbox.received_at <= :made_at) AND ({IS_VISIBLE_ENTRY})
 ORDER BY inbox.id
 """
-"""Selects events that had no answer when the list was shown, each with its message if it has one.
-"""
+"""Selects events that had no answer when the list was shown, each with its message, if any."""
 SELECT_REQUEST_MESSAGES = f"""
 SELECT messages.id FROM messages
 JOIN sessions ON sessions.id = messages.session_id
@@ -453,8 +454,7 @@ JOIN addresses ON addresses.id = messages.address_id
 WHERE scopes.key >= 'room:' AND scopes.key < 'room;' AND NOT {visible()} AND NOT sender_is_anonymous
     AND {in_list("platform || ':' || sender_id", "own")}
 """
-"""The FROM clause for a person's own messages in groups that aren't visible in their direct chat.
-"""
+"""The FROM clause for a person's messages in groups that their direct chat doesn't show."""
 _QUOTED_USER_ID = "(quoted ->> 'user_id')"
 FROM_GROUP_QUOTES = FROM_OWN_GROUP_MESSAGES.replace("sender_id", _QUOTED_USER_ID)
 """The FROM clause for quotes of the person in groups that aren't visible in their direct chat."""

@@ -32,7 +32,7 @@ from core.store.rows import (
 )
 from core.store.visibility import encode_list, scope_parameter, session_filters, visible
 from core.text.normalize import shorten
-from core.types import Role, Session
+from core.types import Origin, Role, Session
 
 BOOKEND_MESSAGES = 3
 """A match is shown with this many messages from each end of its lineage."""
@@ -143,7 +143,7 @@ _COUNT_LINEAGE = f"""
 _MATCHES = f"""
     SELECT {SESSION_SUMMARY_COLUMNS}, messages.id, messages.role, messages.created_at,
         messages.external_id, messages.text, messages.tools, messages.quoted,
-        messages.sender_name, {PLATFORM_ID},
+        messages.sender_name, messages.origin, {PLATFORM_ID},
         (SELECT link_base FROM addresses WHERE id = messages.address_id)
     FROM {listed("ids")} CROSS JOIN messages ON messages.id = {LISTED_ID}
     CROSS JOIN sessions ON sessions.id = messages.session_id {_ADDRESS_AND_SCOPE}
@@ -215,6 +215,7 @@ class MatchRow(NamedTuple):
     # An encoded quote: see `describe_quote`.
     quote: str | None
     sender: str | None
+    origin: Origin
     link: str | None
 
 

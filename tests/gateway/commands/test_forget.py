@@ -3,6 +3,7 @@ it."""
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from pathlib import Path
 
@@ -176,6 +177,24 @@ async def test_forget_receipt_mentions_an_open_database_reader_and_a_memory_serv
         while await harness.services.forgetting.maintain():
             pass
         assert left(harness, "Zanzibar") == []
+
+
+async def test_forget_lists_what_repeats_the_messages(home: Path) -> None:
+    model = ScriptedModel(says("Noted:\n\nYou moved to Zanzibar in May. Congratulations!"))
+    async with open_gateway(home, model) as harness:
+        await harness.say("I moved to Zanzibar in May.")
+        await harness.say("/memory add Lives in Zanzibar")
+        await harness.say("/memory edit 1 Lives in Zanzibar City")
+        await harness.say("/search Zanzibar")
+        shown = (await harness.say("/forget in:1 Zanzibar")).text
+        _, _, repeats = shown.partition("I also erase what repeats it:\n")
+        assert "- In a title: I moved to Zanzibar" in repeats
+        assert "- In a command: " in repeats
+        assert "- In an earlier version: Lives in Zanzibar" in repeats
+        lines = [line for line in repeats.splitlines() if line.startswith("- ")]
+        count = int(re.search(r"and (\d+) things that repeat it", shown)[1])
+        rest = re.search(r"and (\d+) more", repeats)
+        assert count == len(lines) - (1 if rest else 0) + (int(rest[1]) if rest else 0)
 
 
 async def test_forget_erases_recalled_text_whose_message_was_edited(home: Path) -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from core.store.archive import TransferConversation, TransferRecord
 from core.store.facts.rows import Fact
-from core.types import LOCAL_SCOPE, Account, Scope
+from core.types import LOCAL_SCOPE, Account, Address, Quote, Scope
 from gateway.texts.catalog import list_languages, load_texts
 from gateway.web import chat
 from gateway.web.memory import facts as facts_page
@@ -269,6 +270,75 @@ async def test_topic_is_forgotten_after_a_preview(home: Path) -> None:
         assert "Forgotten: " in receipt.text
         found = await page.browser.open("/recall?q=zeppelin")
         assert SHARED["NOTHING"] in found.text
+
+
+async def test_imported_private_chat_names_who_wrote_each_message(home: Path) -> None:
+    async with open_page(home) as page:
+        services = page.harness.services
+        records = [
+            import_line("Duarte", "The rent of the boathouse rises in May"),
+            import_line("Deleted account", "The boathouse is sold"),
+            import_line(None, "I would like to see the boathouse"),
+            import_line("Lia", "I paid for the boathouse", own_names=frozenset({"lia"})),
+        ]
+        await services.archive.import_records(records, lambda _: None)
+        await services.recall.tend()
+        await page.harness.say("My boathouse is green")
+        german = {"Accept-Language": "de"}
+        transcript = await page.browser.open("/conversations/1", **german)
+        names = re.findall(r'<p class="meta"><bdi>(.*?)</bdi>', transcript.body)
+        assert sorted(names) == ["Du", "Du", "Duarte", "Gelöschtes Konto"]
+        complete = await page.browser.open("/messages/1")
+        assert "<bdi>Duarte</bdi>" in complete.body
+        found = await page.browser.open("/recall?q=rent of the boathouse", **german)
+        assert "<b><bdi>Duarte</bdi></b> The <mark>rent</mark>" in found.body
+        assert "<b><bdi>Du</bdi></b> My <mark>boathouse</mark>" in found.body
+        chip = re.search(r'class="chip" href="(/recall\?q=from[^"]*Duarte[^"]*)"', found.body)
+        assert chip is not None
+        assert "My boathouse" not in (await page.browser.open(chip[1])).text
+
+
+async def test_lines_of_platforms_are_in_the_language_of_the_reader_on_every_page(
+    home: Path,
+) -> None:
+    async with open_page(home) as page:
+        line = import_line("Duarte", "Location: {Pier 7}")
+        await page.harness.services.archive.import_records([line], lambda _: None)
+        await page.harness.services.recall.tend()
+        forward = Quote(text="", name="Ana", kind="forward")
+        await page.harness.say("See the harbour", quote=forward)
+        paths = (
+            "/messages/1",
+            "/conversations/1",
+            "/conversations/1?q=pier",
+            "/recall",
+            "/recall?q=pier",
+            "/recall?q=around:1",
+        )
+        for path in paths:
+            shown = (await page.browser.open(path, **{"Accept-Language": "de"})).text
+            assert "Standort: Pier 7" in shown, path
+            assert "Location" not in shown, path
+        harbour = await page.browser.open("/recall?q=harbour")
+        number = re.search(r"/conversations/at/(\d+)", harbour.body)[1]
+        around = f"/recall?q=around:{number}"
+        shown = await page.browser.open(around, **{"Accept-Language": "de"})
+        assert "weitergeleitet von Ana" in shown.text
+
+
+def import_line(
+    sender: str | None, text: str, own_names: frozenset[str] = frozenset()
+) -> TransferRecord:
+    """Return a message of an exported private chat.."""
+    conversation = TransferConversation(
+        name="duarte",
+        address=Address(platform="telegram", chat_id="77"),
+        scope=Scope.account("telegram", "42"),
+        title="Duarte",
+        own_names=own_names,
+    )
+    at = datetime(2026, 4, 1, 9, len(text), tzinfo=UTC)
+    return TransferRecord(conversation, "user", text, at, sender)
 
 
 async def test_transcript_is_paged_searched_renamed_saved_and_forgotten(home: Path) -> None:
