@@ -6,6 +6,7 @@ the query or repeat passages from the messages.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
@@ -286,12 +287,31 @@ def _name_repeat(row: Row) -> str:
 
 
 def _find_repeating_line(text: str, matcher: QuoteMatcher) -> str:
-    """Return the first line that repeats a message, or the text if no line does so alone."""
-    lines = text.splitlines() if len(text) <= MAX_SCANNED_CHARS else []
-    for line in lines:
+    """Return the first line that repeats a message, or the text if no line does so alone.
+
+    The lines of a tool result in JSON are those of its strings.
+    """
+    for line in _list_lines(text) if len(text) <= MAX_SCANNED_CHARS else ():
         if matcher.has_words(line) or matcher.has_passage(line):
             return line
     return text
+
+
+def _list_lines(text: str) -> list[str]:
+    try:
+        values = [json.loads(text)] if text.startswith(("{", "[")) else [text]
+    except (ValueError, RecursionError):
+        values = [text]
+    lines = []
+    while values:
+        value = values.pop(0)
+        if isinstance(value, str):
+            lines += value.splitlines()
+        elif isinstance(value, Mapping):
+            values += value.values()
+        elif isinstance(value, Sequence):
+            values += value
+    return lines
 
 
 def _is_excerpt_to_erase(row: Row, request: ErasureRequest, matcher: QuoteMatcher) -> bool:

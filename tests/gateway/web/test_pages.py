@@ -320,10 +320,9 @@ async def test_lines_of_platforms_are_in_the_language_of_the_reader_on_every_pag
             assert "Standort: Pier 7" in shown, path
             assert "Location" not in shown, path
         harbour = await page.browser.open("/recall?q=harbour")
-        number = re.search(r"/conversations/at/(\d+)", harbour.body)[1]
-        around = f"/recall?q=around:{number}"
-        shown = await page.browser.open(around, **{"Accept-Language": "de"})
-        assert "weitergeleitet von Ana" in shown.text
+        (number,) = re.findall(r"/conversations/at/(\d+)", harbour.body)
+        around = await page.browser.open(f"/recall?q=around:{number}", **{"Accept-Language": "de"})
+        assert "weitergeleitet von Ana" in around.text
 
 
 def import_line(
