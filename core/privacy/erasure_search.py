@@ -385,19 +385,30 @@ def _add_copies(connection: Connection, erasure_list: ErasureList, matcher: Quot
             if not (is_derived or has_files or _is_copy(matcher, texts, can_match_words)):
                 continue
             erasure_list.ids[kind].append(row_id)
-            if kind == "note_changes":
-                notes = [text for text in texts if _is_copy(matcher, [text], can_match_words)]
-                erasure_list.note_entries.update(notes)
-                if is_derived:
-                    # The last text is the note after the change, or before it if it was removed.
-                    erasure_list.note_entries.update(texts[-1:])
             if kind in _REPEAT_KINDS:
-                repeated = [text for text in texts if _is_copy(matcher, [text], can_match_words)]
-                erasure_list.repeats.append((_REPEAT_KINDS[kind], (repeated or texts)[-1]))
+                copies = [text for text in texts if _is_copy(matcher, [text], can_match_words)]
+                _add_old_texts(erasure_list, kind, texts, copies, is_derived=is_derived)
             elif kind in _SHOWN_KINDS:
                 erasure_list.items.append(
                     ErasureItem(kind=_SHOWN_KINDS[kind], text=texts[0], at=to_datetime(at))
                 )
+
+
+def _add_old_texts(
+    erasure_list: ErasureList,
+    kind: str,
+    texts: Sequence[str],
+    copies: Sequence[str],
+    *,
+    is_derived: bool,
+) -> None:
+    """Add the texts of a row that repeats the messages. `copies` are those that repeat them."""
+    erasure_list.repeats.append((_REPEAT_KINDS[kind], (copies or texts)[-1]))
+    if kind == "note_changes":
+        erasure_list.note_entries.update(copies)
+        if is_derived:
+            # The last text is the note after the change, or before it if it was removed.
+            erasure_list.note_entries.update(texts[-1:])
 
 
 def _is_copy(matcher: QuoteMatcher, texts: Sequence[str], can_match_words: bool) -> bool:
