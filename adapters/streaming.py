@@ -229,6 +229,8 @@ class StreamedReply:
         self._typing_every_s = typing_every_s
         self._record: DeliveryRecord
         self._messages: list[_PostedMessage] = []
+        # The ids of messages that `finish` has deleted.
+        self._deleted_ids: set[str] = set()
         self._text = ""
         self._nonce_suffix = ""
         # Whether the latest text was shown as a draft of the platform, not as a message.
@@ -285,6 +287,8 @@ class StreamedReply:
         while len(self._messages) > len(pieces):
             await self._delete(self._messages[-1].id)
             del self._messages[-1]
+        # The record counts the posts until now, because the nonces depend on their number.
+        self._record.drop(self._deleted_ids)
 
     def _list_pieces(self, parts: Sequence[StyledText], answer: Answer) -> list[_Piece]:
         """Return the messages of the final answer: its text, then its files.
@@ -633,13 +637,19 @@ class StreamedReply:
         await self._record.record(message_id, is_last=is_last)
 
     async def _delete(self, message_id: str) -> None:
-        """Delete a message. If the platform refuses, the message stays, which isn't an error."""
+        """Delete a message. If the platform refuses, the message stays, which isn't an error.
+
+        Only a message that may be deleted later stays in the record.
+        """
         try:
             await self._retry(partial(self._api.delete, message_id))
         except DeliveryError as error:
             if error.retry_after_s is not None:
                 raise
             _log.info("not removed", message_id=message_id, error=str(error))
+            if not (error.is_missing or error.is_permanent):
+                return
+        self._deleted_ids.add(message_id)
 
     async def _retry(self, call: Callable[[], Awaitable[None]]) -> None:
         """Make a call, and repeat it after each delay that the platform asks for.

@@ -143,6 +143,9 @@ class DeliveryRecord(Protocol):
     async def record_absent(self, lost_post: LostPost) -> None:
         """Record that a post whose response was lost didn't create a message."""
 
+    def drop(self, message_ids: Collection[str]) -> None:
+        """Remove messages that were deleted. Durable together with the end of the delivery."""
+
     async def load_known_ids(self) -> Collection[str]:
         """Return the ids of the messages that other replies posted on this platform."""
 

@@ -287,6 +287,8 @@ class Inbound:
     attachments: tuple[Attachment, ...] = ()
     # A Discord interaction. Its reply expires.
     is_interaction: bool = False
+    # Which messages the platform passes on from where the person used a command or a button.
+    heard_replies: Literal["all", "mentions", "none"] = "all"
     # Forwarded text and text from a bot can't run a command or confirm anything.
     origin: Origin = "typed"
     # The link to a message is this URL followed by the message's id.

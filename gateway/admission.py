@@ -289,6 +289,7 @@ class Admission:
         If it can't be answered again, the person is told why. Returns the id of the inbox entry of
         the `/retry` command that answers it, or None.
         """
+        inbound = _clean_sender_name(await self._access.set_language(inbound, judgement))
         effect = await self._turns.edits.apply(inbound, judgement.scope)
         is_question = inbound.is_addressed and inbound.origin == "typed"
         has_content = bool(inbound.text or inbound.attachments)
@@ -296,7 +297,6 @@ class Admission:
             return None
         if not judgement.is_owner and self._rates.has_too_many_turns(inbound):
             return None
-        inbound = _clean_sender_name(await self._access.set_language(inbound, judgement))
         if names_command(inbound):
             effect = EditEffect.RUNS_COMMAND
         if effect is not EditEffect.ANSWER:

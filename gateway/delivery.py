@@ -149,6 +149,9 @@ class PostedRecord:
         self._entries.remove(f"{INTENT_MARK}{lost_post.after_id}")
         await self._save()
 
+    def drop(self, message_ids: Collection[str]) -> None:
+        self._entries = [entry for entry in self._entries if entry not in message_ids]
+
     async def load_known_ids(self) -> Collection[str]:
         others = await self._load_known_ids() if self._load_known_ids is not None else ()
         return {*others, *self.message_ids}

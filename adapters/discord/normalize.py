@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 import discord
 
@@ -287,8 +287,19 @@ def _convert_interaction(
         message_id=str(interaction.id),
         sent_at=interaction.created_at,
         is_interaction=True,
+        heard_replies=_find_heard_replies(interaction, channel),
         language=str(interaction.locale),
     )
+
+
+def _find_heard_replies(
+    interaction: discord.Interaction[discord.Client], channel: DiscordChannel
+) -> Literal["all", "mentions", "none"]:
+    """Return which messages Discord passes on from the place of an interaction."""
+    if is_personal(interaction):
+        return "none"
+    reads_all = channel.is_direct or interaction.client.intents.message_content
+    return "all" if reads_all else "mentions"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -67,9 +67,12 @@ class IncognitoConversation:
         question = self.find(external_id)
         if question is None or question.role != "user":
             return None
+        shown_messages = self._list_shown()
+        if question not in shown_messages:
+            return StoredQuestion(text=question.text, is_undone=True, is_followed=True)
         is_answered = False
         commands = []
-        for message in self._list_shown():
+        for message in shown_messages:
             if message.id <= question.id:
                 continue
             if message.role == "user" and message.kind == "command":

@@ -140,7 +140,7 @@ person that were answered together with it, such as the other photos of an album
 _SELECT_OTHER = """
 SELECT text, kind FROM messages JOIN addresses ON addresses.id = messages.address_id
 WHERE platform = :platform AND chat_id = :chat_id AND thread_id = :thread_id
-    AND external_id = :external AND role = 'user' AND kind IN ('chat', 'command')
+    AND external_id = :external AND role = 'user' AND kind IN ('chat', 'command', 'undone')
 """
 
 
@@ -148,11 +148,13 @@ WHERE platform = :platform AND chat_id = :chat_id AND thread_id = :thread_id
 class StoredQuestion:
     """A stored question or command of a person.
 
-    If something else followed it, or if it's a command, only its text is known.
+    If something else followed it, or if it's a command or was taken back, only its text is known.
     """
 
     text: str
     is_command: bool = False
+    # /undo has taken it back.
+    is_undone: bool = False
     # Another message followed the answer, or the conversation has ended.
     is_followed: bool = False
     # The question has an answer, or a notice that says why not.
@@ -180,8 +182,12 @@ async def load_question(
         row = await database.fetch_one(_SELECT_OTHER, values)
         if row is None:
             return None
-        is_command = row["kind"] == "command"
-        return StoredQuestion(text=row["text"], is_command=is_command, is_followed=True)
+        return StoredQuestion(
+            text=row["text"],
+            is_command=row["kind"] == "command",
+            is_undone=row["kind"] == "undone",
+            is_followed=True,
+        )
     answer_ids: list[str] = json.loads(row["posted"] or "[]")
     # An entry with the `INTENT_MARK` of the outbox stands for a message whose id isn't known.
     are_known = not any(answer_id.startswith("?") for answer_id in answer_ids)

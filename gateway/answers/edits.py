@@ -17,6 +17,7 @@ from gateway.commands.registry import CommandRegistry, is_command
 from gateway.delivery import Delivery
 from gateway.queues import ConversationQueues, PendingEvent, find_edited_id
 from gateway.texts.catalog import load_texts
+from gateway.texts.command_names import find_alias
 
 # A poll, a checklist or the like. The platform changes its text, for example when a poll closes.
 _POLL_OR_CHECKLIST = re.compile(r"(?:^|\n)[\w ]+: \{[^{}]*\}$")
@@ -30,6 +31,7 @@ class EditEffect(Enum):
     TOO_LATE = "too late"  # more was said after the question
     MIGHT_REPEAT_CHANGE = "repeats change"  # a second answer might repeat a change
     RUNS_COMMAND = "runs command"  # the message was or is a command, which isn't run
+    TAKEN_BACK = "taken back"  # /undo has taken the question back
 
 
 # The texts for edits that get no new answer.
@@ -37,6 +39,7 @@ _NOTICES = {
     EditEffect.TOO_LATE: "EDIT_TOO_LATE",
     EditEffect.MIGHT_REPEAT_CHANGE: "EDIT_AFTER_CHANGE",
     EditEffect.RUNS_COMMAND: "EDIT_OF_COMMAND",
+    EditEffect.TAKEN_BACK: "EDIT_AFTER_UNDO",
 }
 
 
@@ -76,7 +79,18 @@ class Edits:
             event.changes.append(inbound)
 
     async def apply(self, inbound: Inbound, scope: Scope) -> EditEffect:
-        """Apply an edit to a message and its files, and return the effect."""
+        """Apply an edit to a message and its files, and return the effect.
+
+        A waiting command runs as it was sent. A waiting question that becomes a command is
+        withdrawn.
+        """
+        event = self._queues.find(inbound)
+        if event is not None and event.is_waiting:
+            if event.inbound.command is not None:
+                return EditEffect.RUNS_COMMAND
+            if names_command(inbound):
+                await self._withdraw(event)
+                return EditEffect.RUNS_COMMAND
         edit, has_new_file = inbound, False
         if self._agent.media is not None:
             edit, has_new_file = await self._agent.media.follow_edit(inbound, scope)
@@ -94,9 +108,11 @@ class Edits:
         """
         event = self._queues.find(inbound)
         if event is not None:
-            is_last = event.is_running and not self._queues.has_waiting(inbound.address)
             is_changed = has_new_file or _has_other_content(event.inbound, inbound)
-            return EditEffect.ANSWER if is_last and is_changed else EditEffect.NOTHING
+            if not (event.is_running and is_changed):
+                return EditEffect.NOTHING
+            is_last = not self._queues.has_waiting(inbound.address)
+            return EditEffect.ANSWER if is_last else EditEffect.TOO_LATE
         conversations = self._agent.sessions.conversations
         question = await conversations.load_question(inbound.address, inbound.message_id)
         if question is None:
@@ -138,9 +154,15 @@ async def explain_edit(delivery: Delivery, inbound: Inbound, effect: EditEffect)
 
 
 def names_command(inbound: Inbound) -> bool:
-    """Return whether an edited message is a command, such as ``/help`` or ``/help@mneme_bot``."""
+    """Return whether an edited message is a command for Mneme, such as ``/help@mneme_bot``.
+
+    The command may have its name in any language.
+    """
     match = re.match(r"/(\w+)(?:@\w+)?(?=\s|$)", inbound.text)
-    return match is not None and is_command(match[1].lower())
+    if match is None or not inbound.is_addressed or inbound.origin != "typed":
+        return False
+    name = match[1].lower()
+    return is_command(name) or find_alias(name, inbound.language) is not None
 
 
 def _has_other_content(message: Inbound, edit: Inbound) -> bool:
@@ -159,6 +181,8 @@ def find_effect(agent: Agent, commands: CommandRegistry, question: StoredQuestio
     """
     if question.is_command:
         return EditEffect.RUNS_COMMAND
+    if question.is_undone:
+        return EditEffect.TAKEN_BACK
     if question.is_followed or not all(map(commands.is_read_only, _parse_commands(question))):
         return EditEffect.TOO_LATE
     if _may_have_changed(agent.tool_runner.tools, question):

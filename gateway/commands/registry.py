@@ -52,7 +52,7 @@ from core.types import (
     Session,
 )
 from gateway.texts.catalog import ENGLISH, Texts, load_texts
-from gateway.texts.command_names import find_alias, find_similar_names, translate_action
+from gateway.texts.command_names import find_alias, suggest_commands, translate_action
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -454,6 +454,7 @@ class CommandRegistry:
             )
             buttons = (make_yes_button(context.texts, question), *buttons)
             actions.append(question)
+            answer = _explain_unheard_answer(answer, context)
 
         # In a group, a plain message such as "yes" can't be answered privately.
         is_message = context.inbound.kind == "message" and context.inbound.command is None
@@ -479,33 +480,12 @@ class CommandRegistry:
         platform = context.inbound.address.platform
         group = self._groups.get(command.name)
         if group is None:
-            return Answer(text=self._render_unknown_command(texts, command.name, platform))
+            return Answer(text=suggest_commands(texts, command.name, self._specs, platform))
         if context.session.is_incognito:
             is_allowed = command.name in _INCOGNITO_COMMANDS or self.is_read_only(command)
             if not is_allowed:
                 raise Refused(texts.INCOGNITO_WRITES_NOTHING)
         return await group.run(command, context)
-
-    def _render_unknown_command(self, texts: Texts, name: str, platform: str) -> str:
-        """Return an answer that suggests similar names, also of the person's language."""
-        commands = {spec_name: spec_name for spec_name in self._specs}
-        for command, words in language_data("synonyms", "gateway.commands").items():
-            if command in self._specs or platform == "terminal":
-                commands[command] = command
-                commands.update(dict.fromkeys(words, command))
-        aliases = set()
-        for command, words in texts.table("aliases").items():
-            aliases.update(words.split())
-            commands.update(dict.fromkeys(words.split(), command))
-        matches = [name] if name in commands else find_similar_names(name, commands)
-        suggestion = ""
-        if matches:
-            names: dict[str, str] = {}
-            for match in matches:
-                names.setdefault(commands[match], match if match in aliases else commands[match])
-            alternatives = texts.join_alternatives([f"/{shown}" for shown in names.values()])
-            suggestion = texts.DID_YOU_MEAN.format(names=alternatives)
-        return texts.UNKNOWN_COMMAND.format(name=name[:40], suggestion=suggestion)
 
     def _answer_help(
         self, arguments: str, context: CommandContext, *, is_start: bool = False
@@ -531,8 +511,19 @@ class CommandRegistry:
         spec = self._specs.get(name)
         if spec is None:
             platform = context.inbound.address.platform
-            raise Refused(self._render_unknown_command(texts, to_single_line(name)[:32], platform))
+            name = to_single_line(name)[:32]
+            raise Refused(suggest_commands(texts, name, self._specs, platform))
         return Answer(text=describe_command(texts, spec))
+
+
+def _explain_unheard_answer(answer: Answer, context: CommandContext) -> Answer:
+    """Add how to answer a question if the platform doesn't pass on a typed "yes"."""
+    heard = context.inbound.heard_replies
+    if heard == "all":
+        return answer
+    texts = context.texts
+    note = texts.ANSWER_BY_MENTION if heard == "mentions" else texts.ANSWER_BY_BUTTON
+    return replace(answer, text=f"{answer.text}\n\n{note}")
 
 
 def can_confirm(inbound: Inbound) -> bool:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from core.menus.command_specs import CommandSpec
-from core.text.normalize import without_marks
+from core.text.normalize import language_data, without_marks
 from core.types import Command
-from gateway.texts.catalog import list_languages, load_texts
+from gateway.texts.catalog import Texts, list_languages, load_texts
 from gateway.texts.text_files import ENGLISH_CODE, match_language
 
 # The letters from ぁ to ゖ have Katakana 96 code points after them.
@@ -40,6 +40,31 @@ def translate_action(command: Command, spec: CommandSpec, language: str) -> Comm
         if names[action.name] == word.lower() and spec.find_action(word.lower()) is None:
             return replace(command, arguments=f"{action.name}{separator}{rest}")
     return command
+
+
+def suggest_commands(texts: Texts, name: str, known: Collection[str], platform: str) -> str:
+    """Return an answer to an unknown command that suggests similar names.
+
+    `known` are the names of the commands. The names of the person's language are suggested, too.
+    """
+    commands = {known_name: known_name for known_name in known}
+    for command, words in language_data("synonyms", "gateway.commands").items():
+        if command in known or platform == "terminal":
+            commands[command] = command
+            commands.update(dict.fromkeys(words, command))
+    aliases = set()
+    for command, words in texts.table("aliases").items():
+        aliases.update(words.split())
+        commands.update(dict.fromkeys(words.split(), command))
+    matches = [name] if name in commands else find_similar_names(name, commands)
+    suggestion = ""
+    if matches:
+        names: dict[str, str] = {}
+        for match in matches:
+            names.setdefault(commands[match], match if match in aliases else commands[match])
+        alternatives = texts.join_alternatives([f"/{shown}" for shown in names.values()])
+        suggestion = texts.DID_YOU_MEAN.format(names=alternatives)
+    return texts.UNKNOWN_COMMAND.format(name=name[:40], suggestion=suggestion)
 
 
 def find_similar_names(name: str, names: Iterable[str]) -> list[str]:

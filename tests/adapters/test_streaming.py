@@ -140,13 +140,32 @@ async def test_streamed_answer_that_becomes_shorter_removes_its_extra_messages()
     assert chat.shown == ["Short."]
 
 
+async def test_messages_that_a_shorter_answer_removed_are_not_removed_again() -> None:
+    chat, receipt = FakeChat(limit_chars=100), ListRecord(posted=["7", "8", "9"])
+    chat.messages = dict.fromkeys("789", "old")
+    for text in ("Short.", "Shorter."):
+        await begun(chat, receipt).finish(Answer(text=text))
+        assert receipt.message_ids == ["7"]
+        receipt = ListRecord("turn:2", posted=receipt.message_ids)
+    assert [call for call in chat.calls if call.startswith("remove")] == ["remove 9", "remove 8"]
+
+
+async def test_extra_message_stays_recorded_if_the_platform_fails_to_remove_it() -> None:
+    chat, receipt = FakeChat(), ListRecord(posted=["7", "8"])
+    chat.messages = dict.fromkeys("78", "old")
+    chat.refusals.extend([None, BROKEN])
+    await begun(chat, receipt).finish(Answer(text="Short."))
+    assert chat.shown == ["Short.", "old"]
+    assert receipt.message_ids == ["7", "8"]
+
+
 async def test_message_posted_by_an_earlier_process_is_edited_to_the_answer() -> None:
     chat = FakeChat(limit_chars=100)
     chat.messages = {"7": "half an", "8": "old"}
     receipt = ListRecord(posted=["7", "8"])
     await begun(chat, receipt).finish(Answer(text="A whole answer"))
     assert chat.messages == {"7": "A whole answer"}
-    assert receipt.message_ids == ["7", "8"]
+    assert receipt.message_ids == ["7"]
     again = begun(chat, receipt)
     await again.finish(Answer(text="A whole answer"))
     assert chat.messages["7"] == "A whole answer"
@@ -171,7 +190,7 @@ async def test_a_message_that_cannot_be_edited_is_replaced_and_removed() -> None
     chat.refusals.append(DeliveryError("it cannot be edited", is_missing=True))
     await begun(chat, receipt).finish(Answer(text="Hello"))
     assert chat.messages == {"101": "Hello"}
-    assert receipt.message_ids == ["7", "101"]
+    assert receipt.message_ids == ["101"]
 
 
 async def test_streamed_answer_that_failed_to_send_can_be_finished_later_in_the_same_message() -> (
@@ -417,7 +436,7 @@ async def test_leftover_message_is_removed_however_often_that_is_delayed() -> No
     chat.refusals.extend([None, FLOOD, FLOOD])
     await begun(chat, receipt).finish(Answer(text="A whole answer"))
     assert chat.shown == ["A whole answer"]
-    chat.messages["8"] = "old"
+    chat.messages["8"], receipt = "old", ListRecord(posted=["7", "8"])
     chat.refusals.extend([None, DeliveryError("flood", retry_after_s=31)])
     with pytest.raises(DeliveryError):
         await begun(chat, receipt).finish(Answer(text="A whole answer"))

@@ -242,6 +242,36 @@ async def test_bot_that_only_the_person_has_installed_answers_them_alone(home: P
         assert not api.sent("POST", f"/channels/{elsewhere}")
 
 
+async def test_question_says_how_to_answer_where_discord_withholds_a_typed_yes(home: Path) -> None:
+    async with open_scene(home) as scene:
+        api, ana = scene.api, scene.ana
+        await api.user_says(scene.channel, f"{api.mention()} the ferry is blue", ana)
+        await scene.said(scene.channel, "ok")
+        await api.user_says(scene.direct, "the ferry is blue", ana)
+        await scene.said(scene.direct, "ok")
+        places = {scene.channel: False, scene.direct: False, await api.channel("else"): True}
+        endings = []
+        for place, is_personal in places.items():
+            call = await api.slash(place, ana, "forget", is_personal=is_personal, what="ferry")
+            endings.append((await scene.read_text(call)).rpartition("\n\n")[2])
+        assert endings == [texts.ANSWER_BY_MENTION, texts.CONFIRM_ERASURE, texts.ANSWER_BY_BUTTON]
+        await api.user_says(scene.channel, f"{api.mention()} yes", ana)
+        await scene.said(scene.channel, "Forgotten: 1 message")
+
+
+async def test_question_on_discord_with_message_content_can_be_answered_by_a_typed_yes(
+    home: Path,
+) -> None:
+    async with open_scene(home, has_message_content=True) as scene:
+        api, ana = scene.api, scene.ana
+        await api.user_says(scene.channel, f"{api.mention()} the ferry is blue", ana)
+        await scene.said(scene.channel, "ok")
+        call = await api.slash(scene.channel, ana, "forget", what="ferry")
+        assert (await scene.read_text(call)).endswith(texts.CONFIRM_ERASURE)
+        await api.user_says(scene.channel, "yes", ana)
+        await scene.said(scene.channel, "Forgotten: 1 message")
+
+
 async def test_personal_install_works_between_other_people_and_on_their_messages(
     home: Path,
 ) -> None:

@@ -210,6 +210,9 @@ async def test_answer_that_changed_something_is_not_repeated(home: Path) -> None
         assert await edit(harness, "100", "Remember that Ana likes the boats") == ""
         assert await edit(harness, "100", "Remember that Ana likes all boats") == ""
         assert await notices(harness) == [(CHAT, Answer(text=en.EDIT_AFTER_CHANGE))]
+        model.script.append(says("All boats."))
+        assert (await harness.say("/retry")).text == "All boats."
+        assert "likes all boats" in str(model.requests[2].messages)
 
 
 @pytest.mark.parametrize(
@@ -414,6 +417,81 @@ async def test_edited_command_message_is_not_run_again(home: Path) -> None:
         await harness.say("/title Boats", message_id="100")
         assert await edit(harness, "100", "/title Ships") == ""
         assert await notices(harness) == [(CHAT, Answer(text=en.EDIT_OF_COMMAND))]
+
+
+async def edit_waiting(
+    harness: GatewayHarness, model: ScriptedModel, first: str, text: str, **changes: Any
+) -> KeptReply:
+    """Edit message 101 while message 100 is being answered. Return the reply to message 101."""
+    model.gate = asyncio.Event()
+    asking = asyncio.create_task(harness.say("to Capri?", message_id="100"))
+    await model.began.wait()
+    reply = KeptReply()
+    number = await harness.admission.admit(harness.inbound(first, message_id="101"), reply)
+    assert number is not None
+    serving = harness.admission.serve(number)
+    await edit(harness, "101", text, **changes)
+    model.gate.set()
+    await asking
+    await serving
+    return reply
+
+
+@pytest.mark.parametrize("text", ["/title Ships", "/hilfe"])
+async def test_waiting_question_that_an_edit_makes_a_command_is_neither_run_nor_answered(
+    home: Path, text: str
+) -> None:
+    model = ScriptedModel(says("At nine."), says("Wrong."))
+    async with open_gateway(home, model, "[turn]\nwhile_answering = 'queue'\n") as harness:
+        reply = await edit_waiting(harness, model, "to Ischia?", text, language="de")
+        assert reply.answer is None
+        assert reply.is_abandoned
+        assert len(model.requests) == 1
+        (notice,) = [answer.text for _, answer in await notices(harness)]
+        assert notice == load_texts("de").EDIT_OF_COMMAND
+
+
+async def test_edit_of_a_waiting_command_is_explained_and_the_command_runs_as_it_was_sent(
+    home: Path,
+) -> None:
+    model = ScriptedModel(says("At nine."))
+    async with open_gateway(home, model) as harness:
+        reply = await edit_waiting(harness, model, "/title Boats", "/title Ships")
+        assert "Boats" in reply.text
+        assert await notices(harness) == [(CHAT, Answer(text=en.EDIT_OF_COMMAND))]
+
+
+async def test_question_edited_while_it_is_answered_and_another_waits_comes_too_late(
+    home: Path,
+) -> None:
+    model = ScriptedModel(says("At nine."), says("At ten."))
+    async with open_gateway(home, model, "[turn]\nwhile_answering = 'queue'\n") as harness:
+        model.gate = asyncio.Event()
+        asking = asyncio.create_task(harness.say("to Capri?", message_id="100"))
+        await model.began.wait()
+        number = await harness.admission.admit(harness.inbound("thank you"), KeptReply())
+        assert number is not None
+        serving = harness.admission.serve(number)
+        assert await edit(harness, "100", "to Ischia?") == ""
+        model.gate.set()
+        await asking
+        await serving
+        assert await notices(harness) == [(CHAT, Answer(text=en.EDIT_TOO_LATE))]
+
+
+@pytest.mark.parametrize("is_incognito", [False, True], ids=["stored", "incognito"])
+async def test_edit_of_a_question_that_was_taken_back_is_explained(
+    home: Path, is_incognito: bool
+) -> None:
+    model = ScriptedModel(says("At nine."), says("At ten."))
+    async with open_gateway(home, model) as harness:
+        if is_incognito:
+            await harness.say("/incognito")
+        await harness.say("to Capri?", message_id="100")
+        await harness.say("/undo")
+        assert await edit(harness, "100", "to Ischia?") == ""
+        assert await notices(harness) == [(CHAT, Answer(text=en.EDIT_AFTER_UNDO))]
+        assert len(model.requests) == 1
 
 
 async def test_edited_question_in_an_incognito_chat_is_answered_again_without_a_trace(
