@@ -265,8 +265,7 @@ class Inbound:
     # Set by the adapter, because only the adapter knows the kind of chat.
     scope: Scope
     sender: Sender
-    # For an edit, the new text; for an action, the id of a row in `actions`; for a reaction, "up",
-    # "down" or "".
+    # An edit has the new text; an action, an id of `actions`; a reaction, "up", "down" or "".
     text: str
     # The id of the message; for an action, of the button press; else of the message it is about.
     message_id: str
