@@ -71,7 +71,8 @@ _SHOWING = re.compile(r"\b(make_button|Button|Choice|status|echo|print|prompt|co
 
 def list_keyed_errors() -> Iterator[tuple[str, str, set[str]]]:
     """Yield the place, the key and the names of the values of each error with a key."""
-    for path in sorted((ROOT / "core").rglob("*.py")):
+    files = [*(ROOT / "core").rglob("*.py"), *(ROOT / "gateway/upkeep").rglob("*.py")]
+    for path in sorted(files):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
                 continue
@@ -118,10 +119,10 @@ def test_each_sentence_that_core_builds_exists_with_its_values() -> None:
 
 
 def test_each_error_sentence_of_core_is_used_in_the_code() -> None:
-    # The settings and the adapters have no texts of their own.
-    files = [
-        path for floor in ("config", "core", "adapters") for path in (ROOT / floor).rglob("*.py")
-    ]
+    # The settings and the adapters have no texts of their own. The reason of a failed backup is
+    # stored by its key.
+    folders = ("config", "core", "adapters", "gateway/upkeep")
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
     code = "".join(path.read_text("utf-8") for path in files)
     statuses = language_data("failures", "core.models")["kinds"]["statuses"]
     failures = {f"model_{status}" for status in statuses}

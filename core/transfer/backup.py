@@ -50,8 +50,13 @@ _ENGINE_DATA = "engines/hindsight/postgres/"
 _LOG_SUFFIXES = ("-wal", "-shm", "-journal")
 _COMPRESSION_LEVEL = 6
 _READ_BYTES = 1 << 20
+_GZIP_START = b"\x1f\x8b"
 _MAX_MANIFEST_BYTES = 100_000_000
 _DAMAGED_ERRORS = (tarfile.TarError, EOFError, zlib.error, ValueError, KeyError, TypeError)
+
+
+class _DamagedArchiveError(ValueError):
+    """Raised if an archive differs from its manifest. The message is a clause for people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +200,9 @@ def unpack_backup(file: Path, folder: Path, *, is_trial: bool = False) -> Manife
             for member in archive:
                 content = archive.extractfile(member) if member.isreg() else None
                 if content is None or manifest is not None:
-                    raise ValueError(f"unexpected entry {member.name[:100]!r}")
+                    raise _DamagedArchiveError(
+                        word_clause("archive_entry", entry=repr(member.name[:100]))
+                    )
                 if member.name == MANIFEST_ENTRY:
                     manifest = _parse_manifest(content.read(_MAX_MANIFEST_BYTES))
                     continue
@@ -203,18 +210,29 @@ def unpack_backup(file: Path, folder: Path, *, is_trial: bool = False) -> Manife
                 target = _safe_path(folder, member.name) if is_wanted else None
                 entries[member.name] = _write_member(content, target)
         if manifest is None:
-            raise ValueError("it has no manifest")
+            raise _DamagedArchiveError(word_clause("archive_no_manifest"))
         _compare(entries, manifest)
-    except _DAMAGED_ERRORS as error:
-        raise HistoryError("backup_damaged", file=str(file), reason=str(error)) from error
-    except OSError as error:
-        if error.errno is not None:
+    except (*_DAMAGED_ERRORS, OSError) as error:
+        # gzip reports a damaged file as an OSError without a number.
+        if isinstance(error, OSError) and error.errno is not None:
             raise
-        # gzip reports a damaged file this way.
-        raise HistoryError("backup_damaged", file=str(file), reason=str(error)) from error
+        reason = _describe_damage(file, error)
+        raise HistoryError("backup_damaged", file=str(file), reason=reason) from error
     if not is_trial:
         _set_modes(folder, manifest)
     return manifest
+
+
+def _describe_damage(file: Path, error: Exception) -> str:
+    """Return a clause about why an archive can't be unpacked."""
+    if isinstance(error, _DamagedArchiveError):
+        return str(error)
+    with file.open("rb") as stream:
+        if stream.read(len(_GZIP_START)) != _GZIP_START:
+            return word_clause("archive_not_gzip")
+    # gzip and tarfile have different errors for this.
+    is_cut_off = isinstance(error, EOFError) or str(error) == "unexpected end of data"
+    return word_clause("archive_cut_off" if is_cut_off else "archive_broken")
 
 
 def is_backup(path: Path) -> bool:
@@ -349,7 +367,7 @@ def _safe_path(folder: Path, name: str) -> Path:
     path = PurePosixPath(name)
     is_inside = path.parts[:1] == (HOME_FOLDER,) or name == JOURNAL_ENTRY
     if path.is_absolute() or ".." in path.parts or not is_inside:
-        raise ValueError(f"unexpected entry {name[:100]!r}")
+        raise _DamagedArchiveError(word_clause("archive_entry", entry=repr(name[:100])))
     target = folder / path
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     return target
@@ -381,14 +399,14 @@ def _write_member(content: IO[bytes], target: Path | None) -> FileEntry:
 def _compare(entries: Mapping[str, FileEntry], manifest: Manifest) -> None:
     """Raise ValueError if the files differ from the manifest."""
     if f"{HOME_FOLDER}/{STATE_FILE}" not in entries:
-        raise ValueError(f"it has no {STATE_FILE}")
+        raise _DamagedArchiveError(word_clause("archive_no_state", file=STATE_FILE))
     if entries.keys() != manifest.files.keys():
         names = sorted(entries.keys() ^ manifest.files.keys())
-        raise ValueError(f"the manifest doesn't agree about {names[0]!r}")
+        raise _DamagedArchiveError(word_clause("archive_disagrees", entry=repr(names[0])))
     for name, entry in entries.items():
         known = manifest.files[name]
         if (entry.sha256, entry.bytes) != (known.sha256, known.bytes):
-            raise ValueError(f"{name} has another checksum than the manifest says")
+            raise _DamagedArchiveError(word_clause("archive_checksum", entry=name))
 
 
 def _set_modes(folder: Path, manifest: Manifest) -> None:
@@ -406,7 +424,7 @@ def _parse_manifest(content: bytes) -> Manifest:
     """Parse a manifest. Raises ValueError, KeyError or TypeError if the manifest is invalid."""
     values: dict[str, Any] = json.loads(content)
     if values.pop("format") != FORMAT:
-        raise ValueError("a newer version of Mneme has made it; update Mneme first")
+        raise _DamagedArchiveError(word_clause("archive_newer"))
     values["made_at"] = datetime.fromisoformat(values["made_at"])
     values["files"] = {name: FileEntry(**entry) for name, entry in values["files"].items()}
     values["left_out"] = tuple(values["left_out"])

@@ -15,6 +15,8 @@ import pyrage
 from core.errors import ConfigError, HistoryError
 
 AGE_START = b"age-encryption.org/v1"
+# Shorter passphrases are guessed too fast.
+MIN_PASSPHRASE_CHARS = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,10 +23,10 @@ import typer
 from filelock import Timeout
 
 from config.settings import Settings, SettingsError, find_home
-from core.errors import ConfigError, StoreError
-from core.store.sqlite.copying import count_messages, read_database_info
+from core.errors import ConfigError, MnemeError, StoreError
+from core.store.sqlite.copying import count_rows, read_database_info
 from core.store.sqlite.schema import SCHEMA_VERSION
-from core.transfer.backup import STATE_FILE, Manifest, Progress
+from core.transfer.backup import SECRETS_FILE, STATE_FILE, Manifest, Progress, is_left_out
 from gateway import logs
 from gateway.cli import shell
 from gateway.cli.shell import AsJson, Yes
@@ -42,7 +42,12 @@ from gateway.upkeep.backups import (
     load_key,
     write_checked_archive,
 )
-from gateway.upkeep.catalog import BackupCatalog, backup_folder
+from gateway.upkeep.catalog import (
+    BackupCatalog,
+    backup_folder,
+    describe_failure,
+    format_failure,
+)
 from gateway.upkeep.restoring import Restored, RestoreJob, complete_swap
 
 if TYPE_CHECKING:
@@ -89,16 +94,19 @@ def backup_command(
         log_settings = settings.model_copy(update={"general": general})
         logs.configure(log_settings, settings.home / shell.LOG_FILE_NAME)
         clock = WallClock()
+        is_of_settings = folder is None and encrypt is None
         try:
             key = _load_key(settings, encrypt)
         except ConfigError as error:
-            if scheduled:
-                BackupCatalog(settings.home).note_failure(clock.now(), str(error))
+            if is_of_settings:
+                catalog = BackupCatalog(settings.home)
+                catalog.note_failure(clock.now(), describe_failure(error))
             raise
         order = BackupOrder(
             folder=(folder or backup_folder(settings)).expanduser().absolute(),
             key=key,
             has_secrets=with_secrets,
+            is_of_settings=is_of_settings,
         )
         with _show_progress(is_quiet=scheduled or as_json) as on_progress:
             maker = BackupMaker(settings, clock, repeat_erasures, on_progress)
@@ -107,7 +115,13 @@ def backup_command(
     with shell.exit_on_error():
         if scheduled:
             os.nice(NICENESS)
-        result = asyncio.run(work())
+        try:
+            result = asyncio.run(work())
+        except (MnemeError, OSError) as error:
+            if scheduled:
+                # The process that has started this one words the reason for its reader.
+                shell.print_json(format_failure(describe_failure(error)))
+            raise
         if as_json:
             shell.print_json(_to_json(result))
         elif not scheduled:
@@ -156,7 +170,7 @@ def _restore(
         restored = job.swap(manifest, now)
     shell.print_text(_describe_restored(restored, home, is_move=is_move))
     report = asyncio.run(_open_restored())
-    if not report and restored.knows_erasures:
+    if not report and restored.knows_erasures and not is_move:
         report = texts.RESTORE_NOTHING_ERASED
     if report:
         shell.print_text(report)
@@ -183,19 +197,37 @@ def write_everything(output: BinaryIO) -> None:
         output.flush()
 
 
-def import_everything(file: Path) -> None:
+def import_everything(file: Path, *, is_confirmed: bool) -> None:
     """Restore an archive of a whole home to the home of these settings.
 
-    Raises ConfigError if the home already has messages.
+    If the home has other content, such as settings or reminders, the person is asked first. Exits
+    with an error if the home has messages.
     """
     with shell.exit_on_error():
         home = find_home()
-        count = count_messages(home / STATE_FILE)
+        count = count_rows(home / STATE_FILE, "messages")
         if count:
             messages = texts.format_count(count, "message")
             raise ConfigError(texts.IMPORT_ALL_REFUSED.format(home=home, messages=messages))
+        content = _list_content(home)
+        if content and not is_confirmed:
+            names = texts.join_list(content)
+            shell.require_yes(texts.IMPORT_ALL_QUESTION.format(home=home, content=names))
         _restore(file, home, None, is_confirmed=True, is_move=True)
         typer.echo(texts.IMPORT_ALL_NEXT)
+
+
+def _list_content(home: Path) -> list[str]:
+    """Return what a home without messages has: reminders, and files that an import replaces."""
+    names = sorted(
+        path.name
+        for path in home.iterdir()
+        if not is_left_out(f"{path.name}/" if path.is_dir() else path.name)
+        and path.name != SECRETS_FILE
+        and (not path.is_dir() or any(file.is_file() for file in path.rglob("[!.]*")))
+    )
+    count = count_rows(home / STATE_FILE, "jobs")
+    return [texts.format_count(count, "reminder"), *names] if count else names
 
 
 def upgrade_command(as_json: AsJson = False) -> None:
@@ -325,8 +357,11 @@ def _load_key(settings: Settings, encrypt: str | None) -> EncryptionKey | None:
 def _ask_new_passphrase() -> str:
     """Ask for a new passphrase twice or, if stdin isn't a terminal, read it from one line.
 
-    Raises ConfigError if the passphrase is empty, or if the two inputs differ.
+    Raises ConfigError if the passphrase is too short, or if the two inputs differ.
     """
+    # Imported here because few people encrypt their backups.
+    from core.transfer.encryption import MIN_PASSPHRASE_CHARS
+
     if sys.stdin.isatty():
         passphrase: str = typer.prompt(texts.compose("passphrase"), hide_input=True)
         if typer.prompt(texts.compose("passphrase_again"), hide_input=True) != passphrase:
@@ -335,6 +370,8 @@ def _ask_new_passphrase() -> str:
         passphrase = sys.stdin.readline().rstrip("\r\n")
     if not passphrase:
         raise ConfigError(texts.BACKUP_EMPTY_PASSPHRASE)
+    if len(passphrase) < MIN_PASSPHRASE_CHARS:
+        raise ConfigError(texts.compose("passphrase_short", least=MIN_PASSPHRASE_CHARS))
     return passphrase
 
 

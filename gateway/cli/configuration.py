@@ -157,10 +157,14 @@ def set_command(key: Key, value: ValueWords = None) -> None:
         typed = " ".join(value) if value else _ask_for_value(key, is_secret=is_secret)
         if is_secret and not typed.strip():
             raise typer.BadParameter(texts.compose("value_missing"))
+        if len(typed.strip().splitlines()) > 1:
+            shell.fail(f"{texts.compose('value_lines')} {texts.compose('unchanged')}")
+        is_used = True
         if is_secret:
             _set_secret(draft, key, typed)
+            is_used = key in _list_used_variables(draft)
             result = texts.compose("secret_stored", name=key, path=draft.home / SECRETS_FILE)
-            if key not in _list_used_variables(draft):
+            if not is_used:
                 result = f"{result} {texts.compose('variable_unused')}"
         else:
             key = find_current_path(key)
@@ -169,7 +173,7 @@ def set_command(key: Key, value: ValueWords = None) -> None:
             result = texts.compose("option_empty", name=key)
             if displayed_value:
                 result = texts.compose("option_set", name=key, value=displayed_value)
-        _write(draft, result, key)
+        _write(draft, result, key, is_used=is_used)
 
 
 def unset_command(key: Key) -> None:
@@ -246,7 +250,7 @@ def _open_editor(home: Path, text: str) -> str:
 
 def _ask_for_value(key: str, *, is_secret: bool) -> str:
     if not sys.stdin.isatty():
-        typed = sys.stdin.readline().strip()
+        typed = sys.stdin.read().strip()
         if not typed:
             raise typer.BadParameter(texts.compose("value_missing"))
         return typed
@@ -274,11 +278,30 @@ def _set_option(draft: SettingsDraft, key: str, typed: str) -> Any:
 
 
 def _set_secret(draft: SettingsDraft, name: str, value: str) -> None:
-    """Set a secret. Exit if its name looks like a typing mistake."""
+    """Set a secret. Exit if its name looks like a typing mistake, or its value can't be right."""
     if name == ENVIRONMENT["home"]:
         shell.fail(texts.compose("home_variable", name=name))
     _refuse_similar_variable(name, _list_known_variables(draft))
+    fault = _find_fault_of_secret(draft, name, value)
+    if fault:
+        shell.fail(f"{fault} {texts.compose('unchanged')}")
     draft.set_secret(name, value)
+
+
+def _find_fault_of_secret(draft: SettingsDraft, name: str, value: str) -> str:
+    """Return a sentence about a value that can't be right, or ""."""
+    if name == ENVIRONMENT["telegram_token"]:
+        # Imported here because they take a while to load, and few commands need them.
+        from gateway.cli.setup.platforms import TELEGRAM_TOKEN
+
+        if not TELEGRAM_TOKEN.fullmatch(value.strip()):
+            return str(texts.tables("setup")["telegram"]["no_token"])
+    if name == find_option(_merge_options(draft.text), "backup.passphrase"):
+        from core.transfer.encryption import MIN_PASSPHRASE_CHARS
+
+        if len(value.strip()) < MIN_PASSPHRASE_CHARS:
+            return texts.compose("passphrase_short", least=MIN_PASSPHRASE_CHARS)
+    return ""
 
 
 def _refuse_similar_variable(name: str, known_names: list[str]) -> None:
@@ -339,8 +362,11 @@ def _describe_unknown(key: str, known: list[str]) -> str:
     return texts.compose("option_unknown", name=key)
 
 
-def _write(draft: SettingsDraft, result: str, key: str) -> None:
-    """Write the draft, and print what changed and when it takes effect."""
+def _write(draft: SettingsDraft, result: str, key: str, *, is_used: bool = True) -> None:
+    """Write the draft, and print what changed and when it takes effect.
+
+    A secret that no setting uses takes no effect.
+    """
     if not draft.is_changed:
         print_text(texts.compose("already_so"))
         return
@@ -348,7 +374,7 @@ def _write(draft: SettingsDraft, result: str, key: str) -> None:
     sentences = [result]
     if list_environment_names([key]):
         sentences.append(texts.compose("environment_overrides", name=key))
-    elif is_running(draft.home):
+    elif is_used and is_running(draft.home):
         sentences.append(describe_effect(ask_gateway(draft.home, "reload"), key))
     folder = _find_closed_folder(draft)
     if folder is not None:

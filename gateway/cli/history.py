@@ -327,7 +327,7 @@ def import_command(
         # Imported here because few imports need it.
         from gateway.cli.backups import import_everything
 
-        import_everything(Path(file))
+        import_everything(Path(file), is_confirmed=yes)
         return
     if file.lower().endswith(".ics"):
         _import_calendar(Path(file), scope, is_confirmed=yes)

@@ -13,7 +13,16 @@ from functools import cache
 from core.errors import load_sentences
 
 # The keys of clauses in `core/errors.toml` that are stored with their values.
-_CLAUSE_PREFIXES = ("waits_", "source_", "label_", "mark_", "damage_", "left_out_", "import_")
+_CLAUSE_PREFIXES = (
+    "waits_",
+    "source_",
+    "label_",
+    "mark_",
+    "damage_",
+    "left_out_",
+    "import_",
+    "archive_",
+)
 # The keys of the errors of memory services that an explanation follows.
 _EXPLAINED_ERRORS = ("service_failed", "service_refuses", "service_rests")
 # Patterns for values. If a value isn't listed, it may be any text.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import shlex
 import shutil
@@ -26,7 +27,7 @@ from filelock import FileLock, Timeout
 from config.operating_system import sync_file
 from config.settings import Settings
 from config.variables import child_environment
-from core.errors import ConfigError, MnemeError, Refused, StoreError
+from core.errors import ConfigError, MnemeError, Refused, Sentence, StoreError
 from core.ports import Clock
 from core.transfer.backup import (
     HOME_FOLDER,
@@ -45,8 +46,10 @@ from gateway.upkeep.catalog import (
     BackupCatalog,
     BackupRecord,
     backup_folder,
+    describe_failure,
     is_in_backups,
     is_late,
+    parse_failure,
     require_folder,
 )
 
@@ -82,6 +85,9 @@ class BackupOrder:
     key: EncryptionKey | None = None
     has_secrets: bool = False
     prefix: str = "mneme"
+    # Whether the folder and the key are those of the settings. The failures of other backups aren't
+    # recorded, because a typing mistake in a command says nothing about the settings.
+    is_of_settings: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +123,7 @@ class BackupMaker:
         self._journal = home.with_name(f"{home.name}.erasures")
 
     async def make(self, order: BackupOrder) -> BackupResult:
-        """Make a backup. If that fails, record the failure for `mneme check`.
+        """Make a backup. If one of the settings fails, record the failure for `mneme check`.
 
         Raises MnemeError or OSError if no backup was made. Older backups then remain unchanged.
         """
@@ -127,21 +133,21 @@ class BackupMaker:
             raise
         except (MnemeError, OSError) as error:
             # Recording the failure may also fail, because the home may be full or read-only.
-            with contextlib.suppress(OSError):
-                self._catalog.note_failure(self._clock.now(), str(error))
+            if order.is_of_settings:
+                with contextlib.suppress(OSError):
+                    self._catalog.note_failure(self._clock.now(), describe_failure(error))
             raise
 
     async def _make_locked(self, order: BackupOrder) -> BackupResult:
         """Make a backup while no other process makes one in the same folder."""
         if self._settings.store.url:
-            raise StoreError(texts.BACKUP_IN_POSTGRES.format(home=self._settings.home))
+            raise StoreError("backup_in_postgres", home=self._settings.home)
         state_file = self._settings.home / STATE_FILE
         if not state_file.exists():
-            raise StoreError(texts.BACKUP_NO_STATE.format(path=state_file))
+            raise StoreError("backup_no_state", path=state_file)
         if is_in_backups(self._settings.home, order.folder):
-            sentence = texts.compose("backup_in_home", folder=order.folder)
-            raise ConfigError(sentence.splitlines()[0])
-        require_folder(order.folder)
+            raise ConfigError("backup_inside_home", folder=order.folder)
+        require_folder(order.folder, is_of_settings=order.is_of_settings)
         try:
             with FileLock(order.folder / LOCK_NAME).acquire(timeout=0):
                 for leftover in order.folder.glob(_SCRATCH_PATTERN):
@@ -154,7 +160,7 @@ class BackupMaker:
                 finally:
                     shutil.rmtree(scratch, ignore_errors=True)
         except Timeout as error:
-            raise Refused(texts.BACKUP_BUSY.format(folder=order.folder)) from error
+            raise Refused("backup_busy", folder=order.folder) from error
 
     async def _make(self, order: BackupOrder, scratch: Path) -> BackupResult:
         """Write the backup, publish it, and update or delete older ones."""
@@ -203,7 +209,7 @@ class BackupMaker:
         decrypted = scratch / "check"
         encrypt_file(archive, encrypted, order.key, decrypted)
         if hash_file(decrypted) != hash_file(archive):
-            raise StoreError(texts.BACKUP_NOT_DECRYPTED)
+            raise StoreError("backup_not_decrypted")
         return manifest, encrypted
 
     def _delete_old(self, new: BackupRecord) -> list[Path]:
@@ -335,7 +341,8 @@ async def back_up_before_migration(settings: Settings, clock: Clock) -> None:
         )
         result = await BackupMaker(settings, clock).make(order)
     except (MnemeError, OSError) as error:
-        raise StoreError(texts.UPGRADE_NO_BACKUP.format(path=path, reason=error)) from error
+        reason = texts.word(describe_failure(error))
+        raise StoreError(texts.UPGRADE_NO_BACKUP.format(path=path, reason=reason)) from error
     _log.info("a backup was made before the upgrade of state.db", path=str(result.record.path))
 
 
@@ -354,7 +361,7 @@ def load_key(settings: Settings) -> EncryptionKey | None:
         return EncryptionKey(recipients=(check_recipient(options.encrypt_to),))
     secret = settings.variables.get(options.passphrase)
     if secret is None:
-        raise ConfigError(texts.BACKUP_NO_PASSPHRASE.format(variable=options.passphrase))
+        raise ConfigError("backup_no_passphrase", variable=options.passphrase)
     return EncryptionKey(passphrase=secret.get_secret_value())
 
 
@@ -384,12 +391,12 @@ class BackupScheduler:
         if not await asyncio.to_thread(self._is_due, now):
             return False
         failure = await run_backup(self._settings)
-        if failure:
-            _log.error("the backup failed", reason=failure)
+        if failure is not None:
+            _log.error("the backup failed", reason=str(failure))
             self._looks_at = now + RETRY_AFTER
             folder = backup_folder(self._settings)
             texts = await self._notices.load_texts()
-            text = texts.BACKUP_FAILED.format(reason=failure, folder=folder)
+            text = texts.BACKUP_FAILED.format(reason=texts.word(failure), folder=folder)
             await self._notices.notify(f"backup:{now.date()}", text)
         return False
 
@@ -403,8 +410,8 @@ class BackupScheduler:
         return last is None or now - last.made_at >= every
 
 
-async def run_backup(settings: Settings) -> str:
-    """Run `mneme backup` in another process. Returns the reason if it failed, otherwise ""."""
+async def run_backup(settings: Settings) -> Sentence | None:
+    """Run `mneme backup` in another process. Returns the reason if it failed, otherwise None."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-c",
@@ -412,20 +419,24 @@ async def run_backup(settings: Settings) -> str:
         "backup",
         "--scheduled",
         stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         env=child_environment(settings.home),
     )
     try:
-        _, output = await process.communicate()
+        output, errors = await process.communicate()
     finally:
         if process.returncode is None:
             process.kill()
             await process.wait()
     if process.returncode == 0:
-        return ""
-    lines = output.decode("utf-8", "replace").strip().splitlines()
-    return lines[-1] if lines else f"it ended with code {process.returncode}"
+        return None
+    with contextlib.suppress(ValueError, LookupError, TypeError):
+        failure = parse_failure(json.loads(output))
+        if failure is not None:
+            return failure
+    lines = errors.decode("utf-8", "replace").strip().splitlines()
+    return Sentence(lines[-1] if lines else f"it ended with code {process.returncode}")
 
 
 def describe_backups(settings: Settings, now: datetime, texts: Texts = SHELL) -> tuple[str, str]:
@@ -439,7 +450,7 @@ def describe_backups(settings: Settings, now: datetime, texts: Texts = SHELL) ->
         sentence = texts.BACKUP_LAST.format(path=last.path, moment=moment)
     if state.failed_at is not None and (last is None or state.failed_at > last.made_at):
         moment = texts.format_moment(state.failed_at, zone)
-        failure = state.failure.rstrip(".")
+        failure = texts.word(state.failure).rstrip(".。") if state.failure else ""
         return sentence, texts.BACKUP_FAILED_AT.format(moment=moment, reason=failure)
     if not is_late(settings, state, now):
         return sentence, ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
@@ -17,10 +18,9 @@ from typing import Any, Literal
 from config.draft import SettingsDraft
 from config.files import replace_file
 from config.settings import Settings, SettingsError
-from core.errors import ConfigError, StoreError
+from core.errors import ConfigError, MnemeError, Sentence, StoreError, to_sentence
 from core.transfer.backup import CATALOG_FILE, is_left_out
 from gateway.texts.catalog import SHELL, Texts
-from gateway.texts.catalog import SHELL as texts
 
 # A backup counts as late after this much of the interval.
 LATE_FACTOR = 1.5
@@ -75,7 +75,7 @@ class CatalogState:
     records: Sequence[BackupRecord] = ()
     # When and why the last backup failed. None if it succeeded.
     failed_at: datetime | None = None
-    failure: str = ""
+    failure: Sentence | None = None
 
     @property
     def last_backup(self) -> BackupRecord | None:
@@ -115,7 +115,7 @@ class BackupCatalog:
             state = CatalogState(
                 records=sorted(records, key=lambda record: record.made_at),
                 failed_at=datetime.fromisoformat(failed_at) if failed_at else None,
-                failure=str(values.get("failure", "")),
+                failure=parse_failure(values.get("failure")),
             )
         except (OSError, ValueError, KeyError, TypeError):
             return CatalogState()
@@ -128,7 +128,7 @@ class BackupCatalog:
         others = [other for other in state.records if other.path != record.path]
         self._save(CatalogState(records=[*others, record]))
 
-    def note_failure(self, at: datetime, reason: str) -> None:
+    def note_failure(self, at: datetime, reason: Sentence) -> None:
         """Record that a backup failed."""
         self._save(replace(self.load(), failed_at=at, failure=reason))
 
@@ -137,7 +137,7 @@ class BackupCatalog:
         values = {
             "records": records,
             "failed_at": state.failed_at.isoformat() if state.failed_at else None,
-            "failure": state.failure,
+            "failure": format_failure(state.failure) if state.failure else None,
         }
         replace_file(self._path, json.dumps(values, indent=1, ensure_ascii=False).encode())
 
@@ -174,13 +174,40 @@ def is_in_backups(home: Path, folder: Path) -> bool:
     return not is_left_out(f"{path.as_posix()}/")
 
 
-def require_folder(folder: Path) -> None:
+def require_folder(folder: Path, *, is_of_settings: bool) -> None:
     """Create a folder for backups if it doesn't exist. Raises StoreError if that isn't possible."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        message = texts.BACKUP_FOLDER.format(folder=folder, reason=error.strerror)
-        raise StoreError(message) from error
+        key = "backup_folder_of_settings" if is_of_settings else "backup_folder_unusable"
+        raise StoreError(key, folder=folder, reason=error.strerror) from error
+
+
+def describe_failure(error: MnemeError | OSError) -> Sentence:
+    """Return a sentence about why a backup failed, which can be worded in any language."""
+    if isinstance(error, MnemeError):
+        return to_sentence(error)
+    reason = error.strerror or str(error) or type(error).__name__
+    if error.filename is None:
+        return Sentence("backup_input_failed", {"reason": reason})
+    path = os.fsdecode(error.filename)
+    return Sentence("backup_file_unusable", {"path": path, "reason": reason})
+
+
+def format_failure(failure: Sentence) -> dict[str, object]:
+    """Return a sentence in a form that JSON can represent."""
+    values = {
+        name: value if isinstance(value, int | list) else str(value)
+        for name, value in failure.values.items()
+    }
+    return {"key": failure.key, "values": values}
+
+
+def parse_failure(value: object) -> Sentence | None:
+    """Return a sentence from its JSON form. Earlier versions stored the text itself."""
+    if isinstance(value, dict):
+        return Sentence(str(value["key"]), dict(value["values"]))
+    return Sentence(str(value)) if value else None
 
 
 def find_backup_fault(settings: Settings, texts: Texts = SHELL) -> tuple[str, str]:
@@ -206,10 +233,19 @@ def find_backup_fault(settings: Settings, texts: Texts = SHELL) -> tuple[str, st
     place = options.folder
     while place is not None and not place.exists() and place != place.parent:
         place = place.parent
-    if place is not None and not (place.is_dir() and os.access(place, os.W_OK)):
+    if place is not None and not _can_create_in(place):
         sentence = texts.compose("backup_folder_wrong", folder=options.folder, place=place)
         return "backup.folder", sentence
     return "", ""
+
+
+def _can_create_in(folder: Path) -> bool:
+    """Return whether folders can be created in a folder. In /proc, only trying shows that."""
+    try:
+        Path(tempfile.mkdtemp(prefix=".mneme-", dir=folder)).rmdir()
+    except OSError:
+        return False
+    return True
 
 
 def find_fault_of_option(draft: SettingsDraft, option: str, texts: Texts = SHELL) -> str:

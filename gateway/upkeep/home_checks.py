@@ -17,7 +17,7 @@ from typing import Literal
 
 from config.secrets_file import SECRETS_FILE
 from config.settings import ENVIRONMENT, SETTINGS_FILE, Settings, find_home
-from core.errors import StoreError
+from core.errors import Sentence, StoreError
 from core.store.sqlite import opening as sqlite
 from gateway.installation import list_unreadable_files
 from gateway.local.manager import find_closed_folder
@@ -253,7 +253,7 @@ def _describe_unsafe_path(
 def check_backups(texts: Texts, settings: Settings) -> CheckResult:
     """Check that the latest valid backup is recent enough for the settings."""
     if settings.store.url:
-        text = texts.BACKUP_IN_POSTGRES.format(home=settings.home)
+        text = texts.word(Sentence("backup_in_postgres", {"home": settings.home}))
         return CheckResult(subject="backups", state="off", text=text, key="backups_on_server")
     now = WallClock().now()
     delete_expired(settings, now)

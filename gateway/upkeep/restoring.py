@@ -24,7 +24,7 @@ from config.operating_system import exchange_paths, sync_file
 from config.variables import locate_swap_file
 from core.errors import HistoryError, Refused, StoreError
 from core.memory.record import RECORD_FILE, continue_record
-from core.store.sqlite.copying import read_database_info, verify_copy
+from core.store.sqlite.copying import DatabaseInfo, read_database_info, verify_copy
 from core.transfer.backup import (
     HOME_FOLDER,
     JOURNAL_ENTRY,
@@ -151,16 +151,17 @@ class RestoreJob:
 
     def swap(self, manifest: Manifest, now: datetime) -> Restored:
         """Replace the home with the unpacked one, and keep the previous home next to it."""
-        current_epoch = self._load_current_epoch()
+        current = self._load_current_state()
         # The service creates an empty journal, which doesn't show whether there were erasures.
         had_journal = self._journal.exists() and self._journal.stat().st_size > 0
         self._merge_journals()
         stamp = now.strftime("%Y%m%d-%H%M%S")
         new = self._unpacked / HOME_FOLDER
+        restored_key = read_database_info(new / STATE_FILE).key
         plan = SwapPlan(
             old_home=self._home.with_name(f"{self._home.name}.before-restore-{stamp}"),
             at=now,
-            epoch=current_epoch or 0,
+            epoch=current.epoch if current else 0,
             inode=self._home.lstat().st_ino,
         )
         # The new home is locked, too, so that no other command uses it before the swap is complete.
@@ -176,16 +177,18 @@ class RestoreJob:
             ) from error
         kept_home = _complete_plan(plan, self._home)
         self._plan_file.unlink()
-        is_newest = current_epoch is not None and current_epoch <= manifest.epoch
+        # The key changes with each erasure, and each home has its own. If it's equal, there was no
+        # erasure since the backup. A new home on another machine doesn't know the erasures.
+        is_newest = current is not None and current.key != "" and current.key == restored_key
         return Restored(
             manifest=manifest, old_home=kept_home, knows_erasures=had_journal or is_newest
         )
 
-    def _load_current_epoch(self) -> int | None:
-        """Return the erasure epoch of the home, or None if it has no readable state.db."""
+    def _load_current_state(self) -> DatabaseInfo | None:
+        """Return the epoch and the key of the home, or None if it has no readable state.db."""
         path = self._home / STATE_FILE
         try:
-            return read_database_info(path).epoch if path.exists() else None
+            return read_database_info(path) if path.exists() else None
         except StoreError:
             return None
 

@@ -123,6 +123,23 @@ async def test_everything_isn_t_imported_into_a_home_with_messages(tmp_path: Pat
     assert "mneme restore FILE" in refused.stderr
 
 
+@pytest.mark.sqlite
+async def test_everything_replaces_settings_and_reminders_only_after_a_yes(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    good(home, "sessions")
+    file = await asyncio.to_thread(write_everything, home)
+    other = tmp_path / "other"
+    good(other, "remind", "tomorrow at 9 water the bonsai")
+    good(other, "config", "set", "limits.jobs", "7")
+    refused = mneme(other, "import", str(file))
+    assert refused.returncode == 2
+    assert f"{other} already has 1 reminder and mneme.toml" in refused.stdout
+    assert "bonsai" in good(other, "cron")
+    printed = good(other, "import", str(file), "--yes")
+    assert "The record lists nothing" not in printed
+    assert "bonsai" not in good(other, "cron")
+
+
 async def test_export_of_an_owner_approved_by_code_is_the_owner_s_in_a_new_home(
     tmp_path: Path,
 ) -> None:

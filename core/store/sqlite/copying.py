@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 from urllib.parse import quote
 
 from core.errors import StoreError
@@ -35,11 +35,14 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatabaseInfo:
-    """The schema version and the erasure epoch of a state.db."""
+    """The schema version, the erasure epoch and the key of a state.db."""
 
     schema: int
     # The erasure epoch. It grows with each erasure.
     epoch: int
+    # The key of the next erasure, or "" if an earlier version has written the file. Only copies of
+    # the same state.db have the same key, until one of them erases something.
+    key: str = ""
 
 
 def copy_database(source: Path, target: Path, on_progress: Progress | None = None) -> None:
@@ -88,12 +91,17 @@ def read_database_info(path: Path) -> DatabaseInfo:
         has_epoch = connection.execute(
             "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'state_meta'"
         ).fetchone()
-        epoch = epoch_number(cast(Connection, connection)) if has_epoch else 0
-        return DatabaseInfo(schema=schema, epoch=epoch)
+        if not has_epoch:
+            return DatabaseInfo(schema=schema, epoch=0)
+        epoch = epoch_number(cast(Connection, connection))
+        row = connection.execute(
+            "SELECT value FROM state_meta WHERE key = 'erasure_key'"
+        ).fetchone()
+        return DatabaseInfo(schema=schema, epoch=epoch, key=str(row[0]) if row else "")
 
 
-def count_messages(path: Path) -> int:
-    """Return the number of messages in a state.db, or 0 if the file is missing.
+def count_rows(path: Path, table: Literal["messages", "jobs"]) -> int:
+    """Return the number of rows in a table of a state.db, or 0 if the file is missing.
 
     Raises StoreError if it can't be read.
     """
@@ -101,11 +109,11 @@ def count_messages(path: Path) -> int:
         return 0
     with translate_errors(path), contextlib.closing(_connect(path)) as connection:
         has_table = connection.execute(
-            "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'messages'"
+            "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?", (table,)
         ).fetchone()
         if not has_table:
             return 0
-        count: int = connection.execute("SELECT COUNT(*) FROM messages").fetchone()[0]
+        count: int = connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0]
         return count
 
 

@@ -19,7 +19,7 @@ from gateway.services import Services
 
 MAX_SHOWN_CHARS = 60
 # The bot's id, a colon and a secret.
-_TELEGRAM_TOKEN = re.compile(r"\d+:[\w-]+", re.ASCII)
+TELEGRAM_TOKEN = re.compile(r"\d+:[\w-]+", re.ASCII)
 Writers = AsyncIterator[FirstMessage]
 
 
@@ -32,7 +32,7 @@ def set_up_telegram(setup: Setup) -> None:
 
     words = setup.words["telegram"]
     token = _find_token(setup, "TELEGRAM_BOT_TOKEN", words)
-    if not _TELEGRAM_TOKEN.fullmatch(token):
+    if not TELEGRAM_TOKEN.fullmatch(token):
         raise StepFailed(words["no_token"])
     api_url = setup.draft.load().telegram_api_url
     with (

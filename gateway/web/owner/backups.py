@@ -52,8 +52,8 @@ async def load_backup(request: PageRequest) -> Path | None:
 async def back_up(request: PageRequest, form: Mapping[str, str]) -> Answer:
     """Make a backup in the configured folder. Raises Refused if it fails."""
     failure = await run_backup(request.services.settings)
-    if failure:
-        raise Refused(failure)
+    if failure is not None:
+        raise Refused(request.texts.word(failure))
     sentence, problem = describe_backup_state(request)
     return Answer(text=problem or sentence)
 

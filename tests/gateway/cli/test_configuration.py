@@ -66,6 +66,8 @@ def test_config_set_changes_one_option_and_keeps_every_other_line_of_the_file(ho
         ("backup.passphrase", "BACKUP_PW", "type mneme config set BACKUP_PW."),
         ("backup.folder", "/dev/null/backups", "/dev/null isn't a folder"),
         ("backup.folder", "{home}", "each backup would contain the earlier ones"),
+        ("backup.folder", "/proc/nix", "/proc isn't a folder that Mneme may write to"),
+        ("TELEGRAM_BOT_TOKEN", "abc", "Tokens of @BotFather look like"),
         ("telegram_bot_token", "x", "Did you mean TELEGRAM_BOT_TOKEN?"),
         ("model.chat.deep", "x", "can't be set"),
         ("telegram.enabled", "true", "TELEGRAM_BOT_TOKEN in secrets.env"),
@@ -108,6 +110,16 @@ def test_blank_secret_is_refused_with_one_sentence(home: Path) -> None:
     assert done.returncode == 2
     assert "give the value" in done.stderr
     assert not (home / "secrets.env").exists()
+
+
+def test_value_of_two_lines_is_refused_with_one_sentence(home: Path) -> None:
+    for key in ("OPENAI_API_KEY", "model.chat"):
+        done = mneme(home, "config", "set", key, stdin="first\nsecond\n")
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr.startswith("The value has several lines.")
+        assert done.stderr.count("\n") == 1
+    assert not (home / "secrets.env").exists()
+    assert not (home / "mneme.toml").exists()
 
 
 def test_variable_of_the_environment_overrides_the_file_and_this_is_told(
@@ -212,9 +224,18 @@ def test_config_set_of_a_variable_that_no_setting_uses_says_so(home: Path) -> No
     assert "No setting uses it yet." not in good(home, "config", "set", "OPENAI_API_KEY", "3")
 
 
+def test_unused_variable_is_not_said_to_take_effect(home: Path) -> None:
+    with FileLock(home / LOCK_FILE):
+        printed = good(home, "config", "set", "FOO_BAR", "3")
+    assert printed.endswith("No setting uses it yet.\n")
+
+
 def test_passphrase_of_backups_is_accepted_once_its_variable_is_set(home: Path) -> None:
     good(home, "config", "set", "BACKUP_PW", "correct horse")
     assert "BACKUP_PW" in good(home, "config", "set", "backup.passphrase", "BACKUP_PW")
+    refused = mneme(home, "config", "set", "BACKUP_PW", "short")
+    assert "Use at least 8 characters." in refused.stderr
+    assert (home / "secrets.env").read_text() == "BACKUP_PW=correct horse\n"
 
 
 @each_row(

@@ -13,11 +13,12 @@ from config.upkeep_options import StoreOptions
 from gateway.check import run_checks
 from gateway.services import Services
 from gateway.supervisor import WallClock
-from gateway.texts.catalog import ENGLISH
-from gateway.upkeep.backups import BackupScheduler, describe_remaining_copies
+from gateway.texts.catalog import ENGLISH, load_texts
+from gateway.upkeep.backups import BackupScheduler, describe_remaining_copies, run_backup
 from gateway.upkeep.catalog import BackupCatalog, BackupRecord, backup_folder
+from gateway.upkeep.home_checks import CheckResult
 from tests.fixtures.clock import SteadyClock
-from tests.fixtures.command_line import good
+from tests.fixtures.command_line import good, mneme
 
 pytestmark = pytest.mark.slow
 
@@ -66,6 +67,50 @@ async def test_owner_is_told_once_a_day_if_a_backup_fails(home: Path) -> None:
     assert result.state == "wrong"
     assert "can't be created" in result.text
     assert "mneme config set backup.folder FOLDER" in result.advice
+
+
+async def check_backups(settings: Settings, language: str = "en") -> CheckResult:
+    """Return the result of `mneme check` about backups."""
+    (result,) = [
+        result
+        for result in await run_checks(settings, texts=load_texts(language))
+        if result.subject == "backups"
+    ]
+    return result
+
+
+@pytest.mark.parametrize("typed", [("/proc/nowhere",), ("--encrypt", "age1nonsense")])
+async def test_mistyped_backup_leaves_the_check_green_and_the_schedule_on_time(
+    home: Path, typed: tuple[str, ...]
+) -> None:
+    settings = load(home)
+    good(home, "sessions")
+    good(home, "backup")
+    refused = mneme(home, "backup", *typed)
+    assert refused.returncode == 1
+    assert "mneme.toml" not in refused.stderr
+    assert (await check_backups(settings)).state == "right"
+    async with Services.open(settings) as services:
+        clock = SteadyClock(services.clock.now() + timedelta(days=1, minutes=1))
+        await BackupScheduler(settings, clock, services.owner_notices).tend()
+    assert count_backups(settings) == 2
+
+
+async def test_reason_of_a_failed_backup_is_told_in_the_language_of_its_reader(home: Path) -> None:
+    settings = load(home, f'folder = "{home.parent}/file"')
+    (home.parent / "file").write_text("in the way")
+    good(home, "sessions")
+    assert mneme(home, "backup", LANG="de_DE.UTF-8").returncode == 1
+    text = (await check_backups(settings)).text
+    assert f"The folder {home.parent}/file for backups can't be created (File exists)" in text
+    text = (await check_backups(settings, "fr")).text
+    assert (
+        f"Le dossier {home.parent}/file des sauvegardes ne peut pas être créé (existe déjà" in text
+    )
+    failure = await run_backup(settings)
+    assert failure is not None
+    assert "existiert bereits" not in ENGLISH.word(failure)
+    assert load_texts("de").word(failure).startswith(f"Der Ordner {home.parent}/file")
 
 
 async def test_check_warns_if_the_last_backup_is_older_than_set(home: Path) -> None:
