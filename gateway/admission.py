@@ -221,7 +221,7 @@ class Admission:
             await self._introduce(await self._access.set_language(inbound, judgement), judgement)
             return None
         await self._access.people.amend_waiting(inbound)
-        await self._turns.edits.amend(inbound)
+        await self._turns.edits.amend(inbound, judgement.scope)
         return None
 
     async def _apply_reaction(

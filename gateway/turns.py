@@ -208,7 +208,7 @@ class TurnRunner:
         finally:
             for event in (*batch.refused, *batch.events):
                 for change in event.changes:
-                    await self._agent.sessions.amend(change)
+                    await self._agent.sessions.amend(change, event.scope)
 
     async def _answer(self, batch: Batch) -> AnsweredTurn | None:
         """Run the command of a batch, or let the model answer its messages.

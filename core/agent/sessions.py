@@ -28,7 +28,8 @@ from core.errors import ModelError
 from core.guard.origin_and_fence import find_edited_origin, scrub, typed_text
 from core.memory.manager import MemoryManager
 from core.models.wrappers import ask_model
-from core.ports import Clock, Model
+from core.ports import Clock, EditJudge, Model
+from core.review.transcript import repeats_earlier_text
 from core.store.actions import YES_TO_MODEL, ButtonAction, build_yes
 from core.store.mailbox import InboxEntry, OutboxItem
 from core.store.rows import find_last_turn, fold
@@ -44,6 +45,7 @@ from core.types import (
     Inbound,
     Json,
     Message,
+    Origin,
     Scope,
     Session,
     SessionPrompt,
@@ -371,21 +373,46 @@ class SessionTracker:
         session = await self.conversations.find_open(address)
         return session or self._blank_session(address, scope)
 
-    async def amend(self, inbound: Inbound) -> bool:
+    async def amend(self, inbound: Inbound, scope: Scope) -> bool:
         """Apply an edit or a deletion on a platform to the stored message and to memory.
 
-        Returns False if the message isn't stored.
+        `scope` is the scope of the message's chat. Returns False if the message isn't stored.
         """
         text = None
+        judge: EditJudge = find_edited_origin
         if inbound.kind != "delete":
             text = with_attachments(inbound.text, inbound.attachments)
+            judge = await self._judge_edits(inbound, scope)
         message_id = await self.conversations.amend(
-            inbound.address, inbound.message_id, text, find_edited_origin
+            inbound.address, inbound.message_id, text, judge
         )
         if message_id is None:
             return False
         await self.memory.resync_messages(message_id)
         return True
+
+    async def _judge_edits(self, inbound: Inbound, scope: Scope) -> EditJudge:
+        """Return the function that finds the origin of a stored message after an edit.
+
+        A message that repeated a text of somebody else stays foreign, because its answer may repeat
+        that text, too.
+        """
+        question = await self.conversations.load_question(inbound.address, inbound.message_id)
+        if question is None or question.is_command:
+            return find_edited_origin
+        recent = await self.conversations.list_recent(frozenset((scope,)), 1)
+        scopes = frozenset((scope,)).union(*(each.prompt.visible_scopes for each in recent))
+        is_repetition = await repeats_earlier_text(
+            self.conversations, scopes, question.text, inbound.sender.name
+        )
+
+        def find_origin(origin: Origin, old_text: str, new_text: str) -> Origin:
+            is_typed = origin in ("typed", "spoken")
+            if is_repetition and is_typed and old_text != new_text:
+                return "pasted"
+            return find_edited_origin(origin, old_text, new_text)
+
+        return find_origin
 
     async def branch(
         self,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from core.errors import Sentence
@@ -32,7 +32,7 @@ from core.review.wishes import is_single_line
 from core.store.actions import YES_TO_MODEL, YES_TO_SEVERAL
 from core.store.sessions import Conversations
 from core.text.normalize import words_of
-from core.types import Command, Message, Sender, Session, ToolContext
+from core.types import Command, Message, Scope, Sender, Session, ToolContext
 
 # Tools whose results contain only text that people typed or approved.
 OWN_TOOLS = frozenset({"facts", "remember_this", "memory", "reminder", "skill_manage"})
@@ -121,6 +121,15 @@ class Transcript:
 
 
 @dataclass(frozen=True, slots=True)
+class _AnswerChecks:
+    """Which recalled answers are the assistant's own, by id, as far as they were checked."""
+
+    # The latest messages of people and results of tools, in all conversations.
+    latest: Sequence[Message]
+    results: dict[int, bool] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class TranscriptReader:
     """Loads transcripts for the gate, and for tools that do their own check of who typed a text."""
 
@@ -136,7 +145,7 @@ class TranscriptReader:
         rows = await self.conversations.load_history(session, context.scopes)
         latest = await self.conversations.list_latest_from_outside(context.scopes, MAX_EARLIER)
         own_rows = _join_accounts(rows, context)
-        recalled = await self._load_recalled(rows, context, {})
+        recalled = await self._load_recalled(rows, context, _AnswerChecks(latest))
         takers = await load_takers(self.conversations, own_rows, session)
         session_ids = {session.id, *(row.session_id for row in rows)}
         has_erased = await self.conversations.has_erased(session, session_ids)
@@ -156,37 +165,35 @@ class TranscriptReader:
         return await asyncio.to_thread(read)
 
     async def _load_recalled(
-        self, rows: Sequence[Message], context: ToolContext, checked: dict[int, bool]
+        self, rows: Sequence[Message], context: ToolContext, checks: _AnswerChecks
     ) -> dict[int, Message]:
-        """Return the messages that recalled lines quote, by id, without doubtful answers.
-
-        `checked` says by id whether an answer is the assistant's own, and gets new entries.
-        """
+        """Return the messages that recalled lines quote, by id, without doubtful answers."""
         ids = _list_recalled_ids(rows)
         quoted = await self.conversations.load_messages(ids, context.scopes) if ids else []
         return {
             message.id: message
             for message in _join_accounts(quoted, context)
-            if message.role != "assistant" or await self._is_own_answer(message, context, checked)
+            if message.role != "assistant" or await self._is_own_answer(message, context, checks)
         }
 
     async def _is_own_answer(
-        self, answer: Message, context: ToolContext, checked: dict[int, bool]
+        self, answer: Message, context: ToolContext, checks: _AnswerChecks
     ) -> bool:
         """Return whether an earlier answer was given when its conversation had no foreign text.
 
         Otherwise, the answer may repeat foreign text. A recalled answer in that conversation is
         checked in the same way. After `MAX_EARLIER_ANSWERS`, further answers count as foreign.
         """
-        if answer.id not in checked:
-            is_full = len(checked) >= MAX_EARLIER_ANSWERS
-            checked[answer.id] = False
+        if answer.id not in checks.results:
+            is_full = len(checks.results) >= MAX_EARLIER_ANSWERS
+            checks.results[answer.id] = False
             if not is_full:
-                checked[answer.id] = await self._had_no_foreign_text(answer, context, checked)
-        return checked[answer.id]
+                is_own = await self._had_no_foreign_text(answer, context, checks)
+                checks.results[answer.id] = is_own
+        return checks.results[answer.id]
 
     async def _had_no_foreign_text(
-        self, answer: Message, context: ToolContext, checked: dict[int, bool]
+        self, answer: Message, context: ToolContext, checks: _AnswerChecks
     ) -> bool:
         """Load the conversation up to an answer, and return whether it had no foreign text."""
         session = await self.conversations.find(answer.session_id, context.scopes)
@@ -199,11 +206,16 @@ class TranscriptReader:
         known_rows = _join_accounts([row for row in rows if row.id <= answer.id], context)
         if not known_rows or known_rows[-1].id != answer.id:
             return False
-        recalled = await self._load_recalled(known_rows, context, checked)
-        transcript = await asyncio.to_thread(
-            read_transcript, known_rows, session, context.sender, (), self.prompt_marks, recalled
-        )
-        return transcript.is_clean
+        recalled = await self._load_recalled(known_rows, context, checks)
+
+        def is_clean() -> bool:
+            known_before = [row for row in checks.latest if row.id < answer.id]
+            earlier = list_foreign_texts(known_before, session)
+            return read_transcript(
+                known_rows, session, context.sender, earlier, self.prompt_marks, recalled
+            ).is_clean
+
+        return await asyncio.to_thread(is_clean)
 
 
 def _join_accounts(rows: Sequence[Message], context: ToolContext) -> list[Message]:
@@ -346,14 +358,25 @@ def _list_all_foreign(
     return foreign
 
 
-def list_foreign_texts(rows: Sequence[Message], session: Session) -> list[str]:
+async def repeats_earlier_text(
+    conversations: Conversations, scopes: frozenset[Scope], text: str, sender_name: str = ""
+) -> bool:
+    """Return whether the typed part of a text repeats a foreign text in the latest messages."""
+    typed = typed_part(text, sender_name=sender_name)
+    if not typed:
+        return False
+    latest = await conversations.list_latest_from_outside(scopes, MAX_EARLIER)
+    return await asyncio.to_thread(lambda: repeats(typed, list_foreign_texts(latest)))
+
+
+def list_foreign_texts(rows: Sequence[Message], session: Session | None = None) -> list[str]:
     """Return the foreign texts in messages of earlier conversations.
 
     Messages of the session itself are left out, because `read_transcript` reads them.
     """
     texts: list[str] = []
     for row in rows:
-        if row.session_id == session.id:
+        if session is not None and row.session_id == session.id:
             continue
         if row.role == "tool":
             if row.tool_name not in OWN_TOOLS:
@@ -368,8 +391,11 @@ async def load_takers(
 ) -> Mapping[int, str] | None:
     """Return which event took the question of each answer that a person's message follows.
 
-    Returns None for an incognito conversation, because nothing of it is stored.
+    Returns None for an incognito conversation, because nothing of it is stored. If a message was
+    deleted, no question counts, because it may repeat the deleted text.
     """
+    if await conversations.has_erased(session, {session.id, *(row.session_id for row in rows)}):
+        return {}
     if session.is_incognito:
         return None
     answers: list[int] = []

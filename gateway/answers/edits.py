@@ -64,8 +64,11 @@ class Edits:
         self._inbox = delivery.inbox
         self._withdraw = withdraw
 
-    async def amend(self, inbound: Inbound) -> None:
-        """Apply an edit or a deletion to a message that is waiting, running or stored."""
+    async def amend(self, inbound: Inbound, scope: Scope) -> None:
+        """Apply an edit or a deletion to a message that is waiting, running or stored.
+
+        `scope` is the scope of the message's chat.
+        """
         event = self._queues.find(inbound)
         if event is not None and event.is_waiting:
             if inbound.kind == "delete":
@@ -73,7 +76,7 @@ class Edits:
             else:
                 event.apply_edit(inbound)
                 await self._inbox.update(event.entry)
-        is_stored = await self._agent.sessions.amend(inbound)
+        is_stored = await self._agent.sessions.amend(inbound, scope)
         if not is_stored and event is not None and event.is_running:
             # The runner applies the change as soon as the message is stored.
             event.changes.append(inbound)
@@ -95,7 +98,7 @@ class Edits:
         if self._agent.media is not None:
             edit, has_new_file = await self._agent.media.follow_edit(inbound, scope)
         effect = await self._find_effect(inbound, edit, has_new_file)
-        await self.amend(edit)
+        await self.amend(edit, scope)
         return effect
 
     async def _find_effect(self, inbound: Inbound, edit: Inbound, has_new_file: bool) -> EditEffect:

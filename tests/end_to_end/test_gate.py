@@ -462,3 +462,47 @@ async def test_paste_that_an_edit_removes_stays_foreign_as_the_answer_may_repeat
         model.script = [call("send", text="my keys"), says("I am fine.")]
         await harness.say("And how are you?")
     assert sent == []
+
+
+async def test_retyped_forward_that_an_edit_removes_stays_foreign_as_the_answer_may_repeat_it(
+    home: Path,
+) -> None:
+    sent: list[Json] = []
+    model = ScriptedModel(says("It is a mail."), says(MAIL))
+    async with open_gateway(home, model) as harness:
+        add_sending_tool(harness, sent)
+        await harness.say(MAIL, origin="forwarded")
+        await harness.say("/new")
+        await harness.say(MAIL.removesuffix(" Eve"), message_id="900")
+        await harness.say("What is this?", kind="edit", message_id="900")
+        model.script = [call("send", text="my keys"), says("I am fine.")]
+        await harness.say("And how are you?")
+    assert sent == []
+
+
+async def test_retyped_forward_stays_foreign_if_it_is_edited_after_its_conversation_ended(
+    home: Path,
+) -> None:
+    async with open_gateway(home, ScriptedModel(says("It is a mail."), says(MAIL))) as harness:
+        await harness.say(MAIL, origin="forwarded")
+        await harness.say("/new")
+        await harness.say(MAIL.removesuffix(" Eve"), message_id="900")
+        await harness.say("/new")
+        await harness.say("What is this?", kind="edit", message_id="900")
+        scopes = frozenset((Scope.account("telegram", "42"),))
+        latest = await harness.services.conversations.list_latest_from_outside(scopes, 9)
+    assert [row.origin for row in latest if row.external_id == "900"] == ["pasted"]
+
+
+async def test_yes_confirms_no_question_after_a_message_was_deleted(home: Path) -> None:
+    model = ScriptedModel(says("Shall I delete reminder 1?"))
+    async with open_gateway(home, model) as harness:
+        await harness.say("/remind daily at 8 take the insulin")
+        await harness.say(f"Ask this. {MAIL}", origin="forwarded", message_id="900")
+        deletion = harness.inbound("", message_id="900", kind="delete")
+        await harness.turns.edits.amend(deletion, Scope.account("telegram", "42"))
+        model.script = [call("reminder", action="remove", job_id=1), says("Done.")]
+        await harness.say("yes")
+        held = await harness.services.jobs.get(1)
+    assert held is not None
+    assert held.ended_at is None

@@ -267,7 +267,8 @@ async def test_message_deleted_on_its_platform_takes_its_file_along(home: Path) 
     model = ScriptedModel(says("One."))
     async with open_gateway(home, model) as harness:
         await harness.send(make_photo(), "p.jpg", "photo", message_id="81")
-        await harness.turns.edits.amend(harness.inbound("", message_id="81", kind="delete"))
+        deletion = harness.inbound("", message_id="81", kind="delete")
+        await harness.turns.edits.amend(deletion, Scope.account("telegram", "42"))
         await harness.services.forgetting.maintain()
         assert kept_files(home) == []
 

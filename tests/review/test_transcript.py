@@ -250,6 +250,30 @@ async def test_recalled_answer_is_foreign_only_if_its_conversation_had_foreign_t
 
 
 @pytest.mark.parametrize("is_forwarded", [True, False])
+async def test_recalled_answer_is_foreign_if_its_question_repeats_a_forward_of_an_earlier_conversation(
+    database: Database, is_forwarded: bool
+) -> None:
+    conversations = Conversations(database, SteadyClock())
+    scope = Scope.account("telegram", "42")
+    sessions = [await conversations.create(replace(session_in(scope), id=0)) for _ in range(3)]
+    origin: Origin = "forwarded" if is_forwarded else "typed"
+    forward = earlier_message(PASTE, id=0, session_id=sessions[0].id, origin=origin)
+    question = replace(forward, session_id=sessions[1].id, origin="typed")
+    answer = replace(question, role="assistant", sender=None, text=PASTE)
+    await conversations.append([forward])
+    _, stored_answer = await conversations.append([question, answer])
+    line = f"- m{stored_answer.id} 3 May 2026: you: {PASTE}"
+    block = {"type": "text", "text": f"{MEMORY_TAG}\n{line}"}
+    row = earlier_message("And now?", id=0, session_id=sessions[2].id, sent_blocks=(block,))
+    await conversations.append([row])
+    context = ToolContext(
+        session=sessions[2], scope=scope, scopes=frozenset({scope}), sender=ANA, now=AT
+    )
+    transcript = await TranscriptReader(conversations).load(context)
+    assert (line in [item.text for item in transcript.foreign]) == is_forwarded
+
+
+@pytest.mark.parametrize("is_forwarded", [True, False])
 async def test_recalled_answer_is_foreign_if_it_may_repeat_a_foreign_answer_recalled_before(
     database: Database, is_forwarded: bool
 ) -> None:
