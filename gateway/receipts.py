@@ -28,7 +28,7 @@ from core.store.jobs import Job, is_nothing_new
 from core.store.mailbox import OutboxItem
 from core.store.messages import find_delivered_answer, has_undelivered_answer
 from core.store.notes import TOOL_CALL, NoteChange, PendingNote
-from core.store.rows import find_last_turn, split_turns
+from core.store.rows import find_answered_rows, has_answer, split_turns
 from core.text.normalize import shorten, to_single_line
 from core.tools.switches import CALL_TOOL
 from core.types import Account, Address, Answer, Button, Command, File, Json, Message, Scope
@@ -121,7 +121,11 @@ class ReceiptWriter:
         first_steps = await self._list_first_steps(texts, answer, reader) if self.is_offline else ()
         text, sources = number_citations(answer.text, rows)
         answer, actions = await self._add_lines(
-            texts, replace(answer, text=text), find_last_turn(rows), reader, cited=sources
+            texts,
+            replace(answer, text=text),
+            find_answered_rows(rows, turn.message_ids),
+            reader,
+            cited=sources,
         )
         if not first_steps:
             return answer, actions
@@ -404,7 +408,7 @@ class ReceiptWriter:
         """
         texts = self.services.languages.of_scope(note.scope)
         rows = await self._find_turn(note)
-        if rows and not _has_answer(rows):
+        if rows and not has_answer(rows):
             # A restart interrupted the turn. Its answer is edited once it's there.
             return False
         answer_ids = [row.id for row in rows if row.role == "assistant"]
@@ -438,7 +442,7 @@ class ReceiptWriter:
         turns = split_turns(history)
         for rows in turns:
             if any(row.id == note.message_id for row in rows):
-                may_be_shown = rows is turns[-1] or _has_answer(rows)
+                may_be_shown = rows is turns[-1] or has_answer(rows)
                 return rows if may_be_shown else ()
         return ()
 
@@ -474,14 +478,6 @@ class ReceiptWriter:
             next_at=services.clock.now(),
         )
         return item, actions
-
-
-def _has_answer(rows: Sequence[Message]) -> bool:
-    """Return whether a turn ends with an answer instead of tool calls or their results."""
-    last = rows[-1]
-    if last.role != "assistant":
-        return False
-    return all(block.get("type") != "tool_use" for block in last.blocks or ())
 
 
 def _is_set_by(job: Job, message_ids: set[int]) -> bool:

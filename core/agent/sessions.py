@@ -29,7 +29,6 @@ from core.guard.origin_and_fence import find_edited_origin, scrub, typed_text
 from core.memory.manager import MemoryManager
 from core.models.wrappers import ask_model
 from core.ports import Clock, EditJudge, Model
-from core.review.transcript import repeats_earlier_text
 from core.store.actions import YES_TO_MODEL, ButtonAction, build_yes
 from core.store.mailbox import InboxEntry, OutboxItem
 from core.store.rows import find_last_turn, fold
@@ -95,6 +94,11 @@ class Turn:
     @property
     def text(self) -> str:
         return "\n".join(entry.inbound.text for entry in self.entries)
+
+    @property
+    def message_ids(self) -> frozenset[str]:
+        """The ids of the messages on their platform."""
+        return frozenset(entry.inbound.message_id for entry in self.entries)
 
     def add_yes(
         self, actions: Sequence[ButtonAction], answer: str, now: datetime
@@ -400,6 +404,9 @@ class SessionTracker:
         question = await self.conversations.load_question(inbound.address, inbound.message_id)
         if question is None or question.is_command:
             return find_edited_origin
+        # Imported here because few messages are edited.
+        from core.review.transcript import repeats_earlier_text
+
         recent = await self.conversations.list_recent(frozenset((scope,)), 1)
         scopes = frozenset((scope,)).union(*(each.prompt.visible_scopes for each in recent))
         is_repetition = await repeats_earlier_text(

@@ -32,7 +32,7 @@ from core.models.wrappers import TOO_LONG_STATUS, MeteredModel
 from core.ports import Clock, TextCallback
 from core.store.actions import ButtonAction
 from core.store.incognito import INCOGNITO_BADGE
-from core.store.rows import find_last_turn, is_first_after_compression, is_first_turn
+from core.store.rows import find_answered_rows, is_first_after_compression, is_first_turn
 from core.store.sessions import Conversations
 from core.store.usage_limits import ModelCall
 from core.types import (
@@ -397,7 +397,7 @@ class Agent:
 
     async def _open_budget(self, running: RunningTurn) -> TurnBudget:
         """Return the budget of the turn's tools, including the calls before a restart."""
-        turn_rows = find_last_turn(running.rows)
+        turn_rows = find_answered_rows(running.rows, running.turn.message_ids)
         earlier_calls = [row.created_at for row in turn_rows if row.role == "assistant"]
         since = earlier_calls[0] if earlier_calls else None
         return await self.model.open_turn_budget(self.options, running.session, since)
@@ -561,7 +561,7 @@ class Agent:
         answer = Answer(text=running.render_answer(row.text))
         shown_text = answer.text
         actions: Sequence[ButtonAction] = ()
-        if self.add_receipts is not None and _may_have_receipts(answer, running.rows):
+        if self.add_receipts is not None and _may_have_receipts(answer, running.turn, running.rows):
             answer, actions = await self.add_receipts(answer, running.turn, running.rows)
         actions = running.turn.add_yes(actions, shown_text, self.clock.now())
         answer = replace(answer, text=hide_citations(answer.text))
@@ -653,9 +653,9 @@ def _question_row(session: Session, inbound: Inbound, quote: Quote | None = None
     )
 
 
-def _may_have_receipts(answer: Answer, rows: Sequence[Message]) -> bool:
+def _may_have_receipts(answer: Answer, turn: Turn, rows: Sequence[Message]) -> bool:
     """Return whether tools ran, the answer cites a source, or it's the first turn."""
-    turn_rows = find_last_turn(rows)
+    turn_rows = find_answered_rows(rows, turn.message_ids)
     # The result of an approved look-up is a pasted text.
     has_results = any(row.role == "tool" or row.origin == "pasted" for row in turn_rows)
     has_citations = hide_citations(answer.text) != answer.text

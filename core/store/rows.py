@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import is_dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -504,6 +504,31 @@ def find_last_turn(messages: Sequence[Message]) -> Sequence[Message]:
         turn.pop()
     turn.reverse()
     return turn
+
+
+def find_answered_rows(messages: Sequence[Message], message_ids: Set[str]) -> Sequence[Message]:
+    """Return the last turn of a session, which answers the messages with these ids.
+
+    If a restart interrupted the turn and another message joined it, the turn begins with the first
+    message and the tool calls before the restart.
+    """
+    turn = find_last_turn(messages)
+    if message_ids <= {message.external_id for message in turn}:
+        return turn
+    for earlier_turn in reversed(split_turns(messages)[:-1]):
+        is_joined = any(message.external_id in message_ids for message in earlier_turn)
+        if not is_joined or has_answer(earlier_turn):
+            break
+        turn = [*earlier_turn, *turn]
+    return turn
+
+
+def has_answer(turn: Sequence[Message]) -> bool:
+    """Return whether a turn ends with an answer instead of tool calls or their results."""
+    last = turn[-1]
+    if last.role != "assistant":
+        return False
+    return all(block.get("type") != "tool_use" for block in last.blocks or ())
 
 
 def is_first_turn(messages: Sequence[Message], last_turn: Sequence[Message]) -> bool:

@@ -86,7 +86,7 @@ class Noting:
     def __call__(self, body: dict[str, Any]) -> ModelReply:
         if not body.get("tools"):
             return ModelReply.say("A title")
-        if body["messages"][-1]["content"][0]["type"] == "tool_result":
+        if "tool_result" in json.dumps(body["messages"]):
             return ModelReply.say("Noted.", hold=self.hold)
         self.calls += 1
         arguments = {"target": "memory", "action": "add", "content": "Ana likes tea"}
@@ -113,6 +113,26 @@ async def test_scheduled_question_that_a_kill_interrupts_goes_on_after_its_tools
         assert live.query(asked) == [(1,)]
         assert live.query("SELECT count(*) FROM sessions WHERE ended_at IS NULL") == [(2,)]
         assert live.model.refusals == []
+
+
+@pytest.mark.timeout(90)
+async def test_note_made_before_a_kill_has_its_receipt_in_the_joint_answer_with_the_next_message(
+    home: Path,
+) -> None:
+    model = Noting()
+    async with LiveSystem.open(home, MessagesApi(model, key=KEY)) as live:
+        await live.start()
+        live.tells_telegram("Note that Ana likes tea")
+        await live.until(lambda: live.model.held == 1)
+        await live.kill()
+        live.tells_telegram("And how are you?")
+        await live.start()
+        await live.until(lambda: "how are you" in json.dumps(live.model.requests[-1]["messages"]))
+        model.hold.set()
+        await live.until(lambda: any("Noted." in text for text in live.telegram.texts(PERSON)))
+        assert await live.stop() == 0
+        (answer,) = (text for text in live.telegram.texts(PERSON) if "Noted." in text)
+        assert "Noted: " in answer.replace("Noted.", "")
 
 
 @pytest.mark.timeout(90)
