@@ -346,7 +346,7 @@ class ToolRunner:
         if context.budget is not None and not tool.counts_own_calls:
             _charge_call(tool, arguments, context.budget)
         if self._gate is not None and not tool.is_read_only:
-            context = await self._gate.check(tool, arguments, context)
+            context = await self._gate.check(tool, arguments, context, self.tools)
             if tool.is_external and not context.session.is_remembered:
                 _check_scheduled(tool, arguments, context)
             if context.hold_reason and not tool.can_hold:

@@ -1,7 +1,8 @@
 """Remembers which items the requests in the latest messages have ended.
 
 A request such as "delete that one" ends one item. Without this record, the model could remove
-several items for it, because each single call is a call that the person asked for.
+several items for it, because each single call is a call that the person asked for. After a restart,
+the gate restores the record from the stored calls of the turn.
 """
 
 from __future__ import annotations
@@ -23,6 +24,10 @@ class CarriedOutWishes:
     """The items that were removed or weakened for each of the latest messages."""
 
     _items: OrderedDict[int, set[str]] = field(default_factory=OrderedDict)
+
+    def restore(self, message_id: int, items: Collection[str]) -> None:
+        """Record items that an earlier process ended for a message, unless it has a record."""
+        self._items.setdefault(message_id, set(items))
 
     def take(self, message_id: int, subjects: Sequence[Subject], typed: Sequence[str]) -> bool:
         """Record that the request in a message ends some items. Returns whether it may end them.

@@ -30,13 +30,14 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from core.errors import Refused, ToolError, word_clause
 from core.review.carried_out import CarriedOutWishes
 from core.review.doubts import speaks_against_wish
 from core.review.effects import list_choices, list_effects
 from core.review.naming import dictates_change, names_subject, points_at_thing
-from core.review.pending import Review
+from core.review.pending import Review, is_waiting_result
 from core.review.phrases import is_dictated
 from core.review.repetition import shares_words
 from core.review.searches import (
@@ -54,7 +55,7 @@ from core.review.searches import (
     names_address,
     was_read,
 )
-from core.review.transcript import Transcript, TranscriptReader
+from core.review.transcript import MadeCall, Transcript, TranscriptReader
 from core.review.wish_judge import WishedCall, WishJudge, may_be_wished
 from core.review.wishes import Wish, find_wishes, is_bare_question
 from core.store.notes import TOOL_CALL, Author, Operation
@@ -93,10 +94,17 @@ class Gate:
     judge: WishJudge | None = None
     carried_out: CarriedOutWishes = field(default_factory=CarriedOutWishes)
 
-    async def check(self, tool: Tool, arguments: Json, context: ToolContext) -> ToolContext:
+    async def check(
+        self,
+        tool: Tool,
+        arguments: Json,
+        context: ToolContext,
+        tools: Mapping[str, Tool] = MappingProxyType({}),
+    ) -> ToolContext:
         """Return the context for a call. If the call has to wait, its `hold_reason` says why.
 
-        Raises ToolError if the arguments name an action that the tool doesn't have.
+        `tools` are the tools that the turn may have called before, by name. Raises ToolError if the
+        arguments name an action that the tool doesn't have.
         """
         effects = list_effects(tool, arguments) - FREE_EFFECTS
         if not effects:
@@ -121,6 +129,8 @@ class Gate:
                 return replace(context, hold_reason=reason)
         if ends_items and context.message_id is not None:
             typed = (*transcript.messages, *transcript.questions)
+            ended = _list_ended_items(transcript.calls, tool, arguments, tools)
+            self.carried_out.restore(context.message_id, ended)
             if not self.carried_out.take(context.message_id, subjects, typed):
                 return replace(context, hold_reason=_word_unrequested(transcript))
         return context
@@ -227,6 +237,25 @@ class Gate:
             return missing or ""
         # The words of another member of a group aren't the asker's.
         return word_clause("waits_not_typed")
+
+
+def _list_ended_items(
+    calls: Sequence[MadeCall], tool: Tool, arguments: Json, tools: Mapping[str, Tool]
+) -> list[str]:
+    """Return the calls that ended an item, as text, without those equal to the present call."""
+    ended: list[str] = []
+    for call in calls:
+        other = tools.get(call.tool)
+        is_same = call.tool == tool.name and call.arguments == arguments
+        if other is None or is_same or is_waiting_result(call.result):
+            continue
+        try:
+            effects = list_effects(other, call.arguments)
+        except ToolError:
+            continue
+        if effects & _ENDING_EFFECTS:
+            ended.append(f"{call.tool}\n{json.dumps(call.arguments, sort_keys=True)}")
+    return ended
 
 
 def _get_inner_call(tool: Tool, arguments: Json) -> tuple[Json, str]:

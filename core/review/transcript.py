@@ -32,7 +32,7 @@ from core.review.wishes import is_single_line
 from core.store.actions import YES_TO_MODEL, YES_TO_SEVERAL
 from core.store.sessions import Conversations
 from core.text.normalize import words_of
-from core.types import Command, Message, Scope, Sender, Session, ToolContext
+from core.types import Command, Json, Message, Scope, Sender, Session, ToolContext
 
 # Tools whose results contain only text that people typed or approved.
 OWN_TOOLS = frozenset({"facts", "remember_this", "memory", "reminder", "skill_manage"})
@@ -79,6 +79,15 @@ class ForeignText:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class MadeCall:
+    """A tool call, and its result."""
+
+    tool: str
+    arguments: Json
+    result: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transcript:
     """The typed and foreign texts of a conversation up to a tool call."""
@@ -100,6 +109,8 @@ class Transcript:
     new_page_results: tuple[str, ...] = ()
     # One of the messages that are being answered is a voice note.
     is_spoken: bool = False
+    # The calls that were made for the messages that are being answered, and didn't fail.
+    calls: tuple[MadeCall, ...] = ()
     # A message of the person is more than one short line, so it may contain an unrecognized paste.
     has_long: bool = False
 
@@ -289,6 +300,7 @@ def read_transcript(
         page_results=_list_results(rows, "web_fetch"),
         new_page_results=_list_results(_list_rows_after(rows, current), "web_fetch"),
         is_spoken=any(row.origin == "spoken" for row in current),
+        calls=_list_made_calls(_list_rows_after(rows, current)),
         has_long=not is_scheduled and _has_long_message(rows),
     )
 
@@ -319,6 +331,22 @@ def _list_results(rows: Sequence[Message], tool_name: str) -> tuple[str, ...]:
         and row.tool_name == tool_name
         and not any(block.get("is_error") for block in row.blocks or ())
     )
+
+
+def _list_made_calls(rows: Sequence[Message]) -> tuple[MadeCall, ...]:
+    """Return the calls among these rows that have a result, without failed calls."""
+    results: dict[str, str] = {}
+    for row in rows:
+        for block in row.blocks or ():
+            if row.role == "tool" and not block.get("is_error"):
+                results[block["tool_use_id"]] = row.text
+    calls: list[MadeCall] = []
+    for row in rows:
+        for block in row.blocks or ():
+            if block.get("type") == "tool_use" and block["id"] in results:
+                arguments = block.get("input") or {}
+                calls.append(MadeCall(block["name"], arguments, results[block["id"]]))
+    return tuple(calls)
 
 
 def _find_confirmed_question(

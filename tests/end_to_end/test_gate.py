@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from core.review.carried_out import CarriedOutWishes
 from core.store.facts.rows import Fact
 from core.types import Address, Completion, Effect, Json, Request, Scope, Tool, ToolContext
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
@@ -373,6 +374,26 @@ async def test_wish_for_one_thing_removes_and_sets_one_even_without_foreign_text
         model.script = [calls(*plans), says("Done.")]
         await harness.say("Remind me daily at 7 to swim")
         assert len(await jobs(harness)) == 2
+
+
+async def test_wish_for_one_thing_removes_one_although_the_process_lost_its_record_in_between(
+    home: Path,
+) -> None:
+    removals = [call("reminder", action="remove", job_id=number) for number in (1, 2)]
+    model = ScriptedModel()
+    async with open_gateway(home, model) as harness:
+        await prepare(harness)
+        await harness.say("/remind daily at 9 call Ana")
+        gate = harness.agent.tool_runner._gate
+        assert gate is not None
+
+        def call_after_restart(request: Request) -> Completion:
+            gate.carried_out = CarriedOutWishes()
+            return removals[1]
+
+        model.script = [removals[0], call_after_restart, says("Done.")]
+        await harness.say("delete that one")
+        assert len(await jobs(harness)) == 1
 
 
 async def test_typed_message_that_repeats_a_forward_does_not_authorise_a_removal(
