@@ -25,10 +25,10 @@ from core.agent.prompt import (
 )
 from core.agent.summary import HistoryParts, split_history
 from core.errors import ModelError
-from core.guard.origin_and_fence import find_edited_origin, scrub, typed_text
+from core.guard.origin_and_fence import scrub, typed_text
 from core.memory.manager import MemoryManager
 from core.models.wrappers import ask_model
-from core.ports import Clock, EditJudge, Model
+from core.ports import Clock, Model
 from core.store.actions import YES_TO_MODEL, ButtonAction, build_yes
 from core.store.mailbox import InboxEntry, OutboxItem
 from core.store.rows import find_last_turn, fold
@@ -44,7 +44,6 @@ from core.types import (
     Inbound,
     Json,
     Message,
-    Origin,
     Scope,
     Session,
     SessionPrompt,
@@ -383,10 +382,13 @@ class SessionTracker:
         `scope` is the scope of the message's chat. Returns False if the message isn't stored.
         """
         text = None
-        judge: EditJudge = find_edited_origin
+        judge = None
         if inbound.kind != "delete":
+            # Imported here because few messages are edited.
+            from core.review.edited_origin import make_edit_judge
+
             text = with_attachments(inbound.text, inbound.attachments)
-            judge = await self._judge_edits(inbound, scope)
+            judge = await make_edit_judge(self.conversations, inbound, scope)
         message_id = await self.conversations.amend(
             inbound.address, inbound.message_id, text, judge
         )
@@ -394,32 +396,6 @@ class SessionTracker:
             return False
         await self.memory.resync_messages(message_id)
         return True
-
-    async def _judge_edits(self, inbound: Inbound, scope: Scope) -> EditJudge:
-        """Return the function that finds the origin of a stored message after an edit.
-
-        A message that repeated a text of somebody else stays foreign, because its answer may repeat
-        that text, too.
-        """
-        question = await self.conversations.load_question(inbound.address, inbound.message_id)
-        if question is None or question.is_command:
-            return find_edited_origin
-        # Imported here because few messages are edited.
-        from core.review.transcript import repeats_earlier_text
-
-        recent = await self.conversations.list_recent(frozenset((scope,)), 1)
-        scopes = frozenset((scope,)).union(*(each.prompt.visible_scopes for each in recent))
-        is_repetition = await repeats_earlier_text(
-            self.conversations, scopes, question.text, inbound.sender.name
-        )
-
-        def find_origin(origin: Origin, old_text: str, new_text: str) -> Origin:
-            is_typed = origin in ("typed", "spoken")
-            if is_repetition and is_typed and old_text != new_text:
-                return "pasted"
-            return find_edited_origin(origin, old_text, new_text)
-
-        return find_origin
 
     async def branch(
         self,

@@ -13,10 +13,35 @@ from dataclasses import dataclass, field
 
 from core.review.phrases import SENTENCE_END, find_languages, joint_pattern, to_plain
 from core.review.wishes import mentions_several
-from core.types import Subject
+from core.types import Json, Message, Subject
 
 MAX_MESSAGES = 200
 """The number of messages whose requests the record keeps."""
+
+
+@dataclass(frozen=True, slots=True)
+class MadeCall:
+    """A tool call, and its result."""
+
+    tool: str
+    arguments: Json
+    result: str
+
+
+def list_made_calls(rows: Sequence[Message]) -> tuple[MadeCall, ...]:
+    """Return the calls among these rows that have a result, without failed calls."""
+    results: dict[str, str] = {}
+    for row in rows:
+        for block in row.blocks or ():
+            if row.role == "tool" and not block.get("is_error"):
+                results[block["tool_use_id"]] = row.text
+    calls: list[MadeCall] = []
+    for row in rows:
+        for block in row.blocks or ():
+            if block.get("type") == "tool_use" and block["id"] in results:
+                arguments = block.get("input") or {}
+                calls.append(MadeCall(block["name"], arguments, results[block["id"]]))
+    return tuple(calls)
 
 
 @dataclass(eq=False)

@@ -33,7 +33,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from core.errors import Refused, ToolError, word_clause
-from core.review.carried_out import CarriedOutWishes
+from core.review.carried_out import CarriedOutWishes, MadeCall
 from core.review.doubts import speaks_against_wish
 from core.review.effects import list_choices, list_effects
 from core.review.naming import dictates_change, names_subject, points_at_thing
@@ -55,7 +55,7 @@ from core.review.searches import (
     names_address,
     was_read,
 )
-from core.review.transcript import MadeCall, Transcript, TranscriptReader
+from core.review.transcript import Transcript, TranscriptReader
 from core.review.wish_judge import WishedCall, WishJudge, may_be_wished
 from core.review.wishes import Wish, find_wishes, is_bare_question
 from core.store.notes import TOOL_CALL, Author, Operation

@@ -26,13 +26,14 @@ from core.guard.origin_and_fence import (
     typed_part,
     typed_text,
 )
+from core.review.carried_out import MadeCall, list_made_calls
 from core.review.phrases import is_plain_yes
 from core.review.repetition import repeats, shares_words
 from core.review.wishes import is_single_line
 from core.store.actions import YES_TO_MODEL, YES_TO_SEVERAL
 from core.store.sessions import Conversations
 from core.text.normalize import words_of
-from core.types import Command, Json, Message, Scope, Sender, Session, ToolContext
+from core.types import Command, Message, Sender, Session, ToolContext
 
 # Tools whose results contain only text that people typed or approved.
 OWN_TOOLS = frozenset({"facts", "remember_this", "memory", "reminder", "skill_manage"})
@@ -77,15 +78,6 @@ class ForeignText:
 
     source: Sentence
     text: str
-
-
-@dataclass(frozen=True, slots=True)
-class MadeCall:
-    """A tool call, and its result."""
-
-    tool: str
-    arguments: Json
-    result: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -300,7 +292,7 @@ def read_transcript(
         page_results=_list_results(rows, "web_fetch"),
         new_page_results=_list_results(_list_rows_after(rows, current), "web_fetch"),
         is_spoken=any(row.origin == "spoken" for row in current),
-        calls=_list_made_calls(_list_rows_after(rows, current)),
+        calls=list_made_calls(_list_rows_after(rows, current)),
         has_long=not is_scheduled and _has_long_message(rows),
     )
 
@@ -331,22 +323,6 @@ def _list_results(rows: Sequence[Message], tool_name: str) -> tuple[str, ...]:
         and row.tool_name == tool_name
         and not any(block.get("is_error") for block in row.blocks or ())
     )
-
-
-def _list_made_calls(rows: Sequence[Message]) -> tuple[MadeCall, ...]:
-    """Return the calls among these rows that have a result, without failed calls."""
-    results: dict[str, str] = {}
-    for row in rows:
-        for block in row.blocks or ():
-            if row.role == "tool" and not block.get("is_error"):
-                results[block["tool_use_id"]] = row.text
-    calls: list[MadeCall] = []
-    for row in rows:
-        for block in row.blocks or ():
-            if block.get("type") == "tool_use" and block["id"] in results:
-                arguments = block.get("input") or {}
-                calls.append(MadeCall(block["name"], arguments, results[block["id"]]))
-    return tuple(calls)
 
 
 def _find_confirmed_question(
@@ -384,17 +360,6 @@ def _list_all_foreign(
             if " ".join(words_of(quote.text)) not in answer:
                 foreign.append(ForeignText(Sentence("source_earlier_answer"), quote.text))
     return foreign
-
-
-async def repeats_earlier_text(
-    conversations: Conversations, scopes: frozenset[Scope], text: str, sender_name: str = ""
-) -> bool:
-    """Return whether the typed part of a text repeats a foreign text in the latest messages."""
-    typed = typed_part(text, sender_name=sender_name)
-    if not typed:
-        return False
-    latest = await conversations.list_latest_from_outside(scopes, MAX_EARLIER)
-    return await asyncio.to_thread(lambda: repeats(typed, list_foreign_texts(latest)))
 
 
 def list_foreign_texts(rows: Sequence[Message], session: Session | None = None) -> list[str]:
