@@ -73,6 +73,12 @@ def fill_placeholders(value: str, variables: Mapping[str, str]) -> str:
     return PLACEHOLDER.sub(find_value, value)
 
 
+class MachineZone(str):
+    """The name of the machine's time zone, which counts because the settings have "auto"."""
+
+    __slots__ = ()
+
+
 def _resolve_zone(name: str) -> str:
     """Return the name of a time zone, which may be typed in any letter case.
 
@@ -82,7 +88,7 @@ def _resolve_zone(name: str) -> str:
     try:
         zone = name
         if name == "auto":
-            zone = tzlocal.get_localzone_name() or "UTC"
+            zone = MachineZone(tzlocal.get_localzone_name() or "UTC")
         ZoneInfo(zone)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         for known in available_timezones():

@@ -39,6 +39,7 @@ from config.field_types import (
     Groups,
     KeyVariable,
     Language,
+    MachineZone,
     OptionalWebAddress,
     People,
     ProviderName,
@@ -152,6 +153,11 @@ class GeneralOptions(_Section):
     language: Language
     log_level: Literal["debug", "info", "warning", "error"]
     log_format: Literal["text", "json"]
+
+    @property
+    def is_zone_chosen(self) -> bool:
+        """Whether mneme.toml names the zone, instead of "auto"."""
+        return not isinstance(self.zone, MachineZone)
 
 
 class CompressionOptions(_Section):

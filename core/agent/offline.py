@@ -361,6 +361,8 @@ class _Answerer:
     ) -> Completion:
         """Turn the results of searches, or of a tool that changed something, into an answer."""
         last_result = results[-1]
+        if last_result.is_error and _lacks_time(last_result):
+            return _get_text(self.texts["set_nothing"])
         if last_result.is_error:
             return _get_text(self.texts["failed"].format(reason=last_result.text))
         if last_result.tool_name != "session_search":
@@ -567,6 +569,14 @@ def _pick_name(names: str, index: int) -> str:
 @cache
 def _compile(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE | re.DOTALL | re.VERBOSE)
+
+
+def _lacks_time(result: _ToolResult) -> bool:
+    """Return whether a result says that the request for a reminder has no readable time."""
+    # Imported here because only requests for reminders need it.
+    from core.scheduling.tool import NEEDS_TIME
+
+    return result.tool_name == "reminder" and NEEDS_TIME in result.text
 
 
 def _match(pattern: str, text: str) -> re.Match[str] | None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -18,6 +18,7 @@ PRODUCT = "-//Mneme//Reminders//EN"
 ALL_DAY_HOUR = 9
 """A day without a clock time becomes a reminder at this hour."""
 MAX_FILE_BYTES = 10_000_000
+_SEVERAL_PER_DAY = frozenset({"MINUTELY", "HOURLY"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +32,8 @@ class CalendarEntry:
     start: datetime
     # The RRULE without its name, such as ``FREQ=DAILY``. Empty for a single moment.
     rule: str = ""
+    # Days of the rule that are left out.
+    excluded_days: frozenset[date] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +46,8 @@ class CalendarItem:
     moment: datetime | None = None
     # Texts with DTSTART and RRULE for a recurrence; see `core.dates.recurrence`.
     recurrences: tuple[str, ...] = ()
+    # A zone that the file names and that isn't known. The time is then in the person's zone.
+    unknown_zone: str = ""
 
 
 def write_calendar(entries: Sequence[CalendarEntry]) -> bytes:
@@ -59,6 +64,8 @@ def write_calendar(entries: Sequence[CalendarEntry]) -> bytes:
         event.add("duration", timedelta(minutes=5))
         if entry.rule:
             event.add("rrule", vRecur.from_ical(entry.rule))
+        for day in sorted(entry.excluded_days):
+            event.add("exdate", entry.start.replace(year=day.year, month=day.month, day=day.day))
         alarm = Alarm()
         alarm.add("action", "DISPLAY")
         alarm.add("description", entry.text)
@@ -94,33 +101,78 @@ def _read_items(components: Sequence[Any], now: datetime, zone: ZoneInfo) -> Ite
     """Yield an item for each event and task in the future.
 
     Cancelled and completed items are left out. So are items without a text or a readable start,
-    and events that repeat every few seconds, because no one wants a reminder that often.
+    and events that repeat every few seconds, because no one wants a reminder that often. A moved
+    occurrence of a recurring event is an item of its own.
     """
+    moved: dict[str, list[Any]] = {}
     for component in components:
-        if component.name not in ("VEVENT", "VTODO"):
-            continue
+        if "RECURRENCE-ID" in component and "UID" in component:
+            moved.setdefault(str(component["UID"]), []).append(component["RECURRENCE-ID"])
+    for component in components:
         status = str(component.get("STATUS", "")).upper()
-        text = " ".join(str(component.get("SUMMARY", "")).split())
-        start = component.get("DUE") if component.name == "VTODO" else None
-        start = start or component.get("DTSTART")
-        if not text or start is None or status in ("CANCELLED", "COMPLETED"):
-            continue
+        if component.name in ("VEVENT", "VTODO") and status not in ("CANCELLED", "COMPLETED"):
+            item = _read_item(component, moved, zone)
+            if item is not None and _is_due_later(item, now):
+                yield item
+
+
+def _read_item(
+    component: Any, moved: Mapping[str, Sequence[Any]], zone: ZoneInfo
+) -> CalendarItem | None:
+    """Return the item of an event or a task, or None if it can't be a reminder.
+
+    `moved` contains the occurrences of recurring events that are components of their own, by UID.
+    """
+    text = " ".join(str(component.get("SUMMARY", "")).split())
+    start = component.get("DUE") if component.name == "VTODO" else None
+    start = start or component.get("DTSTART")
+    rule = component.get("RRULE")
+    if not text or start is None or (rule is not None and "SECONDLY" in rule.get("FREQ", ())):
+        return None
+    try:
+        wall_time, own_zone = _read_start(start.dt, zone)
+    except ValueError:
+        # The value isn't a date, such as "yesterday".
+        return None
+    moment = resolve_wall_time(wall_time, own_zone)
+    uid = str(component.get("UID", f"{text}@{moment.isoformat()}"))
+    item = CalendarItem(uid=uid, text=text, moment=moment, unknown_zone=_find_unknown_zone(start))
+    if "RECURRENCE-ID" in component:
+        return replace(item, uid=f"{uid}@{moment.isoformat()}")
+    if rule is None:
+        return item
+    excluded = [*moved.get(uid, ()), *_list_excluded(component)]
+    excluded_days = _list_days(excluded, own_zone)
+    recurrence = _build_recurrence(wall_time, own_zone, rule, excluded_days)
+    return replace(item, moment=None, recurrences=(recurrence,))
+
+
+def _list_excluded(component: Any) -> list[Any]:
+    """Return the values of the EXDATE lines of an event."""
+    lines = component.get("EXDATE", [])
+    lines = lines if isinstance(lines, list) else [lines]
+    return [value for line in lines for value in line.dts]
+
+
+def _list_days(values: Sequence[Any], zone: ZoneInfo) -> set[date]:
+    """Return the days of dates and moments in a zone, without values that aren't dates."""
+    days = set()
+    for value in values:
         try:
-            wall_time, own_zone = _read_start(start.dt, zone)
+            moment = value.dt
         except ValueError:
-            # The value isn't a date, such as "yesterday".
             continue
-        moment = resolve_wall_time(wall_time, own_zone)
-        uid = str(component.get("UID", f"{text}@{moment.isoformat()}"))
-        rule = component.get("RRULE")
-        if rule is not None and "SECONDLY" in rule.get("FREQ", ()):
-            continue
-        if rule is not None:
-            recurrence = _build_recurrence(wall_time, own_zone, rule)
-            if _is_due_later(recurrence, now):
-                yield CalendarItem(uid=uid, text=text, recurrences=(recurrence,))
-        elif moment > now:
-            yield CalendarItem(uid=uid, text=text, moment=moment)
+        if isinstance(moment, datetime):
+            moment = (moment if moment.tzinfo is None else moment.astimezone(zone)).date()
+        days.add(moment)
+    return days
+
+
+def _find_unknown_zone(start: Any) -> str:
+    """Return the zone that a start names if it isn't known, or ""."""
+    name = str(start.params.get("TZID", ""))
+    is_unread = isinstance(start.dt, datetime) and start.dt.tzinfo is None
+    return name if is_unread else ""
 
 
 def _read_start(value: date | datetime, zone: ZoneInfo) -> tuple[datetime, ZoneInfo]:
@@ -147,14 +199,23 @@ def _zone_of(info: tzinfo) -> ZoneInfo | None:
         return None
 
 
-def _build_recurrence(wall_time: datetime, zone: ZoneInfo, rule: Any) -> str:
-    text = rule.to_ical().decode()
-    return f"DTSTART;TZID={zone.key}:{wall_time:%Y%m%dT%H%M%S}\nRRULE:{text}"
+def _build_recurrence(
+    wall_time: datetime, zone: ZoneInfo, rule: Any, excluded_days: set[date]
+) -> str:
+    """Return a recurrence. Days are left out only of rules that are due at most once a day."""
+    lines = [f"DTSTART;TZID={zone.key}:{wall_time:%Y%m%dT%H%M%S}"]
+    is_frequent = not _SEVERAL_PER_DAY.isdisjoint(rule.get("FREQ", ()))
+    if excluded_days and not is_frequent:
+        days = ",".join(f"{day:%Y%m%d}" for day in sorted(excluded_days))
+        lines.append(f"EXDATE;VALUE=DATE:{days}")
+    return "\n".join([*lines, f"RRULE:{rule.to_ical().decode()}"])
 
 
-def _is_due_later(recurrence: str, now: datetime) -> bool:
-    """Return whether a recurrence is valid and has an occurrence after `now`."""
+def _is_due_later(item: CalendarItem, now: datetime) -> bool:
+    """Return whether an item is valid and has a moment after `now`."""
+    if item.moment is not None:
+        return item.moment > now
     try:
-        return next_recurrence((recurrence,), now) is not None
+        return next_recurrence(item.recurrences, now) is not None
     except Refused:
         return False

@@ -40,8 +40,10 @@ _CRON_FIELD = re.compile(r"[0-9A-Za-z*/,#-]{1,60}")
 """A field of a cron line: ``*/15``, ``9-17``, ``MON-FRI``."""
 _NUMERIC_CRON_FIELD = re.compile(r"[0-9*/,#L-]{1,60}")
 """A field without names, except ``L`` for the last day: ``*``, ``1,15``, ``L``."""
-_RULES = re.compile(r"((?:DTSTART\S*\s+RRULE:\S+\s*)+)(?:\|\s*(.*))?", re.DOTALL)
-_RULE = re.compile(r"(DTSTART(?:;TZID=([\w+/-]+))?\S*)\s+(RRULE:\S+)")
+_RULES = re.compile(r"((?:DTSTART\S*\s+(?:EXDATE\S*\s+)?RRULE:\S+\s*)+)(?:\|\s*(.*))?", re.DOTALL)
+_RULE = re.compile(
+    r"(?P<start>DTSTART(?:;TZID=(?P<zone>[\w+/-]+))?\S*)\s+(?:(?P<days>EXDATE\S*)\s+)?(?P<rule>RRULE:\S+)"
+)
 _NUMBER_FIRST = re.compile(r"(?:at |um |à |a las |às |в )?\d", re.IGNORECASE)
 _NUMBER_NEAR_START = re.compile(r"(?:\S+ ){0,2}\d{1,2}(?!\d)")
 _ASSUMPTIONS_TO_CONFIRM = frozenset(Assumption) - {Assumption.HOUR, Assumption.FIRST_DAY}
@@ -197,9 +199,9 @@ def _parse_rules(match: re.Match[str], zone: ZoneInfo) -> ParsedSchedule:
     recurrences = []
     zone_name = zone.key
     for rule in _RULE.finditer(match[1]):
-        recurrences.append(f"{rule[1]}\n{rule[3]}")
-        if rule[2]:
-            zone_name = rule[2]
+        lines = filter(None, (rule["start"], rule["days"], rule["rule"]))
+        recurrences.append("\n".join(lines))
+        zone_name = rule["zone"] or zone_name
     schedule = Schedule(zone=zone_name, recurrences=tuple(recurrences))
     return ParsedSchedule(schedule=schedule, text=(match[2] or "").strip(), is_certain=True)
 

@@ -4,7 +4,8 @@ A recurrence is a text with the DTSTART and RRULE of RFC 5545.
 ``DTSTART;TZID=Europe/Lisbon:20261123T070000`` with ``RRULE:FREQ=WEEKLY;BYDAY=MO`` is due at 7:00 by
 the clocks of Lisbon, even across clock changes. Intervals of minutes and hours have a DTSTART in
 UTC, such as ``DTSTART:20261120T103000Z``, because clock changes don't affect them. A job may have
-several recurrences, because no single RRULE is due at 8:00 and 20:30.
+several recurrences, because no single RRULE is due at 8:00 and 20:30. Between DTSTART and RRULE,
+``EXDATE;VALUE=DATE:20261130,20261214`` leaves out all moments on these days.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 _DATE = re.compile(r"\d{8}")
 _TEXT = re.compile(
     r"DTSTART(?:;TZID=(?P<zone>[\w+/-]+))?:(?P<start>\d{8}T\d{6})(?P<utc>Z?)\s+"
+    r"(?:EXDATE;VALUE=DATE:(?P<excluded>\d{8}(?:,\d{8})*)\s+)?"
     r"RRULE:(?P<rule>[A-Z0-9=;,+-]+)"
 )
 _FIXED_UNITS = {
@@ -72,6 +74,11 @@ def next_recurrence(texts: Sequence[str], after: datetime) -> datetime | None:
     return moments[0] if moments else None
 
 
+def find_excluded_days(text: str) -> frozenset[date]:
+    """Return the days that a recurrence leaves out. Raises Refused if it's invalid."""
+    return _load(text).excluded_days
+
+
 def easter_sunday(year: int, *, is_orthodox: bool = False) -> date:
     """Return the date of Easter Sunday, for the Western or the Orthodox churches."""
     from dateutil.easter import (  # type: ignore[import-untyped]
@@ -93,6 +100,8 @@ class _Recurrence(NamedTuple):
     start: datetime
     # The names and values of the RRULE. UNTIL is a wall time.
     fields: dict[str, str]
+    # The days of the EXDATE.
+    excluded_days: frozenset[date] = frozenset()
 
     @property
     def interval(self) -> int:
@@ -115,6 +124,8 @@ def _next_of_one(text: str, after: datetime, count: int) -> list[datetime]:
     rule = _rule_near(recurrence, local_after)
     moments: list[datetime] = []
     for wall_time in _wall_times(rule, local_after):
+        if wall_time.date() in recurrence.excluded_days:
+            continue
         moment = resolve_wall_time(wall_time, zone)
         # Two wall times may be one moment if a clock change skips the first one.
         if moment > after and moment not in moments:
@@ -128,6 +139,7 @@ def _fixed_step(recurrence: _Recurrence) -> timedelta | None:
     """Return the length of an interval if it never varies. Returns None for other rules."""
     unit = _FIXED_UNITS.get(recurrence.fields["FREQ"])
     is_plain = recurrence.fields.keys() <= {"FREQ", "INTERVAL", "COUNT", "UNTIL"}
+    is_plain = is_plain and not recurrence.excluded_days
     is_utc = recurrence.zone.key == "UTC"
     return unit * recurrence.interval if unit and is_plain and is_utc else None
 
@@ -204,7 +216,11 @@ def _load(text: str) -> _Recurrence:
     if until.endswith("Z"):
         moment = _parse_time(until[:-1]).replace(tzinfo=UTC)
         fields["UNTIL"] = f"{moment.astimezone(zone):%Y%m%dT%H%M%S}"
-    recurrence = _Recurrence(zone, start, fields)
+    excluded_days = frozenset(
+        _parse_time(f"{day}T000000").date()
+        for day in filter(None, (match["excluded"] or "").split(","))
+    )
+    recurrence = _Recurrence(zone, start, fields, excluded_days)
     is_number = all(fields.get(name, "1").isdecimal() for name in ("INTERVAL", "COUNT"))
     if "FREQ" not in fields or not is_number or recurrence.interval < 1:
         raise Refused("recurrence_needs_frequency")

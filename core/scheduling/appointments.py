@@ -25,7 +25,7 @@ from core.dates.schedule import (
 )
 from core.errors import Refused
 from core.ports import Clock
-from core.scheduling.due import next_due
+from core.scheduling.due import next_due, next_due_after_skips
 from core.scheduling.phrases import find_phrase
 from core.scheduling.recurrence_words import (
     ENGLISH_WORDS,
@@ -329,7 +329,8 @@ class Appointments:
 
     async def _resume(self, job: Job, epoch: ErasureEpoch | None) -> None:
         """Continue a paused job. Raises Refused if its only time is in the past."""
-        next_at = next_due(job.schedule, self.clock.now())
+        schedule = job.schedule
+        next_at = next_due_after_skips(schedule, schedule, job.next_at, self.clock.now())
         if next_at is None:
             raise Refused("reminder_time_passed", id=job.id)
         await self.jobs.update(

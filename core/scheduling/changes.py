@@ -24,7 +24,7 @@ from core.dates.schedule import (
 )
 from core.errors import Refused
 from core.scheduling.appointments import Appointments, Requester
-from core.scheduling.due import next_due
+from core.scheduling.due import next_due, next_due_after_skips
 from core.scheduling.phrases import is_answer
 from core.scheduling.shifts import Shift
 from core.scheduling.zones import move_to_zone
@@ -114,13 +114,15 @@ class JobChanges:
         """Change the time of a job, its text, or both, and return the changed job.
 
         Pass None to keep the time, and "" to keep the text. An ended reminder continues if it gets
-        a new time.
+        a new time. Occurrences that the person skipped stay skipped.
         """
         job = await self.appointments.find_changeable(job_id, requester, include_ended=True)
         jobs = self.appointments.jobs
         if schedule is not None:
-            schedule = to_recurrences(schedule, self.appointments.clock.now())
+            now = self.appointments.clock.now()
+            schedule = to_recurrences(schedule, now)
             next_at = await self.appointments.check_schedule(schedule, job)
+            next_at = next_due_after_skips(schedule, job.schedule, job.next_at, now) or next_at
             await jobs.reschedule(job.id, schedule, next_at, requester.epoch)
         if text and text != job.text:
             await jobs.update(job.id, requester.epoch, text=self.appointments.clean_text(text))
@@ -196,7 +198,8 @@ class JobChanges:
         If the job would have no time left, return False and change nothing.
         """
         schedule = move_to_zone(job.schedule, zone)
-        next_at = next_due(schedule, self.appointments.clock.now())
+        now = self.appointments.clock.now()
+        next_at = next_due_after_skips(schedule, job.schedule, job.next_at, now)
         if next_at is None:
             return False
         await self.appointments.jobs.reschedule(job.id, schedule, next_at, epoch)

@@ -8,11 +8,14 @@ is a parameter.
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from collections import Counter
+from datetime import UTC, date, datetime, timedelta
 
 from core.dates.recurrence import next_recurrence
-from core.dates.schedule import Schedule, next_due_by_clock
+from core.dates.schedule import Schedule, load_zone, next_due_by_clock
 
+MAX_SKIPPED = 1_000
+"""At most this many skipped occurrences are kept when a schedule changes."""
 _START_FORMAT = "%Y%m%dT%H%M%S"
 _FIXED_STEP = re.compile(
     r"(?P<head>DTSTART[^:]*:)(?P<start>\d{8}T\d{6})"
@@ -75,3 +78,39 @@ def latest_due(schedule: Schedule, first: datetime, now: datetime) -> datetime:
         if due > first:
             break
     return due
+
+
+def next_due_after_skips(
+    new: Schedule, old: Schedule, old_next_at: datetime | None, now: datetime
+) -> datetime | None:
+    """Return when a job is due next after its schedule changed from `old` to `new`, or None.
+
+    If the person skipped occurrences, the job was due at `old_next_at`. The new schedule then
+    leaves out as many occurrences on the same days, unless it has no others.
+    """
+    first = next_due(new, now)
+    skipped_days = _count_skipped_days(old, old_next_at, now)
+    zone = load_zone(new.zone)
+    moment = first
+    while moment is not None and skipped_days:
+        day = moment.astimezone(zone).date()
+        if not skipped_days[day]:
+            break
+        skipped_days[day] -= 1
+        moment = next_due(new, moment)
+    return moment or first
+
+
+def _count_skipped_days(
+    schedule: Schedule, next_at: datetime | None, now: datetime
+) -> Counter[date]:
+    """Count the occurrences between `now` and `next_at` by their day in the schedule's zone."""
+    days: Counter[date] = Counter()
+    if schedule.at is not None or next_at is None:
+        return days
+    zone = load_zone(schedule.zone)
+    moment = next_due(schedule, now)
+    while moment is not None and moment < next_at and days.total() < MAX_SKIPPED:
+        days[moment.astimezone(zone).date()] += 1
+        moment = next_due(schedule, moment)
+    return days

@@ -56,6 +56,8 @@ _MOMENT_PATTERN = r"^([0-9]{4}(-[0-9]{2}){2}T[0-9]{2}(:[0-9]{2}){1,2})?$"
 _RECURRENCE_PATTERN = (
     r"^(FREQ=(MINUTELY|HOURLY|DAILY|WEEKLY|MONTHLY|YEARLY)(;[A-Z]+=[A-Z0-9,+-]+)*)?$"
 )
+NEEDS_TIME = "add needs moment, recurrence or both."
+"""Begins the error of a call whose task is a whole line without a readable time."""
 # Units of time with a fixed length, on which clock changes have no effect.
 _FIXED_UNITS = ("FREQ=MINUTELY", "FREQ=HOURLY")
 
@@ -255,8 +257,7 @@ class _ReminderTool:
                 )
             except Refused as refusal:
                 raise ToolError(
-                    f"add needs moment, recurrence or both. Ask the person if you don't know the "
-                    f"time. {refusal}"
+                    f"{NEEDS_TIME} Ask the person if you don't know the time. {refusal}"
                 ) from refusal
         text = appointments.clean_text(arguments.task)
         if not text:

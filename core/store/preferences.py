@@ -23,7 +23,7 @@ from core.types import Account, Address, Inbound
 class Preference:
     """A person's settings. None means the default."""
 
-    # The time zone, as an IANA name.
+    # The time zone, as an IANA name. "" is the machine's zone, about which the owner was told.
     zone: str | None = None
     # Wall times in `zone`, such as "22:00". Either both are set or neither is.
     quiet_from: str | None = None
@@ -159,7 +159,7 @@ def _load(connection: Connection, accounts: Sequence[Account]) -> Preference:
         row = rows_by_account.get(account.key)
         if row is None:
             continue
-        if preference.zone is None:
+        if not preference.zone and row["zone"] is not None:
             preference = replace(preference, zone=row["zone"])
         if preference.voice is None:
             preference = replace(preference, voice=row["voice"])

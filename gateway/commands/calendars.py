@@ -12,7 +12,7 @@ from core.scheduling.appointments import TEXT_CHARS
 from core.scheduling.due import next_due
 from core.scheduling.recurrence_words import describe_recurrences
 from core.store.jobs import CALENDAR_FILE_ORIGIN
-from core.text.normalize import join_sentences
+from core.text.normalize import join_sentences, shorten
 from core.types import LOCAL_SCOPE
 from gateway.commands.registry import CommandContext
 from gateway.services import Services
@@ -20,6 +20,7 @@ from gateway.texts.catalog import Texts
 
 # The question before an import lists at most this many items.
 MAX_LISTED = 20
+MAX_ZONE_CHARS = 60
 
 
 def describe_items(texts: Texts, items: Sequence[CalendarItem], zone: ZoneInfo) -> str:
@@ -33,7 +34,16 @@ def describe_items(texts: Texts, items: Sequence[CalendarItem], zone: ZoneInfo) 
         lines.append(f"- {texts.pair(when, item.text)}")
     if len(items) > MAX_LISTED:
         lines.append(texts.MORE_REMINDERS.format(count=len(items) - MAX_LISTED))
-    return "\n".join(lines)
+    return "\n".join([*lines, *_list_unknown_zones(texts, items, zone)])
+
+
+def _list_unknown_zones(texts: Texts, items: Sequence[CalendarItem], zone: ZoneInfo) -> list[str]:
+    """Return a sentence for each zone that a calendar file names and that isn't known."""
+    names = dict.fromkeys(item.unknown_zone for item in items if item.unknown_zone)
+    return [
+        texts.CALENDAR_UNKNOWN_ZONE.format(zone=shorten(name, MAX_ZONE_CHARS), own_zone=zone.key)
+        for name in names
+    ]
 
 
 async def set_reminders(
@@ -72,4 +82,4 @@ async def set_reminders(
             break
         set_count += 1
     report = texts.CALENDAR_SET.format(count=texts.format_count(set_count, "reminder"))
-    return join_sentences([report, *problems])
+    return join_sentences([report, *_list_unknown_zones(texts, items, zone), *problems])

@@ -29,6 +29,8 @@ MAX_EVENTS = 3
 # A new reminder waits at most this long for the calendar.
 CALENDAR_TIMEOUT_S = 5.0
 HOURS_PER_DAY = 24
+# The owner knows that the zone of the machine is used, and has chosen no other.
+MACHINE_ZONE = ""
 _OFF_WORDS = frozenset({"off", "none", "never", "no"})
 
 
@@ -120,15 +122,16 @@ async def hint_at_zone(
     """Return a sentence with the time zone that is used for a person's times, or "".
 
     Each person gets the sentence once, when they first name a time. The zone then counts as their
-    choice until they change it. The owner never gets it, because their zone is in the settings.
+    choice until they change it. The owner gets it only if the settings name no zone, and keeps the
+    zone of the machine.
     """
-    if is_owner or account is None:
+    if account is None or (is_owner and services.settings.general.is_zone_chosen):
         return ""
     preference = await services.load_preference(account)
     if preference.zone is not None:
         return ""
     zone = services.appointments.zone
-    await services.preferences.save(account, zone=zone)
+    await services.preferences.save(account, zone=MACHINE_ZONE if is_owner else zone)
     return " " + texts.ZONE_HINT.format(zone=zone)
 
 

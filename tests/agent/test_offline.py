@@ -16,6 +16,7 @@ from core.agent.offline import OfflineModel
 from core.agent.prompt import PromptWriter
 from core.guard.origin_and_fence import JOB_RESULTS_LEAD, NUDGE_LEAD, QUOTE_LEAD, SKILL_LEAD, fence
 from core.memory.manager import MemoryManager
+from core.scheduling.tool import NEEDS_TIME
 from core.types import (
     Address,
     Completion,
@@ -392,6 +393,8 @@ async def test_offline_answer_after_a_tool_leaves_the_change_to_the_receipt() ->
     assert done.text == "Done."
     refused = await complete(asked, *searched("Say which 5.", "reminder", is_error=True))
     assert refused.text == "I couldn't do that: Say which 5."
+    no_time = await complete(asked, *searched(f"{NEEDS_TIME} No time.", "reminder", is_error=True))
+    assert no_time.text.startswith("I didn't set anything. Say “remind me")
     failed = await complete(
         turn("Where is Ana?"), *searched("The history cannot be searched.", is_error=True)
     )

@@ -12,6 +12,9 @@ from icalendar import Calendar
 
 from core.agent.offline import OfflineModel
 from core.dates.calendar_file import CalendarEntry, read_calendar, write_calendar
+from core.dates.parsing import parse_schedule
+from core.dates.recurrence import next_recurrences
+from core.dates.rules import format_rules
 from core.dates.schedule import Schedule
 from core.errors import Refused
 from core.scheduling.rules import list_calendar_entries
@@ -63,6 +66,18 @@ END:VCALENDAR
 """
 
 
+def make_job(schedule: Schedule, next_at: datetime) -> Job:
+    return Job(
+        schedule=schedule,
+        text="pills",
+        target=Address(platform="telegram", chat_id="42"),
+        scope=Scope.account("telegram", "42"),
+        created_at=NOW,
+        next_at=next_at,
+        id=7,
+    )
+
+
 def test_written_file_is_read_by_the_library_with_rule_and_alarm() -> None:
     start = datetime(2026, 11, 23, 8, 30, tzinfo=ZONE)
     entry = CalendarEntry(
@@ -108,6 +123,43 @@ def test_event_that_cannot_be_a_reminder_is_left_out_and_the_others_are_read(
     assert sorted(items) == ["class@example", "visa@example"]
 
 
+def test_excluded_and_moved_occurrences_of_an_event_are_left_out_and_exported_so() -> None:
+    changed = TRIP.replace(
+        "SUMMARY:Dance class\n",
+        "EXDATE;TZID=Europe/Lisbon:20261130T180000\nEXDATE;VALUE=DATE:20261207\n"
+        "SUMMARY:Dance class\n",
+    ).replace(
+        "BEGIN:VTODO",
+        "BEGIN:VEVENT\nUID:class@example\nRECURRENCE-ID:20261214T180000Z\n"
+        "DTSTART:20261215T190000Z\nSUMMARY:Dance class\nEND:VEVENT\nBEGIN:VTODO",
+        1,
+    )
+    items = [i for i in read_calendar(changed.encode(), NOW, ZONE) if i.text == "Dance class"]
+    days = [f"{at:%m-%d}" for at in next_recurrences(items[0].recurrences, NOW, 3)]
+    assert days == ["11-23", "12-21", "12-28"]
+    assert [item.moment for item in items] == [None, datetime(2026, 12, 15, 19, tzinfo=UTC)]
+    assert len({item.uid for item in items}) == 2
+    schedule = Schedule(zone="Europe/Lisbon", recurrences=items[0].recurrences)
+    line = format_rules(schedule)
+    assert parse_schedule(f"{line} | dance", NOW, ZONE).schedule == schedule
+    (entry,) = list_calendar_entries(
+        [make_job(schedule, datetime(2026, 11, 23, 18, tzinfo=UTC))], NOW
+    )
+    (again,) = read_calendar(write_calendar([entry]), NOW, ZONE)
+    assert next_recurrences(again.recurrences, NOW, 3) == next_recurrences(
+        items[0].recurrences, NOW, 3
+    )
+
+
+def test_unknown_time_zone_of_a_calendar_file_is_named_before_the_import(
+    home: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "trip.ics"
+    path.write_text(TRIP.replace("TZID=Europe/Berlin", "TZID=Mars/Base"))
+    plan = mneme(home, "import", str(path)).stdout
+    assert "I don't know the time zone “Mars/Base” of the file" in plan
+
+
 def test_file_that_is_not_a_calendar_is_refused() -> None:
     with pytest.raises(Refused, match="isn't a calendar file"):
         read_calendar(b"\x00\x01 no calendar", NOW, ZONE)
@@ -117,15 +169,7 @@ def test_exported_calendar_rule_with_a_count_has_only_the_remaining_occurrences(
     rule = "DTSTART;TZID=Europe/Lisbon:20261118T083000\nRRULE:FREQ=DAILY;COUNT=5"
     schedule = Schedule(zone="Europe/Lisbon", recurrences=(rule,))
     now = datetime(2026, 11, 20, 12, tzinfo=UTC)
-    job = Job(
-        schedule=schedule,
-        text="pills",
-        target=Address(platform="telegram", chat_id="42"),
-        scope=Scope.account("telegram", "42"),
-        created_at=now,
-        next_at=datetime(2026, 11, 21, 8, 30, tzinfo=UTC),
-        id=7,
-    )
+    job = make_job(schedule, datetime(2026, 11, 21, 8, 30, tzinfo=UTC))
     (entry,) = list_calendar_entries([job], now)
     assert (entry.start, entry.rule) == (job.next_at, "FREQ=DAILY;COUNT=2")
 

@@ -12,6 +12,7 @@ from core.dates.schedule import Schedule, load_zone
 from core.scheduling.changes import JobChanges, Snooze
 from core.scheduling.zones import find_zones, move_to_zone
 from core.store.preferences import Preference
+from core.types import Account
 from gateway import services
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import open_gateway
@@ -90,6 +91,21 @@ async def test_first_reminder_of_a_guest_is_confirmed_with_the_assumed_time_zone
         assert "I read your times in Europe/Lisbon." in first.text
         second = await harness.say("remind me tomorrow at 10am to call Bob", "7")
         assert "I read your times" not in second.text
+
+
+async def test_owner_is_told_the_zone_of_the_machine_once_unless_the_settings_name_one(
+    home: Path,
+) -> None:
+    async with open_gateway(home, OfflineModel("UTC"), zone="auto") as harness:
+        zone = harness.services.appointments.zone
+        first = await harness.say("remind me tomorrow at 9am to call Ana")
+        assert f"I read your times in {zone}." in first.text
+        second = await harness.say("/remind tomorrow at 10am | call Bob")
+        assert "I read your times" not in second.text
+        # The zone of the machine still counts, so a zone in the settings would count later.
+        assert not (
+            await harness.services.load_preference(Account(platform="telegram", user_id="42"))
+        ).zone
 
 
 async def test_guest_is_told_the_zone_once_also_after_a_command_and_after_the_model(

@@ -183,3 +183,23 @@ async def _run_without_model(harness: GatewayHarness, number: int) -> str:
     ]
     (text,) = texts
     return text
+
+
+@pytest.mark.usefixtures("noon")
+@pytest.mark.parametrize(
+    "changes",
+    [("/cron edit 1 11:00",), ("/cron pause 1", "/cron resume 1"), ("/timezone Madrid", "yes")],
+)
+async def test_skipped_time_stays_skipped_after_a_change(
+    home: Path, changes: tuple[str, ...]
+) -> None:
+    async with open_gateway(home, OFFLINE) as harness:
+        await harness.say("/remind daily at 8:30 | stretch")
+        await harness.say("/cron skip 1")
+        skipped = (await _job(harness)).next_at
+        assert skipped is not None
+        for change in changes:
+            await harness.say(change)
+        next_at = (await _job(harness)).next_at
+        assert next_at is not None
+        assert next_at.date() == skipped.date()
