@@ -27,7 +27,7 @@ MAX_ENDING_LETTERS = 5
 
 
 LATIN_LETTERS = "[a-z]"
-ASKING_KINDS = frozenset({Kind.REQUEST, Kind.WISHED, Kind.MENTION, Kind.LIST})
+ASKING_KINDS = frozenset({Kind.REQUEST, Kind.WISHED, Kind.MENTION, Kind.LIST, Kind.OTHER_PERSON})
 """Tokens of a message that asks for a reminder, or about reminders."""
 ASIDE_KINDS = frozenset({Kind.HOW, Kind.BLOCK, Kind.CONDITION})
 """Further kinds of tokens that show that a message may be about reminders."""
@@ -68,6 +68,8 @@ class Lexicon:
     has_particles: bool = False
     # A text with one of these letters may be in this language.
     letters: re.Pattern[str] = re.compile(LATIN_LETTERS)
+    # Matches a wish to be told when something happens: "tell me if the price falls".
+    watches: re.Pattern[str] | None = None
     # A star at the end of a phrase matches at most this many letters.
     max_ending_letters: int = MAX_ENDING_LETTERS
     phrases: dict[str, tuple[Token, ...]] = field(default_factory=dict)
@@ -86,6 +88,10 @@ class Lexicon:
     task_things: frozenset[str] = frozenset()
     # Words such as "not" that belong to the beginning of a task: "not to eat".
     task_negations: frozenset[str] = frozenset()
+    # Words between a verb and the name of another person: French "à" in "rappelle à Anna".
+    before_names: frozenset[str] = frozenset()
+    # Matches a word after the name of another person, such as a Russian infinitive.
+    after_names: re.Pattern[str] | None = None
     # Words such as "is" and "works", with which a message tells about a timer.
     timer_statements: frozenset[str] = frozenset()
     # Last characters of a request that may begin a time instead: the 下 of "提醒我下午三点".
@@ -206,6 +212,7 @@ def build_lexicon(language: str, data: Mapping[str, Any]) -> Lexicon:
         has_postpositions=data.get("has_postpositions", False),
         has_particles=any(particles),
         letters=re.compile(data.get("letters", LATIN_LETTERS)),
+        watches=re.compile(plain_phrase(data["watches"])) if "watches" in data else None,
         particles=frozenset(particles),
         task_starts=tuple(map(plain_phrase, task.get("starts", ()))),
         task_ends=tuple(map(plain_phrase, task.get("ends", ()))),
@@ -213,6 +220,8 @@ def build_lexicon(language: str, data: Mapping[str, Any]) -> Lexicon:
         task_endings=tuple(task.get("endings", {}).items()),
         task_things=frozenset(map(plain_phrase, task.get("things", ()))),
         task_negations=frozenset(map(plain_phrase, task.get("negations", ()))),
+        before_names=frozenset(map(plain_phrase, task.get("before_names", ()))),
+        after_names=re.compile(task["after_names"]) if "after_names" in task else None,
         timer_statements=frozenset(map(plain_phrase, task.get("timer_statements", ()))),
         shared_ends=data.get("shared_ends", ""),
         alarm=task.get("alarm", ""),

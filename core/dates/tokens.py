@@ -121,8 +121,9 @@ class Kind(StrEnum):
     WISHED = auto()  # a REQUEST only after a WISH: "wecken"; the numbers are those of REQUEST
     MENTION = auto()  # requests only at the beginning or the end of a sentence: "reminder"
     BLOCK = auto()  # "don't remind me"; 1: only before a request, such as "translate"
-    CONDITION = auto()  # asks to be told only if something happens: "tell me only if"
+    CONDITION = auto()  # "tell me only if"; 1: only in a request: "if it rains"
     PERSON = auto()  # somebody who reminds, if the word begins a sentence; 1: precedes the verb
+    OTHER_PERSON = auto()  # "remind my wife"; 1: only before a name, like French "rappelle à"
     LIST = auto()  # asks for the reminders
     HOW = auto()  # asks how to set a reminder; 1: only at the beginning
     TOLD = auto()  # tells about a reminder: "sent", "forgot"

@@ -208,6 +208,9 @@ def _decide_question(text: str, reading: ReminderReading) -> Step | None:
         return Step(move=Move.EXPLAIN)
     if reading.intent is Intent.WATCH:
         return Step(move=Move.EXPLAIN_WATCH)
+    if reading.intent is Intent.OTHER_PERSON:
+        own_reading = replace(reading, intent=Intent.SET)
+        return Step(move=Move.OFFER_OWN, reading=own_reading, lines=(text,))
     if reading.intent is Intent.QUESTION_ABOUT_REMINDERS:
         return Step(move=Move.NEXT if find_phrase("next", text) else Move.LIST)
     return None

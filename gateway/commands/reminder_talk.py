@@ -242,6 +242,8 @@ class ReminderTalk:
                 return self._build(texts.HOW_TO_REMIND, (), (), context)
             case Move.EXPLAIN_WATCH:
                 return self._build(texts.WATCH_NEEDS_MODEL, (), (), context)
+            case Move.OFFER_OWN:
+                return await self._offer_own(step, context)
             case Move.DROP:
                 return self._build(texts.NOTHING_SET, (), (), context)
         assert step.job is not None
@@ -339,6 +341,30 @@ class ReminderTalk:
             buttons = _make_time_buttons(texts, reading.task, step.lines)
         command = Command(name="remind", arguments="\n".join(map(_one_line, step.lines)))
         return self._build(text, buttons, (self._build_question(command, context),), context)
+
+    async def _offer_own(self, step: Step, context: CommandContext) -> TalkAnswer:
+        """Say that no one else is reminded, and offer the reminder to this person.
+
+        In a group, the others can read the reminder. A "yes" sets it.
+        """
+        texts = context.texts
+        reading = step.reading
+        assert reading is not None
+        lead = texts.REMINDS_THE_GROUP if context.scope.is_group else texts.REMINDS_ONLY_YOU
+        if not reading.is_complete:
+            question = self._ask(step, context)
+            text = join_sentences([lead, question.answer.text])
+            return replace(question, answer=replace(question.answer, text=text))
+        zone = await self._appointments.zone_of(context.account)
+        planned = ParsedSchedule(
+            schedule=make_schedule(reading, zone), text=reading.task, is_certain=True
+        )
+        line = self._appointments.format_exact_line(planned, zone)
+        when = texts.describe_time(self._appointments, planned)
+        offer = texts.OFFER_OWN.format(when=when, text=escape(reading.task))
+        button = make_button(texts.BUTTON_YES, "remind", line)
+        yes = self._build_question(Command(name="remind", arguments=line), context)
+        return self._build(join_sentences([lead, offer]), (button,), (yes,), context)
 
     async def _change(self, step: Step, context: CommandContext) -> TalkAnswer:
         """Change the time or the text of a reminder, and return its receipt."""

@@ -257,6 +257,49 @@ def test_wish_to_be_told_only_under_a_condition_is_not_a_reminder(text: str) -> 
     assert not read(text).is_complete
 
 
+@each_row(
+    "text",
+    [
+        "let me know if the bitcoin price falls below 50000",
+        "sag mir Bescheid, wenn der Bitcoin unter 50000 fällt",
+        "préviens-moi si le bitcoin passe sous 50000",
+        "avísame si el bitcoin baja de 50000",
+        "me avisa quando o dólar cair",
+        "сообщи, если биткоин упадёт ниже 50000",
+        "比特币跌破50000就提醒我",
+        "ビットコインが5万を下回ったら教えて",
+        "비트코인이 5만 아래로 떨어지면 알려줘",
+        "dolar 30 lira olunca bana haber ver",
+    ],
+)
+def test_wish_to_be_told_when_something_happens_is_a_watch_in_ten_languages(text: str) -> None:
+    assert read(text).intent is Intent.WATCH
+
+
+@each_row(
+    ("text", "task"),
+    [
+        ("remind Anna to pay tomorrow at 9", "remind Anna to pay"),
+        ("tomorrow at 9 remind my wife to pay", "remind my wife to pay"),
+        ("erinnere Anna morgen um 9 ans Zahlen", "erinnere Anna ans Zahlen"),
+        ("rappelle à Anna de payer demain à 9h", "rappelle à Anna de payer"),
+        ("recuérdale a Anna mañana a las 9 que pague", "recuérdale a Anna que pague"),
+        ("lembra a Ana amanhã às 9 de pagar", "lembra a Ana de pagar"),
+        ("напомни Анне завтра в 9 заплатить", "напомни Анне заплатить"),
+        ("明天9点提醒妈妈吃药", "提醒妈妈吃药"),
+        ("明日の9時にアンナさんにリマインドして", "アンナさんにリマインドして"),
+        ("내일 9시에 엄마한테 알려줘", "엄마한테 알려줘"),
+        ("yarın 9'da anneme hatırlat", "anneme hatırlat"),
+    ],
+)
+def test_request_to_remind_another_person_keeps_its_verb_in_ten_languages(
+    text: str, task: str
+) -> None:
+    reading = read(text)
+    assert (reading.intent, reading.task) == (Intent.OTHER_PERSON, task)
+    assert moments_of(reading) == ["2026-03-05 09:00"]
+
+
 def test_request_loads_only_the_lexicon_of_its_language() -> None:
     load_lexicon.cache_clear()
 
@@ -417,7 +460,7 @@ def test_reminder_request_with_unknown_words_for_a_day_is_incomplete(text: str) 
         ("she reminds me of my teacher", Intent.NONE),
         ("my watch reminds me to stand every hour", Intent.NONE),
         ("My aunt set a reminder for 7am every day", Intent.STORY),
-        ("remind my wife at 7pm to call", Intent.STORY),
+        ("remind my wife at 7pm to call", Intent.OTHER_PERSON),
         ("let's not set a reminder for 8", Intent.STORY),
         ("I forgot to set a reminder for 9am", Intent.STORY),
         ("my aunt told me to set a reminder for 8", Intent.STORY),

@@ -141,7 +141,7 @@ def test_excluded_and_moved_occurrences_of_an_event_are_left_out_and_exported_so
     assert len({item.uid for item in items}) == 2
     schedule = Schedule(zone="Europe/Lisbon", recurrences=items[0].recurrences)
     line = format_rules(schedule)
-    assert parse_schedule(f"{line} | dance", NOW, ZONE).schedule == schedule
+    assert parse_schedule(f"{line} | dance", NOW, ZONE.key).schedule == schedule
     (entry,) = list_calendar_entries(
         [make_job(schedule, datetime(2026, 11, 23, 18, tzinfo=UTC))], NOW
     )

@@ -17,6 +17,7 @@ _QUOTE = re.compile(r'"[^"]*"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|「
 MAX_SUBJECT_WORDS = 3
 _BEFORE_TASK = (Kind.FROM, Kind.OF, Kind.TO)
 """Words such as "to", which may precede a task."""
+_AFTER_NAMES = (Kind.TO, Kind.OF, Kind.AT_OR_TO, Kind.COMMA)
 MAYBE_PAST = 3
 """The number of a REQUEST that may also be a statement about the past: "I set a reminder"."""
 
@@ -30,6 +31,8 @@ class Intent(Enum):
     HOW = "how"
     # Asks for a message only if something happens: "tell me only if it rains".
     WATCH = "watch"
+    # Asks to remind another person: "remind Anna tomorrow at 9".
+    OTHER_PERSON = "other person"
     # Tells about a reminder, refuses one, or quotes one.
     STORY = "story"
     NONE = "none"
@@ -47,12 +50,12 @@ class IntentReader:
     def decide(self) -> Intent:
         """Return the intent of the message."""
         kinds = {token.kind for token in self._tokens}
-        if self._is_blocked() or self._is_about_person():
+        if self.find_other_person() is not None:
+            return Intent.STORY if self._quotes() else Intent.OTHER_PERSON
+        if Kind.OTHER_PERSON in kinds or self._is_blocked() or self._is_about_person():
             return Intent.STORY
         if self._names_condition():
             return Intent.STORY if self._quotes() else Intent.WATCH
-        if self._addresses_other():
-            return Intent.HOW
         if Kind.LIST in kinds or self._asks_question():
             return Intent.QUESTION_ABOUT_REMINDERS
         if self._asks_how():
@@ -62,25 +65,84 @@ class IntentReader:
     def _names_condition(self) -> bool:
         """Return whether the message names a condition: "tell me only if it rains".
 
-        Some conditions count only in a request, such as "if it rains".
+        Some conditions count only in a request, such as "if it rains". A wish such as "tell me if
+        the price falls" counts only without a time. Japanese "9時になったら教えて" means "tell me
+        at 9".
         """
         is_request = any(token.kind is Kind.REQUEST for token in self._tokens)
-        return any(
+        if any(
             token.kind is Kind.CONDITION and (not token.number or is_request)
             for token in self._tokens
-        )
-
-    def _addresses_other(self) -> bool:
-        """Return whether the message asks to remind another person: "remind Anna tomorrow at 9"."""
-        first, following = self._tokens[:2] if len(self._tokens) > 1 else (None, None)
-        if first is None or following is None or first.kind not in ASKING:
+        ):
+            return True
+        parts = [cluster.parts for cluster in self._clusters]
+        has_clock = any(token.kind in (Kind.CLOCK, Kind.OCLOCK) for token in self._tokens)
+        if has_clock or any(part.has_day or part.clocks or part.part for part in parts):
             return False
+        watches = self._lexicon.watches
+        return watches is not None and watches.search(self._sentence.text.plain) is not None
+
+    def find_other_person(self) -> int | None:
+        """Return the index of the verb in "remind Anna tomorrow at 9", or None in other messages.
+
+        The verb begins the message, perhaps after a time. In some languages, it ends the message.
+        """
+        starts = {cluster.start: cluster.end for cluster in self._clusters}
+        index = 0
+        while index < len(self._tokens):
+            token = self._tokens[index]
+            if index in starts:
+                index = starts[index]
+            elif token.kind in GLUE | {Kind.POLITE} or self._sentence.is_punctuation(token):
+                index += 1
+            else:
+                break
+        for position, token in enumerate(self._tokens):
+            is_place = position == index or self._lexicon.has_postpositions
+            if token.kind is Kind.OTHER_PERSON and is_place and not token.number:
+                return position
+        return index if self._precedes_name(index) else None
+
+    def _precedes_name(self, verb: int) -> bool:
+        """Return whether a token is a verb such as "remind", and a name follows it.
+
+        The name begins with a capital letter, and is followed by a time, a word such as "to", or
+        nothing.
+        """
+        if verb + 1 >= len(self._tokens):
+            return False
+        token = self._tokens[verb]
+        is_single_word = " " not in self._word(verb)
+        is_verb = token.kind in ASKING and token.number != ALARM and is_single_word
+        if not is_verb and token.kind is not Kind.OTHER_PERSON:
+            return False
+        name = verb + 1
+        while name + 1 < len(self._tokens) and self._tokens[name].kind is Kind.POLITE:
+            name += 1
+        following = self._tokens[name]
+        if self._word(name) in self._lexicon.before_names and name + 1 < len(self._tokens):
+            name += 1
+            following = self._tokens[name]
         text = self._sentence.text
-        is_verb = " " not in text.plain[first.start : first.end].strip()
-        name = text.original[text.locate(following.start) :][:1]
-        starts_time = any(cluster.start == 2 for cluster in self._clusters)
-        is_name = following.kind is Kind.OTHER and name.istitle()
-        return is_verb and is_name and starts_time and first.number != ALARM
+        is_name = text.original[text.locate(following.start) :][:1].isupper()
+        if following.kind is not Kind.OTHER or not is_name:
+            return False
+        return token.kind is Kind.OTHER_PERSON or self._may_follow_name(name + 1)
+
+    def _may_follow_name(self, index: int) -> bool:
+        """Return whether a token may follow the name of a person to remind, or nothing does."""
+        if index >= len(self._tokens):
+            return True
+        token = self._tokens[index]
+        is_time = any(cluster.start == index for cluster in self._clusters)
+        pattern = self._lexicon.after_names
+        if pattern is not None and pattern.search(self._word(index)):
+            return True
+        return is_time or token.kind in _AFTER_NAMES or self._sentence.is_punctuation(token)
+
+    def _word(self, index: int) -> str:
+        token = self._tokens[index]
+        return self._sentence.text.plain[token.start : token.end].strip()
 
     def _is_blocked(self) -> bool:
         """Return whether the message has words that exclude a request.

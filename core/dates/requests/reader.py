@@ -256,8 +256,9 @@ class _Reader:
         here = settings.now.astimezone(settings.zone).replace(tzinfo=None)
         clusters = ClusterReader(sentence, Context(self._lexicon, here))
         times = clusters.find_clusters()
-        intent = Intent.SET if settings.is_request else IntentReader(sentence, times).decide()
-        if intent is not Intent.SET:
+        intents = IntentReader(sentence, times)
+        intent = Intent.SET if settings.is_request else intents.decide()
+        if intent not in (Intent.SET, Intent.OTHER_PERSON):
             return self._score_other(intent)
         selection = clusters.select_clusters(times)
         parts = self._merge_parts(clusters, selection, times)
@@ -268,7 +269,9 @@ class _Reader:
         elif selection and not self._has_other_phrases(selection):
             # The short word may belong to another language.
             parts = replace(parts, problem=Problem.VAGUE)
-        task = TaskReader(sentence, selection, is_request=settings.is_request).read()
+        # A request for another person becomes the person's own task: "remind Anna to pay".
+        kept_index = intents.find_other_person()
+        task = TaskReader(sentence, selection, kept_index, is_request=settings.is_request).read()
         language = self._lexicon.language
         reading = _finish(intent, language, parts, task, settings.now, settings.zone)
         # A request whose only time is a short word may be a question in another language.

@@ -16,16 +16,25 @@ _ENDS = {Kind.AT, Kind.AT_OR_TO, Kind.ON, Kind.THE, Kind.OF, Kind.IN}
 """Further tokens that are removed at the end of a task."""
 MAX_TRIMMED_WORDS = 3
 """At most this many words are removed at each end of a task."""
-_END_MARKS = frozenset(".,;:!?¿¡-–—…。！？；\n\"'“”()")
+_END_MARKS = frozenset(".,;:!?¿¡-–—…。！？；\n\"'“”()|")
 
 
 class TaskReader:
     """Reads the task of a request after its times were found."""
 
     def __init__(
-        self, sentence: Sentence, selection: Sequence[Cluster], *, is_request: bool = False
+        self,
+        sentence: Sentence,
+        selection: Sequence[Cluster],
+        kept_index: int | None = None,
+        *,
+        is_request: bool = False,
     ) -> None:
-        """Set `is_request` if the whole message is a request, as after ``/remind``."""
+        """Set `is_request` if the whole message is a request, as after ``/remind``.
+
+        `kept_index` is the index of a verb that belongs to the task.
+        """
+        self._kept_index = kept_index
         self._is_request = is_request
         self._sentence = sentence
         self._tokens = sentence.tokens
@@ -59,7 +68,7 @@ class TaskReader:
             is_asking = token.kind is Kind.REQUEST or (
                 token.kind is Kind.MENTION and not has_request and not self._is_in_task(index)
             )
-            if is_asking and self._names_thing(index):
+            if is_asking and (index == self._kept_index or self._names_thing(index)):
                 is_asking = False
             if is_asking or self._is_in_time(index):
                 pieces.append([])
@@ -124,6 +133,8 @@ class TaskReader:
     def _piece_text(self, piece: list[Token]) -> str:
         """Return the text of a run of tokens, without polite words and marks at its ends."""
         kinds = _REMOVABLE
+        if self._kept_index is not None and self._kept_index < self._index_of(piece):
+            kinds = {Kind.COMMA, Kind.COLON}  # "Remind Anna … to pay".
         while piece and (self._is_removable(piece[0], kinds) or self._is_mark(piece[0])):
             if self._is_negation(piece):
                 break
@@ -139,6 +150,10 @@ class TaskReader:
         if not piece:
             return ""
         return self._original(piece[0].start, piece[-1].end)
+
+    def _index_of(self, piece: Sequence[Token]) -> int:
+        """Return the index of a piece's first token."""
+        return self._tokens.index(piece[0]) if piece else 0
 
     def _is_negation(self, piece: list[Token]) -> bool:
         """Return whether a piece begins with the "not" of its task: "not to eat".

@@ -34,6 +34,8 @@ class Move(Enum):
     EXPLAIN = "explain"
     # Explain that only a model can watch for events.
     EXPLAIN_WATCH = "explain watch"
+    # Explain that Mneme reminds no other people, and offer to set the reminder for this person.
+    OFFER_OWN = "offer own"
     LIST = "list"
     NEXT = "next"
     SNOOZE = "snooze"

@@ -374,3 +374,22 @@ async def test_time_that_passed_while_the_message_waited_is_asked_again(home: Pa
         assert await texts_of_jobs(harness) == []
         await harness.say("in 3 minutes")
         assert await texts_of_jobs(harness) == ["stir the soup"]
+
+
+@pytest.mark.parametrize(
+    ("messages", "task"),
+    [
+        (("remind Anna tomorrow at 9 to pay", "yes"), "remind Anna to pay"),
+        (("erinnere Anna ans Zahlen", "morgen um 9"), "erinnere Anna ans Zahlen"),
+        (("rappelle à ma femme demain à 9h de payer", "à 9h"), "rappelle à ma femme de payer"),
+    ],
+)
+async def test_reminder_for_another_person_is_offered_to_this_person(
+    home: Path, messages: tuple[str, str], task: str
+) -> None:
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        offered = await harness.say(messages[0])
+        assert offered.text.startswith("I remind only you, not other people. ")
+        assert await texts_of_jobs(harness) == []
+        assert "at 09:00" in (await harness.say(messages[1])).text
+        assert await texts_of_jobs(harness) == [task]
