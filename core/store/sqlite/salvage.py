@@ -244,6 +244,8 @@ class TableReader:
         self._name = name
         self._column_list = column_list
         self.has_failed = False
+        # A column that each row has, also in the indexes.
+        self._key_column = "rowid"
         # How many row ids were unreadable, including ids without a row. None if the last row id is
         # unknown.
         self._failed_count: int | None = None
@@ -275,11 +277,12 @@ class TableReader:
         """Yield the rows of a table without row ids, from each end up to a damaged page."""
         keys = self._connection.execute(f'PRAGMA table_info("{self._name}")').fetchall()
         names = [row[1] for row in sorted(keys, key=lambda row: row[5]) if row[5]]
+        self._key_column = f'"{names[0]}"'
         for direction in ("ASC", "DESC"):
             order = ", ".join(f'"{name}" {direction}' for name in names)
             sql = f'SELECT {self._column_list} FROM "{self._name}" ORDER BY {order}'
             try:
-                yield from self._connection.execute(sql)
+                yield from _read_to_damage(self._connection, sql)
                 return
             except sqlite3.DatabaseError:
                 self.has_failed = True
@@ -304,7 +307,7 @@ class TableReader:
             ]
             sql = f'SELECT {", ".join(defaults)} FROM "{self._name}" INDEXED BY "{index}"'
             with contextlib.suppress(sqlite3.DatabaseError):
-                yield from self._connection.execute(sql)
+                yield from _read_to_damage(self._connection, sql)
                 return
 
     def _read_range(self, first_id: int, last_id: int) -> Iterator[Sequence[object]]:
@@ -346,7 +349,7 @@ class TableReader:
         Returns None if the table's number of rows is unknown.
         """
         # COUNT(*) would read the first page of the table itself.
-        count = self._query_rows("COUNT(rowid)")
+        count = self._query_rows(f"COUNT({self._key_column})")
         return self._failed_count if count is None else max(count - saved_count, 0)
 
     def _list_full_indexes(self) -> list[str]:
@@ -370,11 +373,27 @@ class TableReader:
         return None
 
 
+def _read_to_damage(connection: sqlite3.Connection, sql: str) -> Iterator[Sequence[object]]:
+    """Yield the rows of a query up to a damaged page.
+
+    Raises sqlite3.DatabaseError after the last readable row. Python fetches each row before it
+    returns the one before it, so it drops that row if the fetch fails; LIMIT ends before the fetch.
+    """
+    row_count = 0
+    try:
+        for row in connection.execute(sql):
+            row_count += 1
+            yield row
+    except sqlite3.DatabaseError:
+        yield from connection.execute(f"{sql} LIMIT 1 OFFSET {row_count}")
+        raise
+
+
 def _read_session_scopes(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
     """Read the scopes of all sessions from an index, including those of lost sessions."""
     target.execute("CREATE TEMP TABLE session_scopes (id INTEGER PRIMARY KEY, scope_id INTEGER)")
     with contextlib.suppress(sqlite3.DatabaseError):
-        for row in source.execute(_SELECT_SESSION_SCOPES):
+        for row in _read_to_damage(source, _SELECT_SESSION_SCOPES):
             target.execute("INSERT OR IGNORE INTO session_scopes VALUES (?, ?)", row)
 
 

@@ -99,6 +99,30 @@ def test_repair_saves_all_rows_outside_of_a_damaged_page(home: Path) -> None:
     assert set(report.lost) == {"messages"}
 
 
+@pytest.mark.parametrize("position", [0, 1, -1])
+def test_repair_of_a_table_without_row_ids_loses_only_the_rows_of_the_damaged_page(
+    home: Path, position: int
+) -> None:
+    path = fill(home)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executemany(
+            "INSERT INTO actions (id, scope_id, command, arguments, expires_at) "
+            "SELECT ?, min(id), 'cron', '', 0 FROM scopes",
+            [(f"action-{number:04}",) for number in range(400)],
+        )
+        connection.commit()
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        leaves = connection.execute(
+            "SELECT pageno, ncell FROM dbstat WHERE name = 'actions' AND pagetype = 'leaf' "
+            "ORDER BY path"
+        ).fetchall()
+    page, row_count = leaves[position]
+    overwrite(path, [page])
+    report = repair(path, NOW)
+    assert report.lost["actions"] == row_count
+    assert report.saved["actions"] == 400 - row_count
+
+
 @pytest.mark.parametrize("table", ["sessions", "addresses", "scopes", "state_meta"])
 def test_database_repair_keeps_rows_that_refer_to_a_table_with_a_damaged_page(
     home: Path, table: str
