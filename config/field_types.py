@@ -328,7 +328,7 @@ KeyVariable = Annotated[str, AfterValidator(_check_variable_name)]
 # The name of a model that a server offers. May be empty.
 ServedModel = Annotated[str, AfterValidator(check_model_name)]
 Enabled = Literal["auto", True, False]
-Count = Annotated[int, Field(gt=0, le=10**9)]
+Count = Annotated[int, Field(ge=1, le=10**9)]
 Days = Annotated[float, Field(gt=0, le=36_500, allow_inf_nan=False)]
 Amount = Annotated[float, Field(ge=0, le=10**6, allow_inf_nan=False)]
 Seconds = Annotated[float, Field(gt=0, le=10**7, allow_inf_nan=False)]

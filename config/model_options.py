@@ -136,7 +136,7 @@ class ModelOptions(_Section):
     max_tokens: Count
     window_tokens: Annotated[int, Field(ge=8000, le=10**8)]
     windows: Mapping[str, Annotated[int, Field(ge=8000, le=10**8)]]
-    max_rounds: Annotated[int, Field(gt=0, le=1000)]
+    max_rounds: Annotated[int, Field(ge=1, le=1000)]
     max_helper_calls: Annotated[int, Field(ge=0, le=10_000)]
     max_helper_tokens: Annotated[int, Field(ge=0, le=10**9)]
     cache: CacheLife
@@ -146,7 +146,7 @@ class ModelOptions(_Section):
     # The abilities that single models lack, by name.
     lacks: Mapping[ModelName, Annotated[tuple[Ability, ...], Field(strict=False)]]
     tool_timeout_s: Seconds
-    tries: Annotated[int, Field(gt=0, le=100)]
+    tries: Annotated[int, Field(ge=1, le=100)]
     patience_s: Seconds
 
     @property

@@ -78,6 +78,7 @@ from config.variables import get_table, list_named_variables
 SETTINGS_FILE = "mneme.toml"
 DEFAULTS = Path(__file__).with_name("default.toml")
 MODEL_SERVERS = Path(__file__).with_name("model_servers.toml")
+_CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f]")
 PROBLEMS = Path(__file__).with_name("problems.toml")
 SOUL = Path(__file__).with_name("soul.md")
 PLATFORMS = ("telegram", "discord")
@@ -463,9 +464,13 @@ def _prepare_home(name: str) -> Path:
     """Create the home if it's missing, remove other users' access to it, and return its path.
 
     The permissions aren't changed if the folder also has other uses, such as the user's home folder
-    or /tmp. Raises SettingsError if the folder can't be created.
+    or /tmp. Raises SettingsError if the folder can't be created or used.
     """
     home = Path(name)
+    if _CONTROL_CHARACTER.search(name):
+        # Files of other programs, such as the service's, name the home in one line.
+        problem = "MNEME_HOME: has a line break or another control character; choose another folder"
+        raise SettingsError([problem], home / "mneme.toml")
     try:
         home = home.expanduser().absolute()
         home.mkdir(mode=0o700, parents=True, exist_ok=True)

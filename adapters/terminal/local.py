@@ -7,7 +7,8 @@ client.
 
 Clients that are connected at the same time have separate conversations. The greeting describes and
 names the client's conversation ("chat"). After a lost connection, a client joins its conversation
-again. A message may name another conversation, as messages from the page do.
+again. If another terminal has it open meanwhile, the client gets a new one, which it's told. A
+message may name another conversation, as messages from the page do.
 """
 
 from __future__ import annotations
@@ -179,8 +180,9 @@ class LocalTerminals:
         """Handle one message of a client according to its type."""
         match message["type"]:
             case "join":
-                client.address = _make_address(str(message["chat"]))
+                await self._join(client, _make_address(str(message["chat"])))
             case "message" | "stop":
+                client.is_settled = True
                 text = "/stop" if message["type"] == "stop" else str(message["text"])
                 if "chat" in message:
                     client.address = _make_address(str(message["chat"]))
@@ -193,6 +195,30 @@ class LocalTerminals:
                 client.send({"type": "completions", "text": message["text"], "values": values})
             case "shown":
                 client.confirm(int(message["id"]))
+
+    async def _join(self, client: _Client, address: Address) -> None:
+        """Let a client that has reconnected go on with its conversation.
+
+        A client that hasn't said anything yet gives the conversation up. If another terminal uses
+        it, the client keeps the free conversation that it got when it connected.
+        """
+        others = [other for other in self._clients if other is not client and not other.is_page]
+        holder = next((other for other in others if other.address == address), None)
+        is_taken = self.foreground is not None and address == ADDRESS
+        if holder is not None and holder.is_settled:
+            is_taken = True
+        client.is_settled = True
+        if not is_taken:
+            if holder is not None:
+                holder.address = client.address
+                await self._name_conversation(holder)
+            client.address = address
+        await self._name_conversation(client)
+
+    async def _name_conversation(self, client: _Client) -> None:
+        """Tell a client which conversation it has now."""
+        greeting = await self._greet(client.address)
+        client.send({"type": "chat", "chat": client.address.chat_id, "greeting": greeting})
 
     async def _answer(self, text: str, client: _Client, sink: InboundSink) -> None:
         """Admit a message, wait until it's answered, and then inform the client."""
@@ -237,6 +263,8 @@ class _Client:
         self.is_open = True
         # The conversation of the client.
         self.address = address
+        # Whether the client has spoken in its conversation, or has joined it again.
+        self.is_settled = False
         # The page connects for a single message. A terminal may have the same conversation open.
         self.is_page = False
         self._writer = writer

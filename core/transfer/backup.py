@@ -51,6 +51,7 @@ _LOG_SUFFIXES = ("-wal", "-shm", "-journal")
 _COMPRESSION_LEVEL = 6
 _READ_BYTES = 1 << 20
 _GZIP_START = b"\x1f\x8b"
+_AGE_START = b"age-encryption.org/v1"
 _MAX_MANIFEST_BYTES = 100_000_000
 _DAMAGED_ERRORS = (tarfile.TarError, EOFError, zlib.error, ValueError, KeyError, TypeError)
 
@@ -235,17 +236,9 @@ def _describe_damage(file: Path, error: Exception) -> str:
     return word_clause("archive_cut_off" if is_cut_off else "archive_broken")
 
 
-def is_backup(path: Path) -> bool:
-    """Return whether a file is an archive written by `write_backup`.
-
-    The result is False for encrypted backups.
-    """
-    try:
-        with tarfile.open(path, "r|gz") as archive:
-            first = archive.next()
-    except (OSError, *_DAMAGED_ERRORS):
-        return False
-    return first is not None and first.name == f"{HOME_FOLDER}/{STATE_FILE}"
+def looks_like_backup(head: bytes) -> bool:
+    """Return whether a file may be a backup, from its first bytes. It may also be encrypted."""
+    return head.startswith((_GZIP_START, _AGE_START))
 
 
 def is_left_out(name: str) -> bool:

@@ -252,8 +252,8 @@ def upgrade_command(as_json: AsJson = False) -> None:
                 }
             )
             return
-        key = _INSTALLED_FROM.get(advice.kind)
-        kind = texts.compose(key) if key else advice.kind
+        key = _INSTALLED_FROM.get(advice.kind, "installed_with")
+        kind = texts.compose(key, program=advice.kind)
         lines = [
             texts.UPGRADE.format(
                 version=version(DISTRIBUTION),

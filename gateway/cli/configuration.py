@@ -156,7 +156,7 @@ def set_command(key: Key, value: ValueWords = None) -> None:
             shell.fail(texts.compose("option_unknown", name=f'"{key}"'))
         typed = " ".join(value) if value else _ask_for_value(key, is_secret=is_secret)
         if is_secret and not typed.strip():
-            raise typer.BadParameter(texts.compose("value_missing"))
+            shell.fail(texts.compose("value_missing"), exit_code=2)
         if len(typed.strip().splitlines()) > 1:
             shell.fail(f"{texts.compose('value_lines')} {texts.compose('unchanged')}")
         is_used = True
@@ -240,7 +240,8 @@ def _open_editor(home: Path, text: str) -> str:
         try:
             code = subprocess.run([*command, name], check=False).returncode
         except OSError as error:
-            shell.fail(texts.compose("editor_missing", editor=command[0], reason=error.strerror))
+            reason = texts.word_stored(error.strerror or str(error))
+            shell.fail(texts.compose("editor_missing", editor=command[0], reason=reason))
         if code:
             shell.fail(texts.compose("editor_failed", editor=command[0], code=code))
         return Path(name).read_text(encoding="utf-8")
@@ -252,7 +253,7 @@ def _ask_for_value(key: str, *, is_secret: bool) -> str:
     if not sys.stdin.isatty():
         typed = sys.stdin.read().strip()
         if not typed:
-            raise typer.BadParameter(texts.compose("value_missing"))
+            shell.fail(texts.compose("value_missing"), exit_code=2)
         return typed
     value: str = typer.prompt(key, hide_input=is_secret)
     return value.strip()

@@ -6,12 +6,15 @@ They search the history, list its sessions, and export or import messages.
 from __future__ import annotations
 
 import asyncio
+import shutil
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+import tempfile
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
+from io import BufferedReader, RawIOBase
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, BinaryIO, cast
 from zoneinfo import ZoneInfo
 
 import typer
@@ -38,6 +41,8 @@ if TYPE_CHECKING:
 STDIN = "-"
 # The report names at most this many files of a folder or archive.
 _MAX_SHOWN_FILES = 5
+# The beginning of a file that shows its format.
+HEAD_BYTES = 32
 
 
 def add_commands(root: typer.Typer) -> None:
@@ -222,7 +227,7 @@ def export_command(
     """
     if everything:
         if scope is not None or ics:
-            raise typer.BadParameter(texts.compose("all_alone"), param_hint="--all")
+            shell.fail(texts.compose("all_alone"), exit_code=2)
         # Imported here because few exports need it.
         from gateway.cli.backups import write_everything
 
@@ -272,7 +277,8 @@ def _import_calendar(path: Path, scope: str | None, *, is_confirmed: bool) -> No
         try:
             content = await asyncio.to_thread(path.read_bytes)
         except OSError as error:
-            message = texts.compose("file_unreadable", path=path, reason=error.strerror)
+            reason = texts.word_stored(error.strerror or str(error))
+            message = texts.compose("file_unreadable", path=path, reason=reason)
             raise Refused(message) from error
         zone = load_zone(await services.appointments.zone_of(context.account))
         items = read_calendar(content, services.clock.now(), zone)
@@ -321,13 +327,14 @@ def import_command(
 
     A file from `mneme export --all` is restored unchanged into a new home.
     """
-    from core.transfer.backup import is_backup
-
-    if file != STDIN and is_backup(Path(file)):
+    # A stream is read again after a look at its beginning.
+    stream = BufferedReader(cast(RawIOBase, sys.stdin.buffer)) if file == STDIN else None
+    if _is_archive(file, stream):
         # Imported here because few imports need it.
         from gateway.cli.backups import import_everything
 
-        import_everything(Path(file), is_confirmed=yes)
+        with shell.exit_on_error(), _save_stream(file, stream) as path:
+            import_everything(path, is_confirmed=yes)
         return
     if file.lower().endswith(".ics"):
         _import_calendar(Path(file), scope, is_confirmed=yes)
@@ -343,18 +350,48 @@ def import_command(
             assistant_names=frozenset(assistant or ()),
             own_names=frozenset(me or ()),
         )
-        await _import_history(services, file, options, as_json=as_json)
+        await _import_history(services, stream or Path(file), options, as_json=as_json)
 
     shell.run_as_owner(work, scope)
 
 
+def _is_archive(file: str, stream: BufferedReader | None) -> bool:
+    """Return whether a file or the standard input looks like a file of `mneme export --all`."""
+    from core.transfer.backup import looks_like_backup
+
+    if stream is not None:
+        return looks_like_backup(stream.peek())
+    try:
+        with Path(file).open("rb") as content:
+            return looks_like_backup(content.read(HEAD_BYTES))
+    except OSError:
+        # The import reports it.
+        return False
+
+
+@contextmanager
+def _save_stream(file: str, stream: BufferedReader | None) -> Iterator[Path]:
+    """Yield the path of a file. The standard input is first copied to a temporary file."""
+    if stream is None:
+        yield Path(file)
+        return
+    with tempfile.TemporaryDirectory(prefix="mneme-import-") as folder:
+        path = Path(folder, "stdin")
+        with path.open("wb") as copy:
+            shutil.copyfileobj(stream, copy)
+        yield path
+
+
 async def _import_history(
-    services: Services, file: str, options: ImportOptions, *, as_json: bool
+    services: Services, origin: Path | BinaryIO, options: ImportOptions, *, as_json: bool
 ) -> None:
-    """Import a file and print a report. Exit with code 1 if nothing could be imported."""
+    """Import a path or a stream, and print a report.
+
+    Exits with code 1 if nothing could be imported.
+    """
     from core.transfer.source import Source
 
-    with Source.open(sys.stdin.buffer if file == STDIN else Path(file), options) as source:
+    with Source.open(origin, options) as source:
         report = await _import_records(services, source)
         notes = source.read_notes()
         if as_json:

@@ -296,7 +296,13 @@ def _load_key(port: int) -> str:
             try:
                 probe.bind(("127.0.0.1", port))
             except OSError as error:
-                shell.fail(texts.compose("port_unusable", port=port, reason=error.strerror))
+                shell.fail(
+                    texts.compose(
+                        "port_unusable",
+                        port=port,
+                        reason=texts.word_stored(error.strerror or str(error)),
+                    )
+                )
         draft = SettingsDraft()
         if key := draft.secrets.get(KEY_VARIABLE):
             print_text(texts.MCP_ADDRESS.format(port=port))

@@ -353,10 +353,10 @@ def exit_on_error() -> Iterator[None]:
         fail(describe_error(cause))
 
 
-def fail(sentence: str) -> NoReturn:
-    """Print a sentence to standard error, and exit with code 1."""
+def fail(sentence: str, exit_code: int = 1) -> NoReturn:
+    """Print a sentence to standard error, and exit with a code."""
     typer.echo(strip_controls(sentence), err=True)
-    raise typer.Exit(1)
+    raise typer.Exit(exit_code)
 
 
 def describe_error(error: Exception) -> str:
@@ -379,6 +379,8 @@ def describe_error(error: Exception) -> str:
     if error.filename is None:
         return texts.compose("input_failed", reason=reason)
     path = os.fsdecode(error.filename)
+    if error.errno == errno.ENOENT:
+        return texts.compose("file_missing", path=path)
     sentence = texts.compose("file_unusable", path=path, reason=reason)
     return f"{sentence} {texts.compose('read_only')}" if error.errno == errno.EROFS else sentence
 

@@ -177,6 +177,11 @@ class LocalChat:
                     await reply.abandon()
             case "tools":
                 self._screen.show_tools(message["names"])
+            case "chat":
+                # After a restart, another terminal may have this client's conversation.
+                if message["chat"] != self._chat:
+                    self._chat = message["chat"]
+                    await self._print(message["greeting"])
             case "done":
                 self._is_incognito = message["incognito"]
                 self._done.set()

@@ -30,6 +30,8 @@ def word_problem(texts: Texts, problem: str) -> str:
             values = match.groupdict()
             if "choices" in values:
                 values["choices"] = values["choices"].replace(" or ", ", ")
+            if "error" in values:
+                values["error"] = texts.word_stored(values["error"])
             explanation = table[key].format(**values)
             break
     return f"{path}{separator}{explanation}{place}"

@@ -436,7 +436,9 @@ async def run_backup(settings: Settings) -> Sentence | None:
         if failure is not None:
             return failure
     lines = errors.decode("utf-8", "replace").strip().splitlines()
-    return Sentence(lines[-1] if lines else f"it ended with code {process.returncode}")
+    if lines:
+        return Sentence(lines[-1])
+    return Sentence("backup_ended", {"code": str(process.returncode)})
 
 
 def describe_backups(settings: Settings, now: datetime, texts: Texts = SHELL) -> tuple[str, str]:

@@ -146,7 +146,7 @@ class RestoreJob:
         try:
             verify_copy(self._unpacked / HOME_FOLDER / STATE_FILE)
         except StoreError as error:
-            raise HistoryError(f"{self._file} can't be restored. {error}") from error
+            raise HistoryError("backup_not_restorable", file=self._file, error=error) from error
         return manifest
 
     def swap(self, manifest: Manifest, now: datetime) -> Restored:
@@ -172,9 +172,8 @@ class RestoreJob:
         except OSError as error:
             if self._home.lstat().st_ino == plan.inode:
                 self._plan_file.unlink()
-            raise Refused(
-                texts.RESTORE_MOUNT.format(home=self._home, reason=error.strerror)
-            ) from error
+            reason = texts.word_stored(error.strerror or str(error))
+            raise Refused(texts.RESTORE_MOUNT.format(home=self._home, reason=reason)) from error
         kept_home = _complete_plan(plan, self._home)
         self._plan_file.unlink()
         # The key changes with each erasure, and each home has its own. If it's equal, there was no

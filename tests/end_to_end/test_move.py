@@ -135,9 +135,10 @@ async def test_everything_replaces_settings_and_reminders_only_after_a_yes(tmp_p
     assert refused.returncode == 2
     assert f"{other} already has 1 reminder and mneme.toml" in refused.stdout
     assert "bonsai" in good(other, "cron")
-    printed = good(other, "import", str(file), "--yes")
+    printed = good(other, "import", "-", "--yes", stdin=file.read_bytes())
     assert "The record lists nothing" not in printed
     assert "bonsai" not in good(other, "cron")
+    assert good(other, "config", "get", "limits.jobs") == "100\n"
 
 
 async def test_export_of_an_owner_approved_by_code_is_the_owner_s_in_a_new_home(

@@ -58,7 +58,7 @@ class Setup:
         if isinstance(error, SettingsError):
             return self._describe_problem(error)
         if isinstance(error, OSError):
-            reason = error.strerror or str(error)
+            reason = self.texts.word_stored(error.strerror or str(error))
             if error.filename:
                 return str(self.words["unusable"].format(place=error.filename, reason=reason))
             return f"{reason}."

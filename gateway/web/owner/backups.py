@@ -12,7 +12,7 @@ from core.errors import MnemeError, Refused
 from core.transfer.backup import verify_backup
 from core.types import Answer
 from gateway.upkeep.backups import describe_backups, run_backup
-from gateway.upkeep.catalog import BackupCatalog, BackupRecord
+from gateway.upkeep.catalog import BackupCatalog, BackupRecord, describe_failure
 from gateway.web.views import (
     PageRequest,
     read_field,
@@ -74,7 +74,7 @@ async def check_backup(request: PageRequest, form: Mapping[str, str]) -> Answer:
     try:
         await asyncio.to_thread(check)
     except OSError as error:
-        raise Refused(str(error)) from error
+        raise Refused(request.texts.word(describe_failure(error))) from error
     except MnemeError as error:
         raise Refused(request.texts.word(error)) from error
     return Answer(text=request.words["BACKUP_RIGHT"].format(name=name))

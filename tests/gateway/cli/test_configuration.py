@@ -61,6 +61,7 @@ def test_config_set_changes_one_option_and_keeps_every_other_line_of_the_file(ho
         ("model.chat", "[", "'[' isn't the name of a model"),
         ("model.fallbacks", '["a",', "isn't the name of a model"),
         ("retention.days", "-3", "retention.days: must be at least 0."),
+        ("backup.keep", "0", "backup.keep: must be at least 1."),
         ("owner.telegram", "42 ana", "'ana' isn't a numeric user id"),
         ("backup.encrypt_to", "age1xyz", "type mneme config set backup.encrypt_to KEY."),
         ("backup.passphrase", "BACKUP_PW", "type mneme config set BACKUP_PW."),
@@ -108,7 +109,7 @@ def test_secret_is_stored_privately_and_never_shown(home: Path) -> None:
 def test_blank_secret_is_refused_with_one_sentence(home: Path) -> None:
     done = mneme(home, "config", "set", "OPENAI_API_KEY", " ")
     assert done.returncode == 2
-    assert "give the value" in done.stderr
+    assert done.stderr == "The value is missing. Give it as an argument or on standard input.\n"
     assert not (home / "secrets.env").exists()
 
 

@@ -110,9 +110,15 @@ def test_wrong_usage_is_reported_in_the_language_of_the_shell(
 
 def test_reason_of_the_operating_system_is_in_the_language_of_the_shell(home: Path) -> None:
     missing = mneme(home, "import", "/nowhere", LC_ALL="de_AT.UTF-8")
-    assert missing.stderr == (
-        "/nowhere ist nicht benutzbar: die Datei oder den Ordner gibt es nicht.\n"
-    )
+    assert missing.stderr == "/nowhere gibt es nicht.\n"
+    folder = mneme(home, "import", "/dev/null/x", LC_ALL="de_AT.UTF-8")
+    assert folder.stderr == "/dev/null/x ist nicht benutzbar: kein Ordner.\n"
+    broken = home / "broken.tar.gz"
+    broken.write_bytes(b"hello")
+    refused = mneme(home, "restore", str(broken), "--yes", LC_ALL="de_AT.UTF-8")
+    assert "beschädigt (sie ist nicht mit gzip gepackt)" in refused.stderr
+    problem = f"MNEME_HOME: the folder /x can't be created ({os.strerror(errno.EEXIST)}); choose"
+    assert "gibt es schon" in word_problem(Texts("de"), f"{problem} another folder")
     unopened = StoreError("store_unopened", path="state.db", reason=os.strerror(errno.EACCES))
     assert Texts("de").word(unopened) == (
         "state.db lässt sich nicht zum Schreiben öffnen: keine Berechtigung. "

@@ -167,7 +167,7 @@ def test_import_counts_refuses_by_number_and_export_gives_it_back(
     assert mneme(home, "import", "-", stdin="nonsense").returncode == 1
     missing = mneme(home, "import", str(tmp_path / "missing"))
     assert (missing.returncode, missing.stdout) == (1, "")
-    assert missing.stderr == f"{tmp_path / 'missing'} cannot be used: No such file or directory.\n"
+    assert missing.stderr == f"{tmp_path / 'missing'} doesn't exist.\n"
 
 
 @pytest.mark.slow

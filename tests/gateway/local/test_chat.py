@@ -107,6 +107,31 @@ async def test_two_chats_of_one_gateway_are_two_conversations_also_after_a_resta
             await third.expect("pears")
 
 
+async def test_chat_whose_conversation_got_another_terminal_says_that_it_has_a_new_one(
+    home: Path,
+) -> None:
+    async with (
+        open_gateway(home) as gateway,
+        open_terminal(home, "chat", environ=gateway.environ) as chat,
+    ):
+        await chat.expect("This is a new conversation.")
+        await chat.expect(">")
+        chat.type("apples")
+        await chat.expect("You said: apples")
+        await gateway.stop()
+        await chat.expect("Mneme has stopped.")
+        async with open_terminal(home, "run", "--terminal", environ=gateway.environ) as first:
+            await first.expect("apples")
+            await chat.expect("Mneme is back.")
+            await chat.expect("This is a new conversation.")
+            chat.type("pears")
+            await chat.expect("You said: pears")
+            first.type("more apples")
+            await first.expect("You said: more apples")
+        sessions = json.loads(await asyncio.to_thread(good, home, "sessions", "--json"))
+        assert sorted(session["messages"] for session in sessions) == [2, 4]
+
+
 async def test_piped_chat_command_talks_to_the_running_gateway(home: Path) -> None:
     async with open_gateway(home) as gateway:
         done = await asyncio.to_thread(

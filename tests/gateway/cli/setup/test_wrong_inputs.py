@@ -216,6 +216,14 @@ def test_home_that_cannot_be_created_is_named(tmp_path: Path) -> None:
     assert (done.returncode, "can't be created" in done.stderr) == (1, True)
 
 
+def test_home_with_a_line_break_is_refused_and_not_created(tmp_path: Path) -> None:
+    home = tmp_path / "home\nExecStartPre=touch"
+    done = mneme(home, "check", LANG="de_DE.UTF-8")
+    assert done.returncode == 1
+    assert "enthält einen Zeilenumbruch" in done.stdout + done.stderr
+    assert not home.exists()
+
+
 def test_setup_that_cannot_write_the_settings_file_leaves_the_secrets_file_unwritten(
     home: Path,
 ) -> None:
