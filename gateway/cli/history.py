@@ -12,9 +12,9 @@ import tempfile
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
-from io import BufferedReader, RawIOBase
+from io import BufferedReader
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO, cast
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, cast
 from zoneinfo import ZoneInfo
 
 import typer
@@ -328,7 +328,7 @@ def import_command(
     A file from `mneme export --all` is restored unchanged into a new home.
     """
     # A stream is read again after a look at its beginning.
-    stream = BufferedReader(cast(RawIOBase, sys.stdin.buffer)) if file == STDIN else None
+    stream = BufferedReader(cast(Any, sys.stdin.buffer)) if file == STDIN else None
     if _is_archive(file, stream):
         # Imported here because few imports need it.
         from gateway.cli.backups import import_everything

@@ -27,7 +27,7 @@ from gateway.cli.setup.model import choose_model, set_model_from_options
 from gateway.cli.setup.platforms import set_up_discord, set_up_telegram
 from gateway.cli.setup.service import describe_installed
 from gateway.cli.setup.steps import Setup, SetupOptions, StepFailed, find_language
-from gateway.local.manager import find_manager
+from gateway.local.manager import find_closed_folder, find_manager
 from gateway.sharing.home_lock import is_running
 from gateway.texts.catalog import list_languages
 from gateway.texts.text_files import load_names, match_language
@@ -281,6 +281,9 @@ def _set_backup_folder(setup: Setup) -> None:
     setup.set_option("backup.folder", str(folder))
     setup.set_option("backup.every", "1d")
     setup.dialog.tell(words["result"].format(folder=folder))
+    closed_folder = find_closed_folder(setup.draft.load())
+    if closed_folder is not None:
+        setup.dialog.tell(setup.texts.compose("service_is_closed", folder=closed_folder))
 
 
 def _install_service(setup: Setup) -> None:

@@ -62,6 +62,9 @@ def test_changed_backup_folder_asks_for_a_new_installation_only_of_an_installed_
     assert checked["service"]["command"] == "mneme service install"
     unit.write_text(good(home, "service", "install", "--print"))
     assert "service" not in good(home, "check")
+    third = home.with_name("third")
+    changed = good(home, "setup", "--yes", "--backup", str(third))
+    assert f"so that the service may write in {third}." in changed
 
 
 @pytest.mark.parametrize("manager", [Systemd, Launchd])
