@@ -72,12 +72,15 @@ def describe_error(error: BaseException | None) -> str:
 
 
 @contextmanager
-def translate_errors(*, is_interaction: bool = False, is_post: bool = False) -> Iterator[None]:
+def translate_errors(
+    *, is_interaction: bool = False, is_post: bool = False, is_edit: bool = False
+) -> Iterator[None]:
     """Raise DeliveryError for any failure of the call inside the `with` block.
 
     `is_post` marks calls that create a message. `is_interaction` marks calls that use the token of
     an interaction. If the response of such a call is lost, the error is marked as uncertain. An
     expired token isn't a permanent failure, because the answer can still be sent to the channel.
+    `is_edit` marks edits that a new message may replace, so a refusal is marked with `is_missing`.
     """
     may_be_done = is_interaction or is_post
     try:
@@ -88,9 +91,13 @@ def translate_errors(*, is_interaction: bool = False, is_post: bool = False) -> 
     except discord.InteractionResponded as error:
         raise DeliveryError(EXPIRED_INTERACTION) from error
     except discord.HTTPException as error:
-        raise _response_error(
+        delivery_error = _response_error(
             error, is_interaction=is_interaction, may_be_done=may_be_done
-        ) from error
+        )
+        if is_edit and delivery_error.is_permanent and not isinstance(delivery_error, ChatRefused):
+            delivery_error.is_permanent = False
+            delivery_error.is_missing = True
+        raise delivery_error from error
     except CALL_ERRORS as error:
         is_unsent = isinstance(error, aiohttp.ClientConnectorError)
         raise DeliveryError(

@@ -189,11 +189,14 @@ class DiscordMessages(_Messages):
     async def edit(self, message_id: str, part: StyledText, answer: Answer | None) -> None:
         """Replace the text of a message, and set its buttons and files.
 
-        Raises a DeliveryError with `is_missing` if the message is gone.
+        Raises a DeliveryError with `is_missing` if the message is gone or can't be edited.
         """
+        with translate_errors(is_edit=True):
+            await self._edit(message_id, part, answer)
+
+    async def _edit(self, message_id: str, part: StyledText, answer: Answer | None) -> None:
         message = (await self._get_channel()).get_partial_message(int(message_id))
-        with translate_errors():
-            await message.edit(content=to_discord(part), **build_edited_parts(answer))
+        await message.edit(content=to_discord(part), **build_edited_parts(answer))
 
     @property
     def post_lock(self) -> PostLock:
@@ -261,7 +264,8 @@ class DiscordMessages(_Messages):
         Errors are marked as uncertain, because the message exists.
         """
         try:
-            await self.edit(str(message.id), part, answer)
+            with translate_errors():
+                await self._edit(str(message.id), part, answer)
         except DeliveryError as error:
             error.is_uncertain = True
             raise
@@ -446,10 +450,10 @@ class DiscordInteraction(_Messages):
     async def edit(self, message_id: str, part: StyledText, answer: Answer | None) -> None:
         """Replace the text of a message, and set its buttons and files.
 
-        Raises a DeliveryError with `is_missing` if the message is gone.
+        Raises a DeliveryError with `is_missing` if the message is gone or can't be edited.
         """
         options = build_edited_parts(answer)
-        with translate_errors(is_interaction=True):
+        with translate_errors(is_interaction=True, is_edit=True):
             await self._interaction.followup.edit_message(
                 int(message_id), content=to_discord(part), **options
             )

@@ -5,12 +5,17 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime
+from pathlib import Path
 
+import pytest
+
+from config.settings import Settings
 from core.ports import DeliveryRecord
 from core.store.mailbox import InboxEntry
 from core.types import Address, Answer, Command, Inbound, Scope, Sender
 from gateway.delivery import Delivery
 from gateway.queues import ConversationQueues, EventKind, PendingEvent
+from tests.fixtures.virtual_time import VirtualTimeLoop
 
 AT = datetime(2026, 11, 20, tzinfo=UTC)
 
@@ -65,6 +70,28 @@ async def served(
         log.append(batch.entry_ids)
         if gate is not None and batch.events:
             await gate.wait()
+
+
+@pytest.mark.parametrize(("gap_s", "batches"), [(0.2, [[1, 2, 3]]), (0.4, [[1], [2], [3]])])
+def test_parts_that_arrive_within_the_default_gather_time_are_one_batch(
+    gap_s: float, batches: list[list[int]], tmp_path: Path
+) -> None:
+    gather_s = Settings.load({"MNEME_HOME": str(tmp_path)}).turn.gather_s
+    log: list[list[int]] = []
+
+    async def receive_parts() -> None:
+        queues = ConversationQueues(gather_s=gather_s)
+        serving = []
+        for number in (1, 2, 3):
+            part = event(number)
+            queues.add(part)
+            serving.append(asyncio.create_task(served(queues, part, log)))
+            await asyncio.sleep(gap_s)
+        await asyncio.gather(*serving)
+
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        runner.run(receive_parts())
+    assert [batch for batch in log if batch] == batches
 
 
 async def test_waiting_events_are_taken_together_in_order_and_a_command_alone() -> None:

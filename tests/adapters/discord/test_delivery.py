@@ -168,6 +168,23 @@ async def test_discord_answer_after_a_restart_edits_its_message_or_reposts_a_del
     await adapter.close()
 
 
+@pytest.mark.parametrize(("status", "code"), [(400, 50035), (403, 50005), (403, 0)])
+async def test_new_message_replaces_one_that_discord_refuses_to_edit(
+    api: DiscordApi, inbox: Inbox, status: int, code: int
+) -> None:
+    channel = api.dm(api.user("Ana"))
+    message_id = api.world.add_post(channel, api.bot_id, "the first answer")["id"]
+    api.rest.fail("PATCH", f"/channels/{channel}/messages/{message_id}", status, code, times=9)
+    adapter = make(api, inbox)
+    await adapter.open()
+    reply = adapter.reply(Address(platform="discord", chat_id=channel))
+    reply.begin(ListRecord("turn:7", [message_id]))
+    await reply.finish(Answer(text="the new answer"))
+    assert api.said(channel) == ["the new answer"]
+    assert len(api.sent("PATCH", f"/channels/{channel}/messages")) == 1
+    await adapter.close()
+
+
 async def test_failed_delivery_says_whether_trying_again_helps(
     api: DiscordApi, router: FakeRouter, inbox: Inbox
 ) -> None:
