@@ -16,7 +16,7 @@ from core.store.preferences import stranger_key
 from core.text.normalize import language_data, to_single_line
 from core.types import Account, Address, Answer, Command, Inbound, Scope, Sender, Session
 from gateway.access_and_rates import Access, Introduction, Judgement, RateLimiter, Verdict
-from gateway.answers.edits import EditEffect, explain_edit, names_command
+from gateway.answers.edits import EditEffect, explain_edit
 from gateway.commands.registry import (
     CommandContext,
     CommandRegistry,
@@ -24,6 +24,7 @@ from gateway.commands.registry import (
     can_confirm,
     is_command,
     is_yes,
+    resolve_names,
 )
 from gateway.delivery import Delivery
 from gateway.failures import Failures
@@ -290,6 +291,7 @@ class Admission:
         the `/retry` command that answers it, or None.
         """
         inbound = _clean_sender_name(await self._access.set_language(inbound, judgement))
+        inbound = await self._turns.edits.read_command(inbound, judgement.scope)
         effect = await self._turns.edits.apply(inbound, judgement.scope)
         is_question = inbound.is_addressed and inbound.origin == "typed"
         has_content = bool(inbound.text or inbound.attachments)
@@ -297,7 +299,7 @@ class Admission:
             return None
         if not judgement.is_owner and self._rates.has_too_many_turns(inbound):
             return None
-        if names_command(inbound):
+        if inbound.command is not None:
             effect = EditEffect.RUNS_COMMAND
         if effect is not EditEffect.ANSWER:
             await explain_edit(self._delivery, inbound, effect)
@@ -405,7 +407,8 @@ class Admission:
             return
         if not self._rates.acquire_command(inbound, inbound.command):
             return
-        command = await self._commands.take_confirmed_command(inbound) or inbound.command
+        command = await self._commands.take_confirmed_command(inbound)
+        command = command or resolve_names(inbound).command
         if command is not None and command.name == "link" and command.arguments.strip():
             await self._run_unstored(command, inbound, reply, scope)
         elif inbound.kind == "message":

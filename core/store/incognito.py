@@ -68,7 +68,7 @@ class IncognitoConversation:
         if question is None or question.role != "user":
             return None
         shown_messages = self._list_shown()
-        if question not in shown_messages:
+        if question not in shown_messages or not question.text:
             return StoredQuestion(text=question.text, is_undone=True, is_followed=True)
         is_answered = False
         commands = []

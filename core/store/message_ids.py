@@ -153,7 +153,7 @@ class StoredQuestion:
 
     text: str
     is_command: bool = False
-    # /undo has taken it back.
+    # It was taken back or forgotten.
     is_undone: bool = False
     # Another message followed the answer, or the conversation has ended.
     is_followed: bool = False
@@ -182,11 +182,11 @@ async def load_question(
         row = await database.fetch_one(_SELECT_OTHER, values)
         if row is None:
             return None
+        # An erased message is stored as a command without a text.
+        is_undone = row["kind"] == "undone" or not row["text"]
+        is_command = row["kind"] == "command" and not is_undone
         return StoredQuestion(
-            text=row["text"],
-            is_command=row["kind"] == "command",
-            is_undone=row["kind"] == "undone",
-            is_followed=True,
+            text=row["text"], is_command=is_command, is_undone=is_undone, is_followed=True
         )
     answer_ids: list[str] = json.loads(row["posted"] or "[]")
     # An entry with the `INTENT_MARK` of the outbox stands for a message whose id isn't known.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import replace
 from enum import Enum
 
 from core.agent.prompt import with_attachments
@@ -13,11 +14,10 @@ from core.media.intake import is_replaced
 from core.store.mailbox import OutboxItem
 from core.store.message_ids import StoredQuestion
 from core.types import Answer, Command, Inbound, Scope, Tool
-from gateway.commands.registry import CommandRegistry, is_command
+from gateway.commands.registry import CommandRegistry, is_command, resolve_names
 from gateway.delivery import Delivery
 from gateway.queues import ConversationQueues, PendingEvent, find_edited_id
 from gateway.texts.catalog import load_texts
-from gateway.texts.command_names import find_alias
 
 # A poll, a checklist or the like. The platform changes its text, for example when a poll closes.
 _POLL_OR_CHECKLIST = re.compile(r"(?:^|\n)[\w ]+: \{[^{}]*\}$")
@@ -31,7 +31,7 @@ class EditEffect(Enum):
     TOO_LATE = "too late"  # more was said after the question
     MIGHT_REPEAT_CHANGE = "repeats change"  # a second answer might repeat a change
     RUNS_COMMAND = "runs command"  # the message was or is a command, which isn't run
-    TAKEN_BACK = "taken back"  # /undo has taken the question back
+    TAKEN_BACK = "taken back"  # the question was taken back or forgotten
 
 
 # The texts for edits that get no new answer.
@@ -39,7 +39,7 @@ _NOTICES = {
     EditEffect.TOO_LATE: "EDIT_TOO_LATE",
     EditEffect.MIGHT_REPEAT_CHANGE: "EDIT_AFTER_CHANGE",
     EditEffect.RUNS_COMMAND: "EDIT_OF_COMMAND",
-    EditEffect.TAKEN_BACK: "EDIT_AFTER_UNDO",
+    EditEffect.TAKEN_BACK: "EDIT_TAKEN_BACK",
 }
 
 
@@ -64,6 +64,22 @@ class Edits:
         self._inbox = delivery.inbox
         self._withdraw = withdraw
 
+    async def read_command(self, edit: Inbound, scope: Scope) -> Inbound:
+        """Return an edit with the command that its text now is, such as ``/help@mneme_bot``.
+
+        The command may have its name in any language. A question with /ask or a skill has none.
+        """
+        match = re.match(r"/(\w+)(?:@\w+)?(?:\s+(.*))?$", edit.text, re.DOTALL)
+        if match is None or not edit.is_addressed or edit.origin != "typed":
+            return edit
+        command = Command(name=match[1].lower(), arguments=(match[2] or "").strip())
+        question = await self._commands.unwrap_question(replace(edit, command=command), scope)
+        if question.command is None:
+            return question
+        named_edit = resolve_names(question)
+        is_known = named_edit.command is not None and is_command(named_edit.command.name)
+        return named_edit if is_known else edit
+
     async def amend(self, inbound: Inbound, scope: Scope) -> None:
         """Apply an edit or a deletion to a message that is waiting, running or stored.
 
@@ -84,14 +100,14 @@ class Edits:
     async def apply(self, inbound: Inbound, scope: Scope) -> EditEffect:
         """Apply an edit to a message and its files, and return the effect.
 
-        A waiting command runs as it was sent. A waiting question that becomes a command is
-        withdrawn.
+        `inbound` is the result of `read_command`. A waiting command runs as it was sent. A waiting
+        question that becomes a command is withdrawn.
         """
         event = self._queues.find(inbound)
         if event is not None and event.is_waiting:
             if event.inbound.command is not None:
                 return EditEffect.RUNS_COMMAND
-            if names_command(inbound):
+            if inbound.command is not None:
                 await self._withdraw(event)
                 return EditEffect.RUNS_COMMAND
         edit, has_new_file = inbound, False
@@ -154,18 +170,6 @@ async def explain_edit(delivery: Delivery, inbound: Inbound, effect: EditEffect)
     )
     if await delivery.outbox.put(notice):
         delivery.wake()
-
-
-def names_command(inbound: Inbound) -> bool:
-    """Return whether an edited message is a command for Mneme, such as ``/help@mneme_bot``.
-
-    The command may have its name in any language.
-    """
-    match = re.match(r"/(\w+)(?:@\w+)?(?=\s|$)", inbound.text)
-    if match is None or not inbound.is_addressed or inbound.origin != "typed":
-        return False
-    name = match[1].lower()
-    return is_command(name) or find_alias(name, inbound.language) is not None
 
 
 def _has_other_content(message: Inbound, edit: Inbound) -> bool:

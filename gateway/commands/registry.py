@@ -309,7 +309,7 @@ class CommandRegistry:
         Like `take_confirmed_command`, this removes the questions that wait for this person in this
         chat.
         """
-        inbound = _resolve_names(await self._unwrap_skill_call(inbound, scope))
+        inbound = resolve_names(await self.unwrap_question(inbound, scope))
         command = await self.resolve_command(inbound, scope)
         is_immediate = inbound.kind == "action"
         if command is not None:
@@ -369,19 +369,24 @@ class CommandRegistry:
 
         return choose_command(commands, await self.actions.load_last_answer(inbound.address))
 
-    async def _unwrap_skill_call(self, inbound: Inbound, scope: Scope) -> Inbound:
-        """Remove the command from an event that calls a skill. Returns other events unchanged.
+    async def unwrap_question(self, inbound: Inbound, scope: Scope) -> Inbound:
+        """Remove the command from a question to the model. Returns other events unchanged.
 
-        A skill is called by `/skill` or by its own name. If a command has the same name as a skill,
-        the command runs. /ask is removed too, since its question is an ordinary message.
+        Such a question uses /ask, or calls a skill by /skill or by the skill's own name. /ask and
+        /skill may have their names in any language. If a command has the same name as a skill, the
+        command runs.
         """
-        if inbound.command is None:
+        typed_command = inbound.command
+        command = resolve_names(inbound).command
+        if typed_command is None or command is None:
             return inbound
-        if inbound.command.name == "ask" and (inbound.command.arguments or inbound.attachments):
-            return replace(inbound, command=None, text=inbound.command.arguments)
+        if command.name == "ask" and (command.arguments or inbound.attachments):
+            return replace(inbound, command=None, text=command.arguments)
         if self._is_skill_call is None:
             return inbound
-        if is_command(inbound.command.name) and inbound.command.name != "skill":
+        if command.name == "skill":
+            inbound = replace(inbound, text=f"/skill {command.arguments}", command=command)
+        elif is_command(typed_command.name):
             return inbound
         if await self._is_skill_call(inbound, scope):
             return replace(inbound, command=None)
@@ -668,7 +673,7 @@ def _is_private_line(spec: CommandSpec, arguments: str) -> bool:
     return spec.is_private or spec.is_private_action(arguments)
 
 
-def _resolve_names(inbound: Inbound) -> Inbound:
+def resolve_names(inbound: Inbound) -> Inbound:
     """Return the event with the English names of its command and of the action."""
     command = inbound.command
     if command is None:

@@ -19,6 +19,7 @@ from tests.end_to_end.test_voice import NOTE, SEGMENTS, options_for
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.media_samples import make_photo
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
+from tests.fixtures.skill_folders import skill_text
 from tests.fixtures.transcription_service import TranscriptionService
 from tests.gateway.chats.test_setup import GROUP
 from tests.gateway.commands.test_links import notices
@@ -412,6 +413,43 @@ async def test_question_that_an_edit_makes_a_command_is_not_answered(home: Path,
         assert len(model.requests) == 1
 
 
+@pytest.mark.parametrize(
+    ("first", "text"),
+    [
+        ("/ask to Capri?", "/ask to Ischia?"),
+        ("/ask to Capri?", "to Ischia?"),
+        ("to Capri?", "/frage to Ischia?"),
+        ("/skill tidy-inbox to Capri?", "/skill tidy-inbox to Ischia?"),
+    ],
+)
+async def test_edited_question_in_a_command_for_questions_is_answered_again(
+    home: Path, first: str, text: str
+) -> None:
+    model = ScriptedModel(says("At nine."), says("At ten."))
+    folder = home / "skills" / "tidy-inbox"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text(skill_text("tidy-inbox"))
+    async with open_gateway(home, model) as harness:
+        await harness.say(first, message_id="100")
+        assert await edit(harness, "100", text) == "At ten."
+        sent = str(model.requests[1].messages)
+        assert "to Ischia?" in sent
+        assert "Capri" not in sent
+        assert "/ask" not in sent
+        assert ("tidy-inbox" in sent) == ("tidy-inbox" in text)
+
+
+async def test_edit_of_a_forgotten_question_is_explained_and_not_stored(home: Path) -> None:
+    async with open_gateway(home, ScriptedModel(says("At nine."))) as harness:
+        await harness.say("to Capri?", message_id="100")
+        await harness.say("/forget Capri")
+        await harness.say("yes")
+        assert await edit(harness, "100", "to Ischia?") == ""
+        assert await notices(harness) == [(CHAT, Answer(text=en.EDIT_TAKEN_BACK))]
+        rows = await harness.services.database.fetch_all("SELECT text FROM messages")
+        assert not any("Ischia" in row["text"] for row in rows)
+
+
 async def test_edited_command_message_is_not_run_again(home: Path) -> None:
     async with open_gateway(home, ScriptedModel()) as harness:
         await harness.say("/title Boats", message_id="100")
@@ -490,7 +528,7 @@ async def test_edit_of_a_question_that_was_taken_back_is_explained(
         await harness.say("to Capri?", message_id="100")
         await harness.say("/undo")
         assert await edit(harness, "100", "to Ischia?") == ""
-        assert await notices(harness) == [(CHAT, Answer(text=en.EDIT_AFTER_UNDO))]
+        assert await notices(harness) == [(CHAT, Answer(text=en.EDIT_TAKEN_BACK))]
         assert len(model.requests) == 1
 
 

@@ -12,6 +12,7 @@ from core.types import Account, Address, Scope
 from gateway.texts.catalog import list_languages, load_texts
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, says
+from tests.fixtures.skill_folders import skill_text
 from tests.fixtures.tables import each_row
 
 pytestmark = pytest.mark.slow
@@ -93,6 +94,24 @@ async def test_a_german_is_answered_in_german_and_may_type_german_commands(home:
         assert "Du hast keine Ruhezeit" in quiet.text
         chosen = await harness.say("/sprache English", "7", language="de")
         assert "I write in English" in chosen.text
+
+
+async def test_questions_and_skills_are_asked_with_the_command_names_of_any_language(
+    home: Path,
+) -> None:
+    folder = home / "skills" / "tidy-inbox"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text(skill_text("tidy-inbox"))
+    names = [load_texts(language).table("aliases") for language in list_languages()]
+    lines = [f"/{alias} wann?" for table in names for alias in table.get("ask", "").split()]
+    skill_names = [alias for table in names for alias in table.get("skill", "").split()]
+    lines += [f"/{alias} tidy-inbox heute" for alias in skill_names]
+    assert len(lines) > 15
+    model = ScriptedModel()
+    async with open_gateway(home, model) as harness:
+        answers = {line: (await harness.say(line)).text for line in lines}
+        assert {line: text for line, text in answers.items() if text != "ok"} == {}
+        assert len(model.requests) == len(lines)
 
 
 async def test_names_of_actions_on_discord_may_be_typed_elsewhere(home: Path) -> None:

@@ -221,6 +221,15 @@ async def test_stranger_can_use_no_command_but_link(home: Path) -> None:
         assert (await harness.say("no-such-button", kind="action", **on_discord())).answer is None
 
 
+async def test_stranger_links_an_account_with_the_name_of_the_command_in_their_language(
+    home: Path,
+) -> None:
+    async with open_gateway(home) as harness:
+        code = await code_of(harness)
+        reply = await harness.say(f"/verbinden {code}", **on_discord(), language="de")
+        assert "**ja**" in reply.text
+
+
 @pytest.mark.parametrize("answer", ["no", "who is that?"])
 async def test_answer_other_than_yes_from_either_account_cancels_the_link(
     home: Path, answer: str
