@@ -271,7 +271,7 @@ class _Answerer:
     def _answer_request(self, text: str) -> str | None:
         """Return the answer to one of the requests in `offline.toml`, or None."""
         for request_rule in _WORDING["requests"]:
-            if _match(request_rule["pattern"], text):
+            if _match_any(request_rule["patterns"], text):
                 return self.texts[request_rule["answer"]]
         return None
 

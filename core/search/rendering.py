@@ -23,7 +23,7 @@ from core.store.query import (
     Shape,
     ShownMessage,
 )
-from core.text.normalize import isolate_title
+from core.text.normalize import isolate_title, join_sentences
 
 TITLE_CHARS = 80
 MAX_CARD_MATCHES = 2
@@ -212,7 +212,7 @@ def list_parts(
     if results.files:
         parts.insert(0, "\n".join(_render_file(file, zone, words) for file in results.files))
     if results.notes:
-        notes = " ".join(map(words.word, results.notes))
+        notes = join_sentences(map(words.word, results.notes))
         parts.insert(0, f"_{escape(notes)}_")
     return parts
 
@@ -251,7 +251,7 @@ def describe_no_results(results: SearchResults, words: ResultWords = ENGLISH_WOR
         key = "no_session"
     elif results.shape == "browse" and not results.notes:
         key = "no_sessions"
-    return " ".join([words.templates[key], *map(words.word, results.notes)])
+    return join_sentences([words.templates[key], *map(words.word, results.notes)])
 
 
 def _render_card(number: int, result: FoundSession, zone: tzinfo, words: ResultWords) -> str:
