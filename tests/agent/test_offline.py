@@ -203,7 +203,7 @@ async def test_offline_answer_does_not_claim_to_keep_an_unopened_attachment(text
 
 
 @pytest.mark.parametrize(
-    "text", ["Vergiss nicht, dass Ana kommt", "昨日、鍵を忘れてしまった", "Kapıyı kapatmayı unutma"]
+    "text", ["Vergiss nicht, dass Ana kommt", "昨日、鍵を忘れてしまった", "Annemi görmeyi unutma"]
 )
 async def test_offline_model_saves_what_is_no_wish_to_forget(text: str) -> None:
     assert (await complete(turn(text))).text.startswith("I've saved that.")
@@ -219,12 +219,12 @@ async def test_offline_model_saves_what_is_no_wish_to_forget(text: str) -> None:
         ("Olvida lo que dije sobre Oporto", "`/forget`"),
         ("Oublie ce que j'ai dit sur Porto", "`/forget`"),
         ("Esqueça o que eu disse sobre o Porto", "`/forget`"),
-        ("Забудь, что я говорил о Порту", "`/forget`"),
+        ("Забудь, что я сказал про Порту", "`/forget`"),
         ("忘掉我说过的关于波尔图的话", "`/forget`"),
         ("把我说过的关于波尔图的话删掉", "`/forget`"),
         ("ポルトについて話したことを忘れて", "`/forget`"),
         ("포르투에 대해 말한 거 잊어줘", "`/forget`"),
-        ("Porto hakkında söylediklerimi unut", "`/forget`"),
+        ("Porto için söylediklerimi unut", "`/forget`"),
         ("cancel reminder 1", "`/cron remove 1`"),
         ("delete all my reminders", "`/cron remove 1`"),
         ("what can you do", "`/help`"),

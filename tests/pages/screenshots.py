@@ -78,7 +78,12 @@ async def draw(folder: Path, home: Path) -> None:
                     await tab.wait_for_load_state("networkidle")
                     await tab.evaluate("window.scrollTo(0, 0)")
                     await tab.screenshot(full_page=True, path=folder / f"{name}-{form}.png")
-        sys.stdout.write(f"{len(paths) * len(FORMS)} pictures are in {folder}\n")
+                # The question that comes before something is forgotten.
+                await tab.goto(f"{page.server.address}/memory/forget?words=landlord lease")
+                await tab.click("form[action='/do/forget-words'] button")
+                path = folder / f"memory-forget-question-{form}.png"
+                await tab.screenshot(full_page=True, path=path)
+        sys.stdout.write(f"{(len(paths) + 1) * len(FORMS)} pictures are in {folder}\n")
 
 
 def main() -> None:
