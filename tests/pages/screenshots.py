@@ -81,8 +81,8 @@ async def draw(folder: Path, home: Path) -> None:
                 # The question that comes before something is forgotten.
                 await tab.goto(f"{page.server.address}/memory/forget?words=landlord lease")
                 await tab.click("form[action='/do/forget-words'] button")
-                path = folder / f"memory-forget-question-{form}.png"
-                await tab.screenshot(full_page=True, path=path)
+                picture = folder / f"memory-forget-question-{form}.png"
+                await tab.screenshot(full_page=True, path=picture)
         sys.stdout.write(f"{(len(paths) + 1) * len(FORMS)} pictures are in {folder}\n")
 
 
