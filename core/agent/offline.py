@@ -551,11 +551,11 @@ def _speaker(item: Json, texts: OfflineTexts) -> str:
         return texts["speaker_i"]
     is_askers = bool(item.get("is_asker"))
     name = texts["speaker_you"] if is_askers else item.get("sender") or texts["speaker_unknown"]
-    origin = str(item.get("origin") or "typed").replace("_", " ")
+    origin = str(item.get("origin") or "typed")
     if origin == "typed":
         return str(name)
     if origin != "forwarded":
-        return texts["speaker_of"].format(name=name, origin=origin)
+        return texts["speaker_of"].format(name=name, origin=texts[f"origin_{origin}"])
     if is_askers:
         return texts["speaker_forwarded_by_you"]
     return texts["speaker_forwarded"].format(name=name)

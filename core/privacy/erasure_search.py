@@ -203,7 +203,7 @@ def _add_messages(connection: Connection, erasure_list: ErasureList, message_ids
     erasure_list.ids["messages"] = [row["id"] for row in rows]
     erasure_list.message_texts = [row["text"] for row in rows]
     for row in rows:
-        author = "I"
+        author = "Mneme"
         if row["role"] == "user":
             author = row["sender_name"] or ""
         erasure_list.items.append(

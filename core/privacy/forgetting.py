@@ -111,7 +111,7 @@ class Forgetting:
         # Notes come first, because their erasure has the most effect.
         erasure_list.items.sort(key=lambda item: (item.kind != "note", item.kind))
         del erasure_list.items[MAX_SHOWN_ITEMS:]
-        del erasure_list.repeats[MAX_SHOWN_REPEATS:]
+        erasure_list.repeats = _choose_repeats(erasure_list.repeats)
         return erasure_list
 
     async def erase(self, token: str, request: ErasureRequest) -> ErasureList:
@@ -425,6 +425,21 @@ class Forgetting:
                     if entry in erasure_list.note_entries or words.has_words(entry):
                         notes.append(_Note(scope, target, entry))
         return notes
+
+
+def _choose_repeats(repeats: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the repetitions that the person sees, with some of each kind."""
+    texts_by_kind: dict[str, list[str]] = {}
+    for kind, text in repeats:
+        texts_by_kind.setdefault(kind, []).append(text)
+    chosen_counts: Counter[str] = Counter()
+    for _ in range(min(len(repeats), MAX_SHOWN_REPEATS)):
+        kinds = [kind for kind, texts in texts_by_kind.items() if len(texts) > chosen_counts[kind]]
+        chosen_counts[min(kinds, key=chosen_counts.__getitem__)] += 1
+    chosen = []
+    for kind, count in chosen_counts.items():
+        chosen += [(kind, text) for text in texts_by_kind[kind][:count]]
+    return chosen
 
 
 def _find_first_time(items: Sequence[ErasureItem]) -> datetime | None:

@@ -28,6 +28,7 @@ from core.types import (
     Session,
     ToolContext,
 )
+from gateway.texts.catalog import load_offline_texts
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import open_gateway
 
@@ -383,6 +384,19 @@ async def test_offline_answer_names_the_speaker_of_what_it_found(
     question = "Where does Ana live?"
     said = await complete(turn(question), *searched(result, query=question))
     assert said.text.startswith(f"- {speaker} said on 3 May: ")
+
+
+@pytest.mark.parametrize("origin", ["spoken", "imported", "via_bot", "tool", "job"])
+async def test_offline_answer_names_the_origin_in_the_language_of_the_person(origin: str) -> None:
+    texts = load_offline_texts("de")
+    result = json.dumps({"sessions": [found(sender="Ben", origin=origin)]})
+    question = "Where does Ana live?"
+    messages = (turn(question), *searched(result, query=question))
+    request = Request(system=(), messages=messages, tools=(), language="de")
+    model = OfflineModel(ZONE, load_texts=load_offline_texts)
+    completion = await model.complete(request, print, print)
+    assert f"Ben ({texts[f'origin_{origin}']})" in completion.text
+    assert origin not in completion.text
 
 
 @pytest.mark.slow

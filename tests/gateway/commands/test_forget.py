@@ -187,6 +187,7 @@ async def test_forget_lists_what_repeats_the_messages(home: Path) -> None:
         await harness.say("/memory edit 1 Lives in Zanzibar City")
         await harness.say("/search Zanzibar")
         shown = (await harness.say("/forget in:1 Zanzibar")).text
+        assert re.search(r"^- Mneme, .*You moved to Zanzibar", shown, re.MULTILINE)
         _, _, repeats = shown.partition("I also erase what repeats it:\n")
         assert "- In a title: I moved to Zanzibar" in repeats
         assert "- In a command: " in repeats
