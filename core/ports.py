@@ -322,6 +322,17 @@ class PlaceSource(Protocol):
 
 
 @runtime_checkable
+class HearingSource(Protocol):
+    """Knows which messages a platform passes on. An `Adapter` may also implement this protocol."""
+
+    async def hears_all(self, address: Address) -> bool:
+        """Return whether the platform passes on the messages of a group that aren't for the bot.
+
+        Raises DeliveryError if the platform can't be reached.
+        """
+
+
+@runtime_checkable
 class ChannelSource(Protocol):
     """Reads earlier messages of a channel. An `Adapter` may also implement this protocol."""
 

@@ -287,7 +287,7 @@ class Inbound:
     # A Discord interaction. Its reply expires.
     is_interaction: bool = False
     # Which messages the platform passes on from where the person used a command or a button.
-    heard_replies: Literal["all", "mentions", "none"] = "all"
+    heard_replies: Literal["all", "mentions", "replies", "none"] = "all"
     # Forwarded text and text from a bot can't run a command or confirm anything.
     origin: Origin = "typed"
     # The link to a message is this URL followed by the message's id.

@@ -343,6 +343,20 @@ class Telegram:
             raise DeliveryError(describe_error(error)) from error
         return member.status in ADMIN_STATES
 
+    async def hears_all(self, address: Address) -> bool:
+        """Return whether Telegram passes on all messages: see `core.ports.HearingSource`.
+
+        While "Group Privacy" is on, which is the default, it does so only if the bot is an admin.
+        """
+        try:
+            me = await self._bot.get_me()
+            if me.can_read_all_group_messages:
+                return True
+            member = await self._bot.get_chat_member(int(address.chat_id), me.id)
+        except TelegramError as error:
+            raise DeliveryError(describe_error(error)) from error
+        return member.status in ADMIN_STATES
+
     async def load_place_name(self, address: Address) -> str:
         """Return the name of a group and topic: see `core.ports.PlaceSource`."""
         return await self._place_names.load(self._bot, address)

@@ -74,6 +74,17 @@ def normalize(update: Update, me: User, now: datetime) -> Inbound | None:
     if Telegram no longer has that message. Returns None for channels, for messages without text or
     a file, for a live location that has moved, and for buttons without data.
     """
+    inbound = _convert_update(update, me, now)
+    if inbound is None or inbound.is_direct or me.can_read_all_group_messages:
+        return inbound
+    if inbound.command is None and inbound.kind != "action":
+        return inbound
+    # The bot may be an admin of the group, which gets all messages.
+    return replace(inbound, heard_replies="replies")
+
+
+def _convert_update(update: Update, me: User, now: datetime) -> Inbound | None:
+    """Convert an update as `normalize` does, without what Telegram passes on from a group."""
     if update.callback_query:
         return _convert_press(update.callback_query, now)
     if update.message_reaction:

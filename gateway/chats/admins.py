@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from core.errors import DeliveryError, Refused
-from core.ports import AdminSource, PlaceSource, RoleSource
+from core.ports import AdminSource, HearingSource, PlaceSource, RoleSource
 from core.types import Address, Inbound
 from gateway.commands.registry import CommandContext
 
@@ -76,6 +76,19 @@ class ChatAdmins:
             return await source.load_place_name(address)
         except DeliveryError:
             return ""
+
+    async def hears_all(self, address: Address) -> bool:
+        """Return whether Mneme gets all messages of a group.
+
+        If the platform can't be asked, the result is True.
+        """
+        source = self._sources.get(address.platform)
+        if not isinstance(source, HearingSource):
+            return True
+        try:
+            return await source.hears_all(address)
+        except DeliveryError:
+            return True
 
     async def require(self, context: CommandContext) -> None:
         """Raise Refused if the person may not set up the chat.

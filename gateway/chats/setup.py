@@ -147,8 +147,8 @@ class SetupCommands:
         if not self._serves_everyone(context):
             lines.append(f"- {texts.SETUP_APPROVED_ONLY}")
         needs_all = stores_all or settings.listens == "always" or settings.prefix
-        if needs_all and not self._reads_all(context):
-            lines.append(f"- {texts.SETUP_UNREADABLE}")
+        if needs_all:
+            lines += [f"- {sentence}" for sentence in await self._describe_unheard(context)]
         if settings.roles:
             roles = await self._list_roles(settings.roles, context)
             lines.append(f"- {texts.SETUP_ROLES.format(roles=roles)}")
@@ -186,10 +186,13 @@ class SetupCommands:
     def _stores_all(self) -> bool:
         return self._services.settings.room.listen
 
-    def _reads_all(self, context: CommandContext) -> bool:
-        """Return whether the platform gives Mneme messages that don't mention it."""
-        is_on_discord = bool(context.inbound.server_id)
-        return not is_on_discord or self._services.settings.discord.message_content
+    async def _describe_unheard(self, context: CommandContext) -> Sequence[str]:
+        """Return a sentence if the platform keeps messages back that don't mention Mneme."""
+        if context.inbound.server_id:
+            hears_all = self._services.settings.discord.message_content
+            return () if hears_all else (context.texts.SETUP_UNREADABLE,)
+        hears_all = await self._admins.hears_all(context.inbound.address)
+        return () if hears_all else (context.texts.SETUP_UNHEARD,)
 
     async def _list_roles(self, roles: tuple[str, ...], context: CommandContext) -> str:
         """Return the names of roles, or the ids of those that no longer exist."""

@@ -526,8 +526,7 @@ def _explain_unheard_answer(answer: Answer, context: CommandContext) -> Answer:
     heard = context.inbound.heard_replies
     if heard == "all":
         return answer
-    texts = context.texts
-    note = texts.ANSWER_BY_MENTION if heard == "mentions" else texts.ANSWER_BY_BUTTON
+    note = context.texts.table("HOW_TO_ANSWER")[heard]
     return replace(answer, text=f"{answer.text}\n\n{note}")
 
 

@@ -160,6 +160,28 @@ async def test_group_rules_are_set_by_an_admin_and_decide_what_is_answered(home:
         assert not any("Answer 3." in text for text in scene.api.texts(FORUM))
 
 
+async def test_setup_says_if_telegram_passes_on_only_messages_for_the_bot(home: Path) -> None:
+    unheard = texts.SETUP_UNHEARD.replace("`", "")
+    async with open_telegram(home, ScriptedModel()) as scene:
+        api = scene.api
+
+        async def set_up(command: str) -> str:
+            api.user_says(FORUM, command, user_id=ANA)
+            await scene.settle()
+            heading = texts.SETUP_SHOWN.strip("*")
+            return next(text for text in reversed(api.texts(FORUM)) if heading in text)
+
+        assert unheard not in await set_up("/setup prefix mne")
+        api.has_group_privacy = True
+        assert unheard in await set_up("/setup prefix mneme")
+        assert unheard not in await set_up("/setup prefix off")
+        assert unheard in await set_up("/setup listen always")
+        assert unheard not in await set_up("/setup listen mention")
+        assert unheard in await set_up("/setup store all")
+        api.admins[FORUM].add(api.bot["id"])
+        assert unheard not in await set_up("/setup")
+
+
 async def test_group_is_introduced_and_each_stranger_of_another_group_is_told_once(
     home: Path,
 ) -> None:
