@@ -130,6 +130,16 @@ async def test_command_is_recognised_in_a_chat_and_in_a_group(
         assert inbound.is_addressed
 
 
+@pytest.mark.parametrize(("reads_all", "heard_in_group"), [(False, "replies"), (True, "all")])
+async def test_command_in_a_group_says_whether_telegram_passes_on_other_messages(
+    chats: BotChats, reads_all: bool, heard_in_group: str
+) -> None:
+    me = User.de_json({**chats.bot, "can_read_all_group_messages": reads_all}, None)
+    updates = [chats.user_says(chat, "/forget boat") for chat in (42, GROUP)]
+    inbounds = [normalize(Update.de_json(update, None), me, NOW) for update in updates]
+    assert [inbound and inbound.heard_replies for inbound in inbounds] == ["all", heard_in_group]
+
+
 async def test_telegram_command_for_another_bot_is_not_a_command(chats: BotChats) -> None:
     inbound = heard(chats, chats.user_says(GROUP, "/help@other_bot"))
     assert inbound.command is None

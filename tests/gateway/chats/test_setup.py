@@ -474,6 +474,17 @@ async def test_question_before_a_group_is_erased_names_what_stays(home: Path) ->
         assert "zebra" in await say(harness, "/instructions", "42")
 
 
+@pytest.mark.parametrize("heard", ["mentions", "replies", "none"])
+async def test_question_says_how_to_answer_where_a_typed_yes_may_not_arrive(
+    home: Path, heard: str
+) -> None:
+    async with gateway(home, "ok") as harness:
+        await say(harness, "the ferry is blue", MEMBER)
+        question = await say(harness, "/forget ferry", MEMBER, heard_replies=heard)
+        assert question.endswith(f"\n\n{texts.table('HOW_TO_ANSWER')[heard]}")
+        assert (await say(harness, "/forget ferry", MEMBER)).endswith(texts.CONFIRM_ERASURE)
+
+
 async def test_group_admin_can_forget_messages_of_everybody_and_a_member_only_their_own(
     home: Path,
 ) -> None:
