@@ -230,7 +230,8 @@ class TurnRunner:
             store = self._agent.store_unanswered if is_over_limit else self._store_talk
             await self._batches.retry_stale_reads(batch, store)
             return None
-        if await self._commands.may_concern_reminders(event.inbound):
+        has_files = any(event.inbound.attachments for event in batch.events)
+        if not has_files and await self._commands.may_concern_reminders(event.inbound):
             answered_turn = await self._talk_about_reminders(batch)
             if answered_turn is not None:
                 return answered_turn
@@ -254,6 +255,16 @@ class TurnRunner:
         if answered_turn is not None:
             await self._deliver(batch, answered_turn.answer)
         return answered_turn
+
+    async def _talk_about_files(self, batch: Batch, turn: Turn) -> AnsweredTurn | None:
+        """Answer received voice notes and captions without a model.
+
+        Returns None if none concerns reminders, or if the turn was stopped.
+        """
+        newest = turn.entries[-1].inbound
+        if batch.is_stopped or not await self._commands.may_concern_reminders(newest):
+            return None
+        return await self._answer_by_rules(turn)
 
     async def _answer_by_rules(self, turn: Turn) -> AnsweredTurn | None:
         """Answer the messages of a turn one after the other, and store the answers as one.
@@ -496,6 +507,9 @@ class TurnRunner:
             async with self._queues.stoppable_turn(turn.address, interrupt) as timeout:
                 if any(entry.inbound.attachments for entry in turn.entries):
                     turn = await self._receive_files(batch, turn)
+                    answered_turn = await self._talk_about_files(batch, turn)
+                    if answered_turn is not None:
+                        return answered_turn
                 if not batch.is_stopped:
                     return await self._agent.answer(turn, event.reply.show)
         except (TimeoutError, StaleReadError) as error:

@@ -313,13 +313,14 @@ class Agent:
         """Store messages with an answer that rules wrote, and close their inbox entries.
 
         The messages join the conversation: recall finds them, and facts are read from them.
-        `tool_name` is the tool whose work the rules did. It's None if they changed nothing.
+        `tool_name` is the tool whose work the rules did, if they changed anything.
         """
         session, rows = await self.sessions.open(turn)
         question = await self._question_rows(session, turn, rows)
-        question = [replace(row, tool_name=tool_name) for row in question]
-        reply = replace(self._plain_row(session, answer.text), kind="quote")
-        new_rows = [*(row for row in question if not row.id), reply]
+        new_rows = [replace(row, tool_name=tool_name) for row in question if not row.id]
+        new_rows.append(replace(self._plain_row(session, answer.text), kind="quote"))
+        paragraphs = filter(None, (turn.entries[0].inbound.heading, answer.text))
+        answer = replace(answer, text="\n\n".join(paragraphs))
         stored_rows = await self._store_and_close(turn, new_rows, answer, actions)
         return AnsweredTurn(turn=turn, session=session, rows=[*rows, *stored_rows], answer=answer)
 
@@ -694,7 +695,6 @@ def build_last_row(row: Message, completion: Completion) -> Message:
     if extract_tool_calls(completion) or not text:
         # A call that was cut off can't run, and the API rejects empty answers in later requests.
         row = replace(row, blocks=None)
-    # An offline answer quotes recall or is a fixed text. It isn't indexed, because recall would
-    # find its own results.
+    # An offline answer quotes recall. It isn't indexed, because recall would find its own results.
     kind: MessageKind = "quote" if completion.model == OFFLINE_MODEL else "chat"
     return replace(row, text=text or word_clause("mark_no_answer"), kind=kind)

@@ -294,7 +294,8 @@ class CommandRegistry:
         """Return, after a cheap check, whether a message might be about reminders."""
         is_scheduled = inbound.address.platform == "cron"
         is_too_long = len(inbound.text) > MAX_TALK_CHARS
-        if self.talk is None or inbound.origin != "typed" or is_scheduled or is_too_long:
+        is_own = inbound.origin in ("typed", "spoken")
+        if self.talk is None or not is_own or is_scheduled or is_too_long:
             return False
         if self.talk.triggers is None:
             await self.talk.load()

@@ -112,6 +112,8 @@ class ReminderTalk:
         if step.move is Move.NONE:
             return None
         step = ask_if_past(step, self._services.clock.now())
+        if inbound.origin == "spoken" and step.move in _CHANGES - {Move.SET}:
+            return await self._ask_for_tap(step, context)
         try:
             talk_answer = await self._carry_out(step, context)
             return replace(talk_answer, is_change=step.move in _CHANGES)
@@ -277,6 +279,45 @@ class ReminderTalk:
         template = texts.ASK_CHANGE if step.move is Move.ASK_CHANGE else texts.STAYS_SET
         text = template.format(job=escape(texts.describe_job(self._appointments, job)))
         return self._build(text, (), self._build_question_about(job, step.lines, context), context)
+
+    async def _ask_for_tap(self, step: Step, context: CommandContext) -> TalkAnswer:
+        """Show a button for a change that the person asked for by voice, which may be misheard.
+
+        If the change is more than a new time, the answer asks for it in writing.
+        """
+        texts = context.texts
+        job = step.job or await self._appointments.jobs.find_last_delivered(
+            context.inbound.address, context.scopes
+        )
+        if job is None:
+            return self._build(texts.NOTHING_TO_SNOOZE, (), (), context)
+        button = await self._make_tap_button(replace(step, job=job), job, context)
+        if button is None:
+            return await self._answer_about_job(
+                replace(step, move=Move.ASK_CHANGE, job=job), job, context
+            )
+        line = escape(texts.describe_job(self._appointments, job))
+        return self._build(texts.SPEECH_NEEDS_TAP.format(job=line), (button,), (), context)
+
+    async def _make_tap_button(
+        self, step: Step, job: Job, context: CommandContext
+    ) -> Button | None:
+        """Return the button that carries out a spoken change, or None if it needs more words."""
+        texts = context.texts
+        words = texts.tables("commands")
+        if step.move is Move.SNOOZE:
+            label = words["snooze"]["description"]
+            return make_button(label, "snooze", f"{job.id} {step.words}".strip())
+        if step.move is not Move.CHANGE:
+            action = step.move.value
+            return make_button(words["cron"]["actions"][action], "cron", f"{action} {job.id}")
+        reading = step.reading
+        if reading is None or reading.moment is None or reading.task != job.text:
+            return None
+        zone = await self._appointments.zone_of(context.account)
+        label = f"{texts.BUTTON_CHANGE}: {texts.describe_moment(reading.moment, zone)}"
+        local = reading.moment.astimezone(ZoneInfo(zone))
+        return make_button(label, "cron", f"edit {job.id} {local:%Y-%m-%d %H:%M}")
 
     async def _set(self, step: Step, context: CommandContext) -> TalkAnswer:
         """Set a reminder and return its receipt, or say that the same reminder already exists."""
