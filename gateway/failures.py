@@ -226,6 +226,8 @@ def describe_files(
                 continue
             elif file.content.width and not sees_pictures:
                 sentences.append(notes["picture"].format(name=name))
+            elif not file.content.size:
+                sentences.append(notes["empty"].format(name=name))
             elif file.content.note in notes:
                 suffix = "" if file.kind == VOICE else "_video"
                 note = file.content.note

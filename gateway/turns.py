@@ -34,6 +34,7 @@ from gateway.commands.registry import (
 )
 from gateway.delivery import Delivery
 from gateway.failures import Failures, append_unseen, describe_files, describe_speech
+from gateway.media.spoken_answers import answer_spoken_yes
 from gateway.queues import (
     Batch,
     ConversationQueues,
@@ -222,7 +223,6 @@ class TurnRunner:
         if event.kind is EventKind.IMMEDIATE:
             await self._answer_expired_button(event)
             return None
-
         turns_in_a_row = self._rates.count_turns_in_a_row(event.inbound, is_turn=event.is_addressed)
         is_limited = event.counts_against_limits
         is_over_limit = is_limited and turns_in_a_row > MAX_TURNS_IN_A_ROW
@@ -257,14 +257,22 @@ class TurnRunner:
         return answered_turn
 
     async def _talk_about_files(self, batch: Batch, turn: Turn) -> AnsweredTurn | None:
-        """Answer received voice notes and captions without a model.
+        """Answer a spoken "yes", or voice notes and captions about reminders, without a model.
 
-        Returns None if none concerns reminders, or if the turn was stopped.
+        Returns None for other messages, and if the turn was stopped.
         """
         newest = turn.entries[-1].inbound
-        if batch.is_stopped or not await self._commands.may_concern_reminders(newest):
+        if batch.is_stopped:
             return None
-        return await self._answer_by_rules(turn)
+        if await self._commands.may_concern_reminders(newest):
+            answered_turn = await self._answer_by_rules(turn)
+            if answered_turn is not None:
+                return answered_turn
+        now = self._agent.clock.now()
+        answer = await answer_spoken_yes(newest, turn.scope, self._commands, now)
+        if answer is None:
+            return None
+        return await self._agent.store_exchange(turn, *answer, tool_name=None)
 
     async def _answer_by_rules(self, turn: Turn) -> AnsweredTurn | None:
         """Answer the messages of a turn one after the other, and store the answers as one.
@@ -498,8 +506,7 @@ class TurnRunner:
         """Run a turn of the model until it is answered or stopped.
 
         Raises StaleReadError if the turn must be repeated: something was erased, a sender lost
-        access, or more messages arrived before any part of the answer was shown. In the last case,
-        these messages have been added to the batch.
+        access, or more messages arrived before any part of the answer was shown and were added.
         """
         event = batch.last
         interrupt = partial(self._agent.interrupt, turn)

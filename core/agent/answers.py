@@ -623,7 +623,8 @@ def render_files(files: Sequence[Json], texts: Mapping[str, str]) -> str:
     for file in files[:MAX_FILES]:
         snippet = " ".join(file["snippet"].split())
         if snippet:
-            speaker = f"{texts.get(file['kind'], file['name'])}, {_word_place(file, texts)}"
+            name = texts.get(file["kind"], file["name"])
+            speaker = ", ".join(filter(None, (name, _word_place(file, texts))))
             line = texts["quote_below"].format(speaker=speaker, text=snippet)
             command = f"`/files send {file['file_id']}`"
             lines.append(f"- {line}{texts['notes'].format(notes=command)}")

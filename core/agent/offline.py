@@ -98,7 +98,7 @@ class OfflineModel:
 
     `reason` says why no model is available: a clause, or the key of a clause in `offline.toml`. The
     first answer of a conversation contains the clause. `load_texts` returns the answers in a
-    language.
+    language. `word_details` translates details of a file, such as "PDF, 8 pages", into a language.
     """
 
     # Offline answers cost nothing, so daily limits aren't checked.
@@ -109,10 +109,12 @@ class OfflineModel:
         zone: str,
         reason: str = NO_MODEL,
         load_texts: Callable[[str], OfflineTexts] = lambda language: ENGLISH_TEXTS,
+        word_details: Callable[[str, str], str] = lambda details, language: details,
     ) -> None:
         self._zone = ZoneInfo(zone)
         self._reason = reason
         self._load_texts = load_texts
+        self._word_details = word_details
 
     async def complete(
         self, request: Request, on_text: TextCallback, on_wait: TextCallback
@@ -122,7 +124,14 @@ class OfflineModel:
         Never raises an error. The callbacks aren't used, because the answer is complete at once.
         """
         texts = self._load_texts(request.language)
-        return _Answerer(self._zone, texts.get(self._reason, self._reason), texts).answer(request)
+        reason = texts.get(self._reason, self._reason)
+        answerer = _Answerer(
+            self._zone,
+            reason,
+            texts,
+            lambda details: self._word_details(details, request.language),
+        )
+        return answerer.answer(request)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +142,8 @@ class _Answerer:
     # A clause such as "No model is configured".
     reason: str
     texts: OfflineTexts
+    # Translates the details of a file.
+    word_details: Callable[[str], str]
 
     def answer(self, request: Request) -> Completion:
         """Return tool calls for the last message, or an answer if the tools have already run."""
@@ -240,7 +251,7 @@ class _Answerer:
         is_stored = bool(files[0].number)
         if is_stored and all(file.is_unreadable for file in files):
             return self._get_text("saved")
-        *names, last = [f"{file.name} ({file.details})" for file in files]
+        *names, last = [f"{file.name} ({self.word_details(file.details)})" for file in files]
         listed = last
         if names:
             listed = self.texts["and"].format(first=", ".join(names), last=last)
@@ -409,8 +420,8 @@ class _Answerer:
         quotes: dict[object, Quote] = {}
         question_lines = question.split("\n")
         for utterance in _earlier_utterances(messages):
-            text = utterance.text
-            is_new = text not in (question, *question_lines) and bool(_ATTACHMENT.sub("", text))
+            text = _ATTACHMENT.sub("", utterance.text).strip()
+            is_new = bool(text) and utterance.text not in (question, *question_lines)
             if is_new and not _is_question(text):
                 at = _parse_time_line(utterance.time_line, self.zone)
                 quotes[text] = Quote(text, at, self.texts["speaker_you"], is_askers=True)
@@ -484,11 +495,10 @@ def _add_messages(
         bookends = [*session.get("bookend_start", ()), *session.get("bookend_end", ())]
         for item in (*session["window"], *bookends):
             key = item["message_id"]
-            text = item["text"].strip()
-            has_words = bool(_ATTACHMENT.sub("", text).strip())
+            text = _ATTACHMENT.sub("", item["text"]).strip()
             is_typed = item.get("origin", "typed") == "typed" and item["role"] == "user"
             is_askers = is_typed and bool(item.get("is_asker"))
-            if not has_words or key in quotes or (is_askers and _is_question(text)):
+            if not text or key in quotes or (is_askers and _is_question(text)):
                 continue
             if is_askers or key in ranks:
                 at = datetime.fromisoformat(item["at"])

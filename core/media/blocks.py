@@ -174,7 +174,7 @@ class MediaBlocks:
         if content.is_video and views:
             details += f"; {views} pictures of it follow"
         parts = await self.intake.load_parts(content.hash)
-        note = _NOTES.get(content.note, "")
+        note = _NOTES.get(content.note, "") if content.size else "It is empty."
         if parts and file.kind not in SPOKEN_KINDS:
             limit = max(1_000, min(limit_chars, self.options.document_chars))
             return _render_text(f"{name} ({details})", parts, limit, note)

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from core.errors import Sentence
 from core.markup.markdown import escape
+from core.search.attachment_lines import name_attachments
 from core.search.results import ELLIPSIS, MARKED_MATCH
 from core.store.query import (
     MAX_FIRST_MESSAGES,
@@ -135,7 +136,7 @@ class ResultWords(Protocol):
         """Return the name of a sender or the title of a conversation, translated if it's ours."""
 
     def word_text(self, text: str) -> str:
-        """Return the text of a message, with the lines that a platform inserted translated."""
+        """Return the text of a message, with the lines that Mneme inserted translated."""
 
     def format_time(self, at: datetime) -> str:
         """Format the time of a session: ``Fri 20 Nov 2026, 09:30``."""
@@ -147,8 +148,11 @@ class ResultWords(Protocol):
         """Format the day of a message without the year: ``20 Nov``."""
 
 
-class _EnglishWords:
-    """The English words, which the model and programs also get."""
+class EnglishWords:
+    """The English words. `kinds` has the words for kinds of files."""
+
+    def __init__(self, kinds: Mapping[str, str]) -> None:
+        self._kinds = kinds
 
     @property
     def templates(self) -> Mapping[str, str]:
@@ -158,10 +162,10 @@ class _EnglishWords:
         return str(sentence)
 
     def word_name(self, name: str) -> str:
-        return name
+        return self.word_text(name)
 
     def word_text(self, text: str) -> str:
-        return text
+        return name_attachments(text, self._kinds, self.templates["forwarded_from"])
 
     def format_time(self, at: datetime) -> str:
         return f"{at:%a %-d %b %Y, %H:%M}"
@@ -173,7 +177,7 @@ class _EnglishWords:
         return f"{at:%-d %b}"
 
 
-ENGLISH_WORDS: ResultWords = _EnglishWords()
+ENGLISH_WORDS: ResultWords = EnglishWords({})
 
 
 @cache

@@ -104,7 +104,7 @@ class ExplanationWriter:
     def _render_text(self, message: Message) -> str:
         """Return the day and the beginning of a message."""
         day = self.texts.format_day(message.created_at, self.services.zone)
-        return self.texts.pair(day, _shorten(message.text))
+        return self.texts.pair(day, _shorten(self.texts.result_words.word_text(message.text)))
 
     async def _list_facts(self, ids: Iterable[int]) -> list[str]:
         """Return the facts that the tool `facts` returned and that still exist."""

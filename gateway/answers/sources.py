@@ -132,7 +132,8 @@ class SourceWriter:
         place = f"[{day}](<{link}>)" if link else day
         if self.is_short:
             return place if link else f"{place} (`{command}`)"
-        quote = self.texts.quote(shorten(to_single_line(text), MAX_QUOTE_CHARS))
+        line = to_single_line(self.texts.result_words.word_text(text))
+        quote = self.texts.quote(shorten(line, MAX_QUOTE_CHARS))
         return self.texts.pair(place, quote if link else f"{quote} (`{command}`)")
 
     async def _render_fact(self, fact_id: int) -> str:

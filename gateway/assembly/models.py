@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from functools import partial
 
 from core.agent.compression import ContextWindows
-from core.agent.offline import OUT_OF_REACH, OfflineModel
+from core.agent.offline import NO_MODEL, OUT_OF_REACH, OfflineModel
 from core.media.blocks import MediaBlocks
 from core.models.wrappers import FallbackModel, HelperModel, MeteredModel
 from core.ports import Model
 from gateway.services import Services, create_model_client
 from gateway.texts.catalog import load_offline_texts, word_sentence
+from gateway.texts.files import word_details
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,9 +41,9 @@ def create_models(services: Services, stack: AsyncExitStack) -> tuple[Model, Mod
         services.settings, services.clock, services.model_limits, on_retired
     )
     if client is None:
-        return OfflineModel(zone, load_texts=load_offline_texts), None
+        return OfflineModel(zone, NO_MODEL, load_offline_texts, word_details), None
     stack.push_async_callback(client.close)
-    fallback = OfflineModel(zone, OUT_OF_REACH, load_offline_texts)
+    fallback = OfflineModel(zone, OUT_OF_REACH, load_offline_texts, word_details)
     names = services.settings.model.chat_models
     model = FallbackModel(
         client, fallback, services.clock, names, services.model_outages, word_sentence

@@ -24,8 +24,9 @@ from core.errors import MnemeError, Refused
 from core.search.recall import HistorySearch
 from core.search.rendering import describe_no_results, to_json, to_markdown
 from core.search.results import MATCH_END, MATCH_START
+from core.store.media.files import FileFilter
 from core.store.notes import Author, Operation
-from core.store.query import ModelHelp, ResultLimits, SearchQuery, SearchResults
+from core.store.query import FileHit, ModelHelp, ResultLimits, SearchQuery, SearchResults
 from core.types import LOCAL_SCOPE, BillingScope, Scope
 from gateway.cli import shell
 from gateway.cli.shell import AsJson, InScope, Limit, Words, Yes
@@ -43,6 +44,8 @@ STDIN = "-"
 _MAX_SHOWN_FILES = 5
 # The beginning of a file that shows its format.
 HEAD_BYTES = 32
+# `mneme recall --files` without words lists at most this many files.
+_MAX_LATEST_FILES = 10
 
 
 def add_commands(root: typer.Typer) -> None:
@@ -103,6 +106,8 @@ def recall_command(  # noqa: PLR0913  Typer reads the options from the signature
             results = await search.recall(visible_query)
         if files:
             results = replace(results, sessions=(), messages=(), has_more=False)
+        if files and not visible_query.text.strip():
+            results = replace(results, files=await _list_latest_files(services, visible_query))
         if not results.sessions and results.shape in ("read", "scroll"):
             raise Refused(describe_no_results(results, texts.result_words))
         if as_json:
@@ -111,6 +116,16 @@ def recall_command(  # noqa: PLR0913  Typer reads the options from the signature
         return None
 
     shell.run_as_owner(work, scope)
+
+
+async def _list_latest_files(services: Services, query: SearchQuery) -> tuple[FileHit, ...]:
+    """Return the latest files. Raises Refused if there are none."""
+    files = await services.files.list_latest(query.scopes, FileFilter(), _MAX_LATEST_FILES)
+    if not files:
+        raise Refused(texts.NO_FILES_YET)
+    return tuple(
+        FileHit(file.id, file.name, file.kind, "", "", file.at, file.message_id) for file in files
+    )
 
 
 def _print_results(results: SearchResults, zone: ZoneInfo) -> None:

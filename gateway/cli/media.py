@@ -50,7 +50,9 @@ def list_command(
         lines = []
         for match in matches:
             lines.append(_render(match.file, services, describe_part(texts, match.part)))
-        shell.print_text("\n".join(lines) or texts.NO_FILES_YET)
+        if not lines:
+            lines = [texts.NO_SUCH_MEDIA if text.strip() else texts.NO_FILES_YET]
+        shell.print_text("\n".join(lines))
         return None
 
     shell.run_as_owner(work, scope)
@@ -69,7 +71,11 @@ def show_command(number: Number, scope: InScope = None, as_json: AsJson = False)
         if as_json:
             entries = [{"place": part.label, "text": part.text} for part in parts]
             return _to_json(file) | {"path": path, "parts": entries}
-        lines = [_render(file, services, ""), path or file.problem]
+        problem = ""
+        if file.problem:
+            name = to_single_line(file.name)
+            problem = texts.table("FILE_PROBLEMS")[file.problem].format(name=name)
+        lines = [_render(file, services, ""), *filter(None, (path, problem))]
         lines += [f"\n— {describe_part(texts, part)} —\n{part.text}" for part in parts]
         shell.print_text("\n".join(lines))
         return None

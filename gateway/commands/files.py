@@ -46,6 +46,8 @@ class FileCommands:
             return await self._send(number, context)
         if action == "remove" and number is not None:
             return await self._remove(number, context)
+        if action in ("send", "remove") and parameters:
+            return await self._act_on_name(action, parameters, context)
         if action == "list":
             return await self._list(parameters, context)
         return await self._list(command.arguments.strip(), context)
@@ -104,6 +106,23 @@ class FileCommands:
         await self._services.files.remove(number, context.scopes)
         await self._services.forgetting.maintain()
         return Answer(text=texts.FILE_REMOVED.format(name=_name(file)))
+
+    async def _act_on_name(self, action: str, words: str, context: CommandContext) -> Answer:
+        """Send the only file whose name contains the words, or ask whether to remove it.
+
+        Otherwise, the matching files are listed.
+        """
+        texts = context.texts
+        named = FileFilter(name=words)
+        files = await self._services.files.list_latest(context.scopes, named, MAX_FILES)
+        if len(files) != 1:
+            return await self._list(words, context)
+        if action == "send":
+            return await self._send(files[0].id, context)
+        return Answer(
+            text=texts.REMOVE_FILE.format(name=_name(files[0])),
+            confirm_command=Command(name="files", arguments=f"remove {files[0].id}"),
+        )
 
     async def _find(self, number: int, context: CommandContext) -> AttachedFile:
         texts = context.texts

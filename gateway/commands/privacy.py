@@ -115,7 +115,7 @@ def _list_repeats(texts: Texts, erasure_list: ErasureList) -> list[str]:
 
 
 def _render_item(texts: Texts, item: ErasureItem, zone: tzinfo) -> str:
-    text = escape(shorten(item.text, _MAX_ITEM_CHARS))
+    text = escape(shorten(texts.result_words.word_text(item.text), _MAX_ITEM_CHARS))
     if item.kind == "message":
         author = f"{escape(item.author)}{texts.COMMA}" if item.author else ""
         return "- " + texts.pair(f"{author}{texts.format_day(item.at, zone)}", text)

@@ -19,6 +19,7 @@ from gateway.commands.registry import CommandContext, load_specs, make_button, p
 from gateway.commands.sessions import MAX_TITLE_CHARS
 from gateway.queues import find_edited_id
 from gateway.services import Services
+from gateway.texts.catalog import Texts
 
 if TYPE_CHECKING:
     from core.agent.sessions import SessionTracker
@@ -67,7 +68,7 @@ class UndoCommands:
             raise Refused(texts.NOTHING_TO_TAKE_BACK)
         count = len(turns)
         exchanges = texts.choose_plural(texts.table("EXCHANGES"), count).format(count=count)
-        beginning = texts.quote(_cut_beginning(hidden_messages))
+        beginning = texts.quote(_cut_beginning(texts, hidden_messages))
         sentences = [texts.UNDONE.format(what=exchanges, words=beginning)]
         if len(turns) < number:
             sentences.append(texts.NO_MORE_TO_UNDO)
@@ -107,7 +108,8 @@ class UndoCommands:
             raise Refused(texts.NOTHING_TO_BRING_BACK)
         if all(message.role != "user" for message in messages):
             return Answer(text=texts.EARLIER_ANSWER_BACK)
-        return Answer(text=texts.BROUGHT_BACK.format(words=texts.quote(_cut_beginning(messages))))
+        beginning = texts.quote(_cut_beginning(texts, messages))
+        return Answer(text=texts.BROUGHT_BACK.format(words=beginning))
 
     async def _retry(self, context: CommandContext) -> Answer:
         """Hide the last answer, and answer its question again.
@@ -244,11 +246,12 @@ def _has_other_senders(turns: Sequence[Sequence[Message]], sender_id: str) -> bo
     return False
 
 
-def _cut_beginning(messages: Sequence[Message]) -> str:
+def _cut_beginning(texts: Texts, messages: Sequence[Message]) -> str:
     """Return the beginning of the first message that a person wrote.
 
     If no message is from a person, the beginning of the first message is returned.
     """
     user_messages = [message for message in messages if message.role == "user"]
     first = user_messages[0] if user_messages else messages[0]
-    return shorten(to_single_line(first.text), _MAX_QUOTE_CHARS)
+    text = texts.result_words.word_text(first.text)
+    return shorten(to_single_line(text), _MAX_QUOTE_CHARS)

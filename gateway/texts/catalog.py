@@ -352,15 +352,16 @@ class Texts:
     def result_words(self) -> ResultWords:
         """Return the words for search results in this language."""
         # Imported here because few messages are searches.
-        from core.search.rendering import ENGLISH_WORDS, load_english_words
+        from core.search.rendering import EnglishWords, load_english_words
 
+        kinds = self.table("FILE_KINDS")
         if self.language == ENGLISH_CODE:
-            return ENGLISH_WORDS
+            return EnglishWords(kinds)
         from gateway.texts.result_words import BabelResultWords
 
         words = load_catalog(self.language).get("recall", {})
         templates = {**load_english_words(), **words}
-        return BabelResultWords(templates, self.table("errors"), self.locale, self.word)
+        return BabelResultWords(templates, self.table("errors"), kinds, self.locale, self.word)
 
     def format_duration(self, seconds: float) -> str:
         """Format a duration in its two largest units: ``2 hours``, ``1 day 3 hours``."""

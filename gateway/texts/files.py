@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 from core.media.blocks import MAX_TYPE_CHARS
 from core.media.formats.kinds import name_type
 from core.media.speech import format_seconds
 from core.search.rendering import word_place
 from core.store.media.files import AttachedFile, FilePart
-from gateway.texts.catalog import Texts
+from gateway.texts.catalog import Texts, load_texts
+
+_PAGES = re.compile(r"(\d+) pages?")
+_SIZE = re.compile(r"(\d+(?:\.\d+)?) (bytes|kB|MB)")
+_UNITS = {"bytes": 1, "kB": 1_000, "MB": 1_000_000}
 
 
 def describe_details(texts: Texts, file: AttachedFile) -> str:
@@ -25,6 +31,22 @@ def describe_details(texts: Texts, file: AttachedFile) -> str:
     if content.duration_s:
         details.append(format_seconds(content.duration_s))
     return texts.COMMA.join([*details, format_size(texts, content.size)])
+
+
+def word_details(details: str, language: str) -> str:
+    """Translate the English details that a model gets, such as "pdf, 12 pages, 1.2 MB"."""
+    texts = load_texts(language)
+    return texts.COMMA.join(_word_detail(texts, detail) for detail in details.split(", "))
+
+
+def _word_detail(texts: Texts, detail: str) -> str:
+    pages = _PAGES.fullmatch(detail)
+    if pages is not None:
+        return texts.format_count(int(pages[1]), "page")
+    size = _SIZE.fullmatch(detail)
+    if size is not None:
+        return format_size(texts, round(float(size[1]) * _UNITS[size[2]]))
+    return texts.table("FILE_KINDS").get(detail.replace(" ", "_"), detail)
 
 
 def format_size(texts: Texts, size: int) -> str:

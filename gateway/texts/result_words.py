@@ -13,6 +13,7 @@ from datetime import datetime
 from functools import cache
 
 from core.errors import Sentence, load_sentences
+from core.search.attachment_lines import name_attachments
 from core.search.results import ELLIPSIS, MARKED_MATCH, MATCH_END, MATCH_START
 from gateway.texts import dates
 from gateway.texts.stored_errors import compile_patterns
@@ -33,15 +34,17 @@ class BabelResultWords:
         self,
         templates: Mapping[str, str],
         sentences: Mapping[str, str],
+        kinds: Mapping[str, str],
         locale: str,
         word: Callable[[Sentence], str],
     ) -> None:
-        """Create the words from the tables `[recall]` and `[errors]` of the language.
+        """Create the words from the tables recall, errors and FILE_KINDS of the language.
 
         `word` returns a sentence of core in the language, and `locale` is Babel's name for it.
         """
         self._templates = templates
         self._sentences = sentences
+        self._kinds = kinds
         self._locale = locale
         self._word = word
 
@@ -65,6 +68,7 @@ class BabelResultWords:
 
         The marks of matches stay around the words that are still there.
         """
+        text = name_attachments(text, self._kinds, self._templates["forwarded_from"])
         if ": " not in text or "{" not in text:
             return text
         bare_text = text.replace(MATCH_START, "").replace(MATCH_END, "")

@@ -14,6 +14,7 @@ from pypdf import PdfReader
 
 from core.agent.offline import OfflineModel
 from core.types import Answer
+from gateway.texts.catalog import load_offline_texts
 from tests.fixtures.command_line import good
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.media_samples import (
@@ -98,6 +99,34 @@ async def test_filters_name_a_kind_or_a_file(home: Path) -> None:
             assert len(lines) == len(names), reply.text
             for line, name in zip(lines, names, strict=True):
                 assert f"📎 **{name}" in line
+
+
+async def test_question_that_names_a_document_is_answered_with_its_beginning(home: Path) -> None:
+    model = OfflineModel("Europe/Lisbon", load_texts=load_offline_texts)
+    async with open_gateway(home, model) as harness:
+        page = "Mietvertrag. Die Miete ist im Voraus zu zahlen."
+        await harness.send(make_pdf([page]), "vertrag.pdf", text="Hier ist er", language="de")
+        reply = await harness.say("Was steht im Vertrag?", language="de")
+        assert f"vertrag.pdf: „{page}“ (`/files send 1`)" in reply.text
+        assert "[attached" not in reply.text
+
+
+async def test_file_is_sent_and_removed_by_its_name(home: Path) -> None:
+    async with open_gateway(home, OfflineModel("Europe/Lisbon")) as harness:
+        await harness.send(make_pdf(), "my contract.pdf")
+        await harness.send(b"", "empty.txt")
+        (file,) = answer_of(await harness.say("/files send my contract.pdf")).files
+        assert file.name == "my contract.pdf"
+        question = await harness.say("/files remove my contract")
+        assert "Remove my contract.pdf?" in question.text
+        await press(harness, question, "Yes")
+        assert "contract" not in (await harness.say("/files")).text
+
+
+async def test_empty_file_is_named_as_empty(home: Path) -> None:
+    async with open_gateway(home, OfflineModel("Europe/Lisbon")) as harness:
+        reply = await harness.send(b"", "empty.txt")
+        assert "empty.txt is empty, so there's nothing in it to read." in reply.text
 
 
 async def test_file_is_not_found_by_other_people(home: Path) -> None:
@@ -218,6 +247,8 @@ def test_shell_lists_shows_and_removes_files(home: Path) -> None:
     assert "contract.pdf, page 7" in good(home, "recall", "boiler", "--files")
     found = json.loads(good(home, "recall", "boiler", "--files", "--json"))
     assert found["files"][0]["place"] == "page 7"
+    assert "📎 contract.pdf" in good(home, "recall", "--files")
+    assert "There is no such file." in good(home, "media", "list", "nonsense")
     assert "1 file, " in good(home, "media", "usage")
     good(home, "media", "remove", "1", "--yes")
     assert "no files here yet" in good(home, "media", "list")

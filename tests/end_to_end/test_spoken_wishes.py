@@ -28,7 +28,7 @@ WISHES = {
     "ru": ("Напомни мне завтра в девять позвонить Ане", "позвонить Ане"),
     "ja": ("明日の9時にアナに電話するようリマインドして", "アナに電話"),
     "ko": ("내일 아홉 시에 아나에게 전화하라고 알려줘", "아나에게 전화"),
-    "tr": ("Yarın saat dokuzda bana Ana'yı aramayı hatırlat", "Ana'yı ara"),
+    "tr": ("Yarın saat dokuzda bana Ana'yı aramayı hatırlat", "Ana'yı ara"),  # noqa: RUF001
     "zh": ("明天九点提醒我给安娜打电话", "给安娜打电话"),
 }
 
@@ -93,3 +93,17 @@ async def test_photo_with_a_wish_as_its_caption_is_kept_without_a_model(home: Pa
         (job,) = await harness.services.jobs.list_visible(OWNER)
         assert "bezahlen" in job.text
         assert kept_files(home) != []
+
+
+async def test_spoken_yes_leaves_the_question_open_and_says_so(home: Path) -> None:
+    async with (
+        TranscriptionService([]) as service,
+        open_gateway(home, OfflineModel("Europe/Lisbon"), options_for(service)) as harness,
+    ):
+        await harness.say("The ferry leaves at nine, says Ben")
+        await harness.say("/forget ferry")
+        reply = await speak(harness, service, "Yes, please.")
+        assert "type **yes**" in reply.text
+        assert reply.answer is not None
+        await harness.say(reply.answer.buttons[0].id, kind="action")
+        assert "Ben" not in (await harness.say("/recall ferry")).text

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from core.search.rendering import word_place
 from core.store.media.files import AttachedFile, FileContent
 from core.types import LOCAL_SCOPE, Address
-from gateway.texts.catalog import Texts
-from gateway.texts.files import describe_details, format_size
+from gateway.texts.catalog import Texts, list_languages
+from gateway.texts.files import describe_details, format_size, word_details
 from tests.fixtures.tables import each_row
 
 
@@ -38,6 +38,35 @@ DETAILS = {
 @each_row("language", DETAILS)
 def test_pages_and_size_of_a_file_are_in_the_language_of_the_reader(language: str) -> None:
     assert describe_details(Texts(language), make_file(PDF)) == DETAILS[language]
+    assert word_details("pdf, 12 pages, 1.2 MB", language) == DETAILS[language]
+
+
+# Lines of messages as they are stored, and as a German reads them.
+ATTACHMENT_LINES = {
+    "The boat\n[attached photo: photo.jpg (image/jpeg, 5,473 bytes)]": "The boat\n📎 Foto",
+    "[attached document: >>>lease<<< (1).pdf (application/pdf, 20 bytes)]": (
+        "📎 >>>lease<<< (1).pdf"
+    ),
+    "Here: [attached document: lease.pdf (applicati…": "Here: 📎 lease.pdf",
+    "Hi\n[attached voice: voice-message.ogg (audio/ogg)]": "Hi\n📎 Sprachnachricht",
+    "[attached video note: video.mp4]": "📎 Videonachricht",
+    "[voice message]": "📎 Sprachnachricht",
+    "[photo: boat.png]\nOur boat": "📎 boat.png\nOur boat",
+    "[forwarded from Ana]\n[contact: Bo 123]": "↪ weitergeleitet von Ana\n👤 Bo 123",
+    "cp [file] [video]": "cp [file] [video]",
+}
+
+
+@each_row("stored", ATTACHMENT_LINES)
+def test_line_of_an_attachment_is_shown_as_its_name_or_its_kind(stored: str) -> None:
+    assert Texts("de").result_words.word_text(stored) == ATTACHMENT_LINES[stored]
+
+
+@each_row("language", dict.fromkeys(list_languages()))
+def test_line_of_an_attachment_has_no_english_word_in_another_language(language: str) -> None:
+    texts = Texts(language)
+    line = texts.result_words.word_text("[attached photo: photo.jpg (image/jpeg, 5 bytes)]")
+    assert line == f"📎 {texts.table('FILE_KINDS')['photo']}"
 
 
 def test_file_that_is_not_stored_is_described_by_its_kind() -> None:

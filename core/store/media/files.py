@@ -211,6 +211,8 @@ SELECT id FROM message_files WHERE message_id IS NULL AND at < :before
 """
 
 
+# The signs that may surround a name in a question.
+_SIGNS = "?!.,:;…()[]{}<>\"'“”„\u201a\u2018\u2019«»\u2039\u203a「」『』（）【】、。，？！：；¿¡*_`"
 _SELECT_PARTS = "SELECT label, text FROM file_parts WHERE hash = :hash ORDER BY position"
 _SELECT_CONTENT = "SELECT *, size AS bytes FROM files WHERE hash = :hash"
 
@@ -378,9 +380,9 @@ class Files:
         return [read_file(row) for row in await self._database.fetch_all(statement, values)]
 
     async def measure_usage(self, accounts: Iterable[str] | None = None) -> FileUsage:
-        """Measure the space that the files of these accounts take.
+        """Count the files of these accounts, and measure the space that they take.
 
-        Without `accounts`, measure the space of all files.
+        Equal bytes take space only once. Without `accounts`, all files are measured.
         """
         condition = ""
         values: dict[str, Any] = {}
@@ -389,8 +391,10 @@ class Files:
             values["accounts"] = encode_list(accounts)
         row = await self._database.fetch_one(
             f"""
-            SELECT COUNT(*) AS files, COALESCE(SUM(size), 0) AS size FROM files
-            WHERE EXISTS (
+            SELECT COALESCE(SUM(size), 0) AS size, (
+                SELECT COUNT(*) FROM message_files WHERE hash IS NOT NULL {condition}
+            ) AS files
+            FROM files WHERE EXISTS (
                 SELECT 1 FROM message_files WHERE message_files.hash = files.hash {condition}
             )
             """,
@@ -467,16 +471,20 @@ def find_files(connection: Connection, query: SearchQuery) -> tuple[FileHit, ...
         limit=MAX_HITS,
     )
     terms = frozenset(query_terms(query.text))
-    return tuple(_make_hit(match, terms) for match in matches)
+    return tuple(_make_hit(connection, match, terms) for match in matches)
 
 
-def _make_hit(match: FileMatch, terms: frozenset[str]) -> FileHit:
+def _make_hit(connection: Connection, match: FileMatch, terms: frozenset[str]) -> FileHit:
+    """Return a match with the text around the words, or the beginning if only the name matches."""
     file = match.file
     place = ""
     snippet = ""
     if match.part is not None:
         place = match.part.label
         snippet = find_snippet(match.part.text, terms)
+    elif terms and file.content is not None:
+        row = connection.execute(f"{_SELECT_PARTS} LIMIT 1", {"hash": file.content.hash}).fetchone()
+        snippet = "" if row is None else shorten(" ".join(row["text"].split()), SNIPPET_CHARS)
     return FileHit(file.id, file.name, file.kind, place, snippet, file.at, file.message_id)
 
 
@@ -588,12 +596,18 @@ def _search(
             matches.setdefault(match.file.id, match)
         if matches:
             break
-    for word in text.split():
+    for word in _list_name_words(text):
         named = replace(file_filter, name=word)
         for file in _list_by_name(connection, scopes=scopes, file_filter=named, limit=limit):
             if comparison_form(file_filter.name) in comparison_form(file.name):
                 matches.setdefault(file.id, FileMatch(file=file))
     return list(matches.values())[:limit]
+
+
+def _list_name_words(text: str) -> list[str]:
+    """Return the words of a query that may be part of a name, without signs around them."""
+    words = [word.strip(_SIGNS) for word in text.split()]
+    return [word for word in words if query_terms(word)]
 
 
 def _match_parts(
