@@ -51,8 +51,6 @@ def name_attachments(text: str, kinds: Mapping[str, str], forwarded_from: str) -
     A file without a name of its own is named by its kind. `kinds` has the words for kinds, and
     `forwarded_from` is a template such as "forwarded from {name}".
     """
-    if "[" not in text:
-        return text
 
     def name(match: re.Match[str]) -> str:
         kind = _KINDS.get(match["kind"], match["kind"])

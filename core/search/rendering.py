@@ -165,6 +165,8 @@ class EnglishWords:
         return self.word_text(name)
 
     def word_text(self, text: str) -> str:
+        if "[" not in text:
+            return text
         return name_attachments(text, self._kinds, self.templates["forwarded_from"])
 
     def format_time(self, at: datetime) -> str:

@@ -68,7 +68,8 @@ class BabelResultWords:
 
         The marks of matches stay around the words that are still there.
         """
-        text = name_attachments(text, self._kinds, self._templates["forwarded_from"])
+        if "[" in text:
+            text = name_attachments(text, self._kinds, self._templates["forwarded_from"])
         if ": " not in text or "{" not in text:
             return text
         bare_text = text.replace(MATCH_START, "").replace(MATCH_END, "")
