@@ -13,7 +13,6 @@ from urllib.parse import urlsplit
 
 from core.errors import Sentence
 from core.markup.markdown import escape
-from core.search.attachment_lines import name_attachments
 from core.search.results import ELLIPSIS, MARKED_MATCH
 from core.store.query import (
     MAX_FIRST_MESSAGES,
@@ -167,6 +166,9 @@ class EnglishWords:
     def word_text(self, text: str) -> str:
         if "[" not in text:
             return text
+        # Imported here because few results have attachments.
+        from core.search.attachment_lines import name_attachments
+
         return name_attachments(text, self._kinds, self.templates["forwarded_from"])
 
     def format_time(self, at: datetime) -> str:
