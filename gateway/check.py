@@ -38,6 +38,7 @@ from core.store.sync import PLATFORM as MEMORY
 from core.text.normalize import end_sentence, to_single_line
 from core.types import LOCAL_SCOPE
 from gateway.local.control import ask_gateway
+from gateway.media.file_check import check_media
 from gateway.scheduler import PLATFORM as SCHEDULER
 from gateway.services import STATE_FILE, Services, create_model_client, load_providers
 from gateway.sharing.home_lock import LOCK_FILE
@@ -122,6 +123,7 @@ async def run_checks(
             results += await _probe_servers(texts, services)
             results += await _check_context_files(texts, services)
             results += await _check_skills(texts, services)
+            results += await check_media(texts, services)
     except StoreError as error:
         results.append(_describe_store_error(texts, error, settings))
     results.append(check_backups(texts, settings))

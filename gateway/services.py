@@ -20,7 +20,8 @@ from config.settings import LimitedResource, Settings
 from core.errors import ConfigError, Refused, StoreError
 from core.media.decoding import Decoder
 from core.media.folder import MediaFolder
-from core.media.intake import MediaIntake, remove_erased_files
+from core.media.intake import MediaIntake
+from core.media.leftovers import remove_erased_files
 from core.memory.plugins import Plugins
 from core.memory.provider import MemoryProvider
 from core.models.abilities import LearnedLimits, ModelClient
@@ -214,6 +215,8 @@ class Services:
             scratch_path=self.media_folder.scratch_path,
         )
         self.transcriber = create_transcriber(settings, self.decoder)
+        # The intakes of this process, whose downloads an erasure stops.
+        self._intakes: list[MediaIntake] = []
         self.speaker = create_speaker(settings, self.decoder)
 
     def _create_erasure(self) -> None:
@@ -225,8 +228,17 @@ class Services:
             self.settings.general.zone,
             self.sync_queue,
             self.skills,
-            partial(remove_erased_files, self.files, self.media_folder),
+            self._remove_erased_files,
         )
+
+    async def _remove_erased_files(self, now: datetime) -> Sequence[str]:
+        """Stop the downloads of erased messages, and delete bytes that no message has any more.
+
+        Returns the paths in the home that couldn't be deleted.
+        """
+        for intake in self._intakes:
+            await intake.cancel_erased()
+        return await remove_erased_files(self.files, self.media_folder, now)
 
     @cached_property
     def web(self) -> WebAccess | None:
@@ -307,7 +319,7 @@ class Services:
 
         `sources` maps platforms to adapters.
         """
-        return MediaIntake(
+        intake = MediaIntake(
             self.files,
             self.unfinished_files,
             self.media_folder,
@@ -319,6 +331,8 @@ class Services:
             sources,
             self.transcriber,
         )
+        self._intakes.append(intake)
+        return intake
 
     async def load_file(self, file_id: int, scopes: frozenset[Scope]) -> File | None:
         """Return a stored file for sending, without the location data of its metadata.

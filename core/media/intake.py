@@ -12,7 +12,6 @@ import re
 import secrets
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Literal
 
@@ -21,7 +20,7 @@ import structlog
 from config.media_options import MediaOptions
 from core.errors import FileError, Refused, StoreError
 from core.media.decoding import Decoded, Decoder
-from core.media.folder import FOLDER, MediaFolder, list_views
+from core.media.folder import MediaFolder, list_views
 from core.media.speech import Transcriber, Transcript
 from core.ports import Clock, FileSource
 from core.store.media.files import (
@@ -42,8 +41,6 @@ VOICE = "voice"
 SPOKEN_KINDS = frozenset({VOICE, "video note"})
 # The type of voice notes. Other sound files may state where they were recorded.
 _TYPES_WITHOUT_POSITION = frozenset({"audio/ogg"})
-# A file whose message wasn't stored after this time is deleted.
-ORPHAN_LIFETIME = timedelta(days=1)
 Problem = Literal[
     "",
     # The file has more bytes than the settings allow.
@@ -99,9 +96,9 @@ class _TransientFile:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Download:
-    """A running download, and the platform's reference of its file."""
+    """A running download of a file."""
 
-    reference: str | None
+    file: AttachedFile
     task: asyncio.Task[AttachedFile]
     is_transient: bool
 
@@ -157,7 +154,7 @@ class MediaIntake:
             await asyncio.wait(tasks.values(), timeout=self.options.wait_s)
         unfinished: list[str] = []
         for position, task in tasks.items():
-            if task.done():
+            if task.done() and not task.cancelled():
                 files_by_position[position] = task.result()
             else:
                 attachment = inbound.attachments[position]
@@ -308,7 +305,7 @@ class MediaIntake:
             return file
         task = self._start_download(file, None, "")
         await asyncio.wait([task], timeout=self.options.wait_s)
-        return task.result() if task.done() else file
+        return task.result() if task.done() and not task.cancelled() else file
 
     async def keep_file(self, made_file: File, context: ToolContext) -> AttachedFile | None:
         """Store a file from a tool as a file of the message that is being answered.
@@ -407,6 +404,16 @@ class MediaIntake:
         for key in [key for key in self._transient if key[0] == address.key]:
             del self._transient[key]
 
+    async def cancel_erased(self) -> None:
+        """Stop the downloads of messages that were erased, and delete what they have written."""
+        tasks: list[asyncio.Task[AttachedFile]] = []
+        for download in list(self._downloads.values()):
+            if await self.unfinished_files.is_erased(download.file):
+                download.task.cancel()
+                tasks.append(download.task)
+        if tasks:
+            await asyncio.wait(tasks)
+
     def _start_download(
         self, file: AttachedFile, epoch: ErasureEpoch | None, language: str
     ) -> asyncio.Task[AttachedFile]:
@@ -417,11 +424,11 @@ class MediaIntake:
         """
         key = _make_key(file)
         running = self._downloads.get(key)
-        if running is not None and running.reference == file.reference:
+        if running is not None and running.file.reference == file.reference:
             return running.task
         earlier_task = None if running is None else running.task
         task = asyncio.create_task(self._download_and_record(file, epoch, language, earlier_task))
-        download = _Download(file.reference, task, self.is_incognito(file.address))
+        download = _Download(file, task, self.is_incognito(file.address))
         self._downloads[key] = download
         task.add_done_callback(lambda _: self._end_download(key, download))
         return task
@@ -522,8 +529,8 @@ class MediaIntake:
     ) -> AttachedFile:
         """Write the bytes to the home, decode them, and record the file.
 
-        If the file can't be recorded, for example because its scope was erased meanwhile, the bytes
-        are deleted.
+        If the file can't be recorded, for example because its scope was erased meanwhile, or if
+        this is cancelled, the bytes are deleted.
         """
         content_hash = await asyncio.to_thread(self.folder.write, content)
         known_content = await self.files.find_content(content_hash)
@@ -545,7 +552,7 @@ class MediaIntake:
                 )
             new_row = replace(file, size=len(content), content=file_content, problem="")
             return await self.files.store(new_row, parts, epoch)
-        except StoreError:
+        except (StoreError, asyncio.CancelledError):
             if known_content is None:
                 await asyncio.to_thread(self.folder.remove, content_hash)
             raise
@@ -606,41 +613,6 @@ def _add_transcript(inbound: Inbound, transcript: str) -> Inbound:
     text = "\n".join(filter(None, (inbound.text, transcript)))
     origin = "spoken" if inbound.origin == "typed" else inbound.origin
     return replace(inbound, text=text, origin=origin)
-
-
-async def remove_erased_files(files: Files, folder: MediaFolder, now: datetime) -> Sequence[str]:
-    """Delete the bytes of files that no longer belong to any message.
-
-    Returns the paths in the home that couldn't be deleted. They are tried again later.
-    """
-    await files.drop_orphans(now - ORPHAN_LIFETIME)
-    removed: list[str] = []
-    unwritable: list[str] = []
-    for content_hash in await files.list_removals():
-        try:
-            await asyncio.to_thread(folder.remove, content_hash)
-            removed.append(content_hash)
-        except (OSError, ValueError):
-            unwritable.append(f"{FOLDER}/{content_hash[:2]}/{content_hash}")
-    if removed:
-        await files.forget_removals(removed)
-    return unwritable
-
-
-async def remove_orphaned_bytes(
-    files: UnfinishedFiles, folder: MediaFolder, lifetime_s: float
-) -> None:
-    """Delete the bytes that a killed process wrote without recording their file.
-
-    Bytes that are younger than `lifetime_s` seconds stay, because another process may be about to
-    record them.
-    """
-    hashes = await asyncio.to_thread(folder.list_old_hashes, lifetime_s)
-    for content_hash in await files.select_unused(hashes) if hashes else ():
-        try:
-            await asyncio.to_thread(folder.remove, content_hash)
-        except OSError as error:
-            _log.warning("bytes without a file can't be deleted", error=str(error))
 
 
 def name_view(content_hash: str, number: int) -> str:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from core.errors import Sentence
 from core.markup.markdown import escape
-from core.search.results import ELLIPSIS, MARKED_MATCH
+from core.search.results import ELLIPSIS, MARKED_MATCH, MATCH_END, MATCH_START
 from core.store.query import (
     MAX_FIRST_MESSAGES,
     FileHit,
@@ -35,6 +35,38 @@ _NUMBERED_PART = re.compile(r"(?P<part>page|line|chapter|slide) (?P<number>\d+)(
 # The source of a forwarded message: see `describe_quote`.
 _FORWARD = re.compile(r"forwarded(?: from (?P<name>.+))?")
 _BLANKS = re.compile(r"\s+")
+# The words of imports for kinds that have another name here.
+_KINDS: Mapping[str, str] = {
+    "voice message": "voice",
+    "video message": "video_note",
+    "video note": "video_note",
+    "audio file": "audio",
+    "picture": "image",
+    "attachment": "file",
+}
+_IMPORTED_KINDS = (
+    "photo|image|picture|video|video message|voice message|animation|sticker|audio|audio file|file"
+    "|attachment|contact|location|poll"
+)
+# Names that adapters give to files without one.
+_DEFAULT_NAMES = frozenset(
+    {"photo.jpg", "animation.mp4", "document", "voice.ogg", "audio", "video.mp4", "sticker"}
+)
+_SIGNS: Mapping[str, str] = {"contact": "👤", "location": "📍", "poll": "📊"}
+_MARK = f"(?:{MATCH_START}|{MATCH_END})?"
+# The end of a line. A title or a snippet may end within it.
+_END = rf"(?:\]|(?={ELLIPSIS})|$)"
+_ATTACHED = re.compile(
+    rf"\[{_MARK}attached{_MARK} {_MARK}(?P<kind>[a-z]+(?: [a-z]+)?){_MARK}: (?P<name>[^\[\]\n]*?)"
+    rf"(?: \([^()\[\]\n]*(?:\)(?={_END})|(?={ELLIPSIS})|$))?{_END}",
+    re.MULTILINE,
+)
+_IMPORTED = re.compile(
+    rf"^\[{_MARK}(?P<kind>{_IMPORTED_KINDS}){_MARK}(?:: (?P<name>[^\[\]\n]+?))?{_END}", re.MULTILINE
+)
+_FORWARDED = re.compile(
+    rf"^\[{_MARK}forwarded{_MARK} {_MARK}from{_MARK} (?P<name>[^\[\]\n]+?){_END}", re.MULTILINE
+)
 _OMITTED_VALUES: dict[str, Any] = {
     "messages": [],
     "files": [],
@@ -164,11 +196,6 @@ class EnglishWords:
         return self.word_text(name)
 
     def word_text(self, text: str) -> str:
-        if "[" not in text:
-            return text
-        # Imported here because few results have attachments.
-        from core.search.attachment_lines import name_attachments
-
         return name_attachments(text, self._kinds, self.templates["forwarded_from"])
 
     def format_time(self, at: datetime) -> str:
@@ -189,6 +216,30 @@ def load_english_words() -> Mapping[str, str]:
     """Return the English texts by their keys."""
     path = Path(__file__).parent / "data" / "results.toml"
     return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def name_attachments(text: str, kinds: Mapping[str, str], forwarded_from: str) -> str:
+    """Return a text with a sign and a name in place of each line for an attachment.
+
+    "[attached photo: boat.jpg (20 bytes)]" becomes "📎 boat.jpg". Messages are stored with such
+    lines, because the model and the search read them. Imports store lines such as "[photo]". A file without a name of its own is named by its kind. `kinds` has the words for kinds, and
+    `forwarded_from` is a template such as "forwarded from {name}".
+    """
+    if "[" not in text:
+        return text
+
+    def name(match: re.Match[str]) -> str:
+        kind = _KINDS.get(match["kind"], match["kind"])
+        file_name = match["name"] or ""
+        bare_name = file_name.replace(MATCH_START, "").replace(MATCH_END, "")
+        if kind == "voice" or not bare_name or bare_name in _DEFAULT_NAMES:
+            file_name = kinds.get(kind, kind.replace("_", " "))
+        return f"{_SIGNS.get(kind, '📎')} {file_name}"
+
+    def word_forward(match: re.Match[str]) -> str:
+        return f"↪ {forwarded_from.format(name=match['name'])}"
+
+    return _FORWARDED.sub(word_forward, _IMPORTED.sub(name, _ATTACHED.sub(name, text)))
 
 
 def to_markdown(results: SearchResults, zone: tzinfo, words: ResultWords = ENGLISH_WORDS) -> str:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping
 
 from core.media.blocks import MediaBlocks
-from core.media.intake import remove_orphaned_bytes
+from core.media.leftovers import remove_orphaned_bytes
 from core.ports import Adapter, Model
 from core.store.ownership.people import EpochGuard
 from core.types import Tool

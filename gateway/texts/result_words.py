@@ -13,6 +13,7 @@ from datetime import datetime
 from functools import cache
 
 from core.errors import Sentence, load_sentences
+from core.search.rendering import name_attachments
 from core.search.results import ELLIPSIS, MARKED_MATCH, MATCH_END, MATCH_START
 from gateway.texts import dates
 from gateway.texts.stored_errors import compile_patterns
@@ -68,9 +69,6 @@ class BabelResultWords:
         The marks of matches stay around the words that are still there.
         """
         if "[" in text:
-            # Imported here because few results have attachments.
-            from core.search.attachment_lines import name_attachments
-
             text = name_attachments(text, self._kinds, self._templates["forwarded_from"])
         if ": " not in text or "{" not in text:
             return text

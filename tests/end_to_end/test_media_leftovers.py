@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,8 +18,11 @@ from core.media.decoding import Decoder
 from core.media.folder import MediaFolder
 from core.media.speech import ProgramLimits, ProgramTranscriber, ServerTranscriber
 from core.types import Address, Attachment
+from gateway.media.file_check import check_media
+from gateway.texts.catalog import ENGLISH
 from tests.end_to_end.test_erased import forget
 from tests.end_to_end.test_media import kept_files, texts_of
+from tests.end_to_end.test_voice import wait_until
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.media_samples import make_pdf, make_photo
 from tests.fixtures.scripted_model import ScriptedModel, says
@@ -67,6 +72,33 @@ async def test_download_of_a_killed_process_is_resumed_and_its_orphaned_bytes_ar
         assert "contract.pdf (pdf, 8 pages" in (await harness.say("/files")).text
         assert "1 file" in await forget(harness, "zebra")
         assert kept_files(home) == []
+
+
+async def test_forgetting_a_message_stops_its_transcription_and_deletes_the_bytes_at_once(
+    home: Path,
+) -> None:
+    program = json.dumps([sys.executable, "-c", "import time; time.sleep(600)"])
+    options = f"[media]\nwait_s = 0.2\n[media.transcriber]\ncommand = {program}\n"
+    async with open_gateway(home, ScriptedModel(says("Later.")), options) as harness:
+        await harness.send(NOTE, "voice.oga", "voice", text="zebra note")
+        (download,) = harness.path.media._downloads.values()
+        await wait_until(lambda: bool(kept_files(home)))
+        assert "1 file" in await forget(harness, "zebra")
+        assert download.task.cancelled()
+        assert kept_files(home) == []
+
+
+async def test_bytes_without_a_message_are_named_by_the_check(home: Path) -> None:
+    async with open_gateway(home, ScriptedModel(says("A contract."))) as harness:
+        await harness.send(make_pdf(), "contract.pdf")
+        folder = MediaFolder(home)
+        orphan = folder.write(b"orphan")
+        assert await check_media(ENGLISH, harness.services) == []
+        for content_hash in folder.list_hashes():
+            os.utime(folder.path_of(content_hash), (0, 0))
+        (result,) = await check_media(ENGLISH, harness.services)
+        assert result.values == {"paths": [f"media/{orphan[:2]}/{orphan}"]}
+        assert "1 file that belongs to no message" in result.text
 
 
 def test_temporary_copies_of_a_killed_process_are_deleted_unless_another_may_use_them(

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from core.store import rows
 from core.store.engine import Connection, Database
 from core.store.media.files import INSERT_FILE, SELECT_FILES, AttachedFile, file_values, read_file
+from core.store.rows import address_values
 from core.types import ErasureEpoch
 
 _INSERT_UNFINISHED = INSERT_FILE.partition("ON CONFLICT")[0] + "ON CONFLICT DO NOTHING"
+_SELECT_ERASED = f"""
+SELECT 1 FROM messages WHERE address_id = ({rows.ADDRESS_ID}) AND external_id = :external_id
+    AND kind = 'command' AND text = ''
+"""
 
 
 class UnfinishedFiles:
@@ -37,6 +43,11 @@ class UnfinishedFiles:
         """
         found_rows = await self._database.fetch_all(statement, {"platform": platform})
         return [read_file(row) for row in found_rows]
+
+    async def is_erased(self, file: AttachedFile) -> bool:
+        """Return whether the message of a file was erased."""
+        values = {**address_values(file.address), "external_id": file.external_id}
+        return await self._database.fetch_one(_SELECT_ERASED, values) is not None
 
     async def select_unused(self, hashes: Sequence[str]) -> list[str]:
         """Return those of the hashes that belong to no stored content."""
