@@ -222,7 +222,8 @@ def name_attachments(text: str, kinds: Mapping[str, str], forwarded_from: str) -
     """Return a text with a sign and a name in place of each line for an attachment.
 
     "[attached photo: boat.jpg (20 bytes)]" becomes "📎 boat.jpg". Messages are stored with such
-    lines, because the model and the search read them. Imports store lines such as "[photo]". A file without a name of its own is named by its kind. `kinds` has the words for kinds, and
+    lines, because the model and the search read them. Imports store lines such as "[photo]". A file
+    without a name of its own is named by its kind. `kinds` has the words for kinds, and
     `forwarded_from` is a template such as "forwarded from {name}".
     """
     if "[" not in text:
