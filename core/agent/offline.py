@@ -125,12 +125,7 @@ class OfflineModel:
         """
         texts = self._load_texts(request.language)
         reason = texts.get(self._reason, self._reason)
-        answerer = _Answerer(
-            self._zone,
-            reason,
-            texts,
-            lambda details: self._word_details(details, request.language),
-        )
+        answerer = _Answerer(self._zone, reason, texts, request.language, self._word_details)
         return answerer.answer(request)
 
 
@@ -142,8 +137,9 @@ class _Answerer:
     # A clause such as "No model is configured".
     reason: str
     texts: OfflineTexts
-    # Translates the details of a file.
-    word_details: Callable[[str], str]
+    language: str
+    # Translates the details of a file into a language.
+    word_details: Callable[[str, str], str]
 
     def answer(self, request: Request) -> Completion:
         """Return tool calls for the last message, or an answer if the tools have already run."""
@@ -251,7 +247,8 @@ class _Answerer:
         is_stored = bool(files[0].number)
         if is_stored and all(file.is_unreadable for file in files):
             return self._get_text("saved")
-        *names, last = [f"{file.name} ({self.word_details(file.details)})" for file in files]
+        details = [self.word_details(file.details, self.language) for file in files]
+        *names, last = [f"{file.name} ({line})" for file, line in zip(files, details, strict=True)]
         listed = last
         if names:
             listed = self.texts["and"].format(first=", ".join(names), last=last)
