@@ -420,7 +420,8 @@ def people_of(clauses: Sequence[Clause]) -> frozenset[str]:
 def drops_inner_words(alignment: Alignment) -> bool:
     """Return whether the note drops a word of a clause that it uses, as in "half sister".
 
-    The word is between others, or before them: "the fake Eve is my boss".
+    The word is between others, or before them: "the fake Eve is my boss". A name may also be behind
+    them, because it may limit the statement: "Eve may read my mail from Ben".
     """
     if alignment.is_corrected_inside:
         return False
@@ -436,7 +437,17 @@ def drops_inner_words(alignment: Alignment) -> bool:
             if dropped and not is_date and not _is_lead(source, dropped[0]):
                 return True
             previous = position
+        if previous >= 0 and _has_name_behind(source, previous):
+            return True
     return False
+
+
+def _has_name_behind(source: Source, position: int) -> bool:
+    """Return whether a name follows a word in its clause."""
+    return any(
+        source.tokens[place].is_name and source.are_in_same_clause(place, position)
+        for place in range(position + 1, len(source.tokens))
+    )
 
 
 def _is_lead(source: Source, position: int) -> bool:
@@ -576,3 +587,21 @@ def _may_comment(clause: Clause, sentence: SplitSentence, note: SplitSentence) -
         token.number is not None or any(is_same_word(token, other) for other in note.tokens)
         for token in clause.tokens
     )
+
+
+def is_taken_back(alignment: Alignment, sources: Sequence[Source]) -> bool:
+    """Return whether a short sentence after the used ones takes them back: "Just kidding", "Not!".
+
+    The sentence must be in the same message.
+    """
+    last = max((source.number for source in alignment.sources), default=0)
+    messages = {source.message for source in alignment.sources}
+    for source in sources:
+        is_behind = source.message in messages and source.number > last
+        if not is_behind or len(source.tokens) > COMMENT_WORDS:
+            continue
+        markers = markers_of(source.sentence.clauses)
+        is_one_word = len(source.sentence.text.split()) == 1
+        if Marker.JOKE in markers or (is_one_word and Marker.DENIAL in markers):
+            return True
+    return False

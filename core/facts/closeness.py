@@ -24,6 +24,7 @@ from core.facts.alignment import (
     changes_links,
     drops_inner_words,
     has_corrected_typo,
+    is_taken_back,
     leaves_comment_out,
     markers_of,
     people_of,
@@ -115,6 +116,8 @@ def judge(content: str, typed: Sequence[TypedText]) -> Judgement:
     if changes:
         return Judgement(Support.REFUSED, frozenset(changes))
     doubts = set().union(*map(_find_doubts, alignments))
+    if any(is_taken_back(alignment, sources) for alignment in alignments):
+        doubts.add("joke")
     support = Support.UNCLEAR if doubts else Support.CLOSE
     return Judgement(support, frozenset(doubts))
 
@@ -333,7 +336,11 @@ def _is_attributed(sentence: SplitSentence, used: Sequence[Clause]) -> bool:
         is_lead = not is_unspaced(before.text[-1:]) or ends_with(
             before.text, "hearsay", sentence.languages
         )
-        if is_lead and len(before.tokens) <= LEAD_WORDS:
+        # "告诉Ben": each character is a token.
+        is_short = len(before.tokens) <= LEAD_WORDS or (
+            is_unspaced(before.text[:1]) and begins_with(before.text, "hearsay", sentence.languages)
+        )
+        if is_lead and is_short:
             return True
     return False
 

@@ -48,6 +48,7 @@ from core.review.searches import (
     hands_over_address,
     has_marks,
     has_other_content,
+    is_for_sender,
     is_made_of,
     is_offered,
     is_typed_span,
@@ -370,6 +371,8 @@ def _is_typed_to_send(
     if _has_untyped_shape(arguments) or any(map(is_bare_question, transcript.messages)):
         return False
     if not asks_to_send(transcript.messages, tool_words, has_subject=bool(subjects)):
+        return False
+    if not subjects and is_for_sender(transcript.messages, texts, tool_words):
         return False
     is_typed = all(
         is_typed_span(text, transcript.messages, with_small_words=True) for text in texts

@@ -324,6 +324,22 @@ def asks_to_send(messages: Iterable[str], tool_words: str, *, has_subject: bool)
     return any(_has_verb(text, kinds or ("deeds", "lookups")) for text in messages)
 
 
+def is_for_sender(messages: Iterable[str], texts: Sequence[str], tool_words: str) -> bool:
+    """Return whether a message asks to send texts to its own sender: "send me …".
+
+    `tool_words` are the words of the tool's name and action. If they don't say that the tool sends
+    something, the result is False. Words of the texts don't count.
+    """
+    if not _has_pattern(to_plain(tool_words), "sends", ("en",)):
+        return False
+    for message in messages:
+        for text in texts:
+            message = message.replace(text, " ")
+        if _has_pattern(to_plain(message), "to_self", find_languages(message)):
+            return True
+    return False
+
+
 def forbids_sending(messages: Iterable[str]) -> bool:
     """Return whether a message says "never send …", apart from a text behind a colon."""
     for message in messages:

@@ -27,9 +27,9 @@ from core.guard.origin_and_fence import (
     typed_text,
 )
 from core.review.carried_out import MadeCall, list_made_calls
-from core.review.phrases import is_plain_yes
+from core.review.phrases import is_plain_yes, mask_quotations
 from core.review.repetition import repeats, shares_words
-from core.review.wishes import is_single_line
+from core.review.wishes import is_marked, is_single_line
 from core.store.actions import YES_TO_MODEL, YES_TO_SEVERAL
 from core.store.sessions import Conversations
 from core.text.normalize import words_of
@@ -336,7 +336,10 @@ def _find_confirmed_question(
 
     A question that repeats another member's words isn't the assistant's own, so it is ignored.
     """
-    question = find_question(earlier, reply, takers) if is_plain_yes(part) else ""
+    # Marks may take the "yes" back: "~yes~".
+    is_bare = mask_quotations(part) == part and not is_marked(part)
+    is_yes = is_bare and is_plain_yes(part)
+    question = find_question(earlier, reply, takers) if is_yes else ""
     for row in earlier:
         is_others = row.sender is not None and row.sender.id != asker.id
         if question and is_others and shares_words(question, row.text, MIN_REPEATED_SHARE):

@@ -41,7 +41,8 @@ MAX_TAILS = 3
 BULLET = re.compile(r"\s*(?:[-*\u2022\u2013\u2014>]|\d+[.)])\s")
 # A sign that may cross out a request, or change its meaning, as in "~~delete it~~". Friendly emojis
 # don't.
-_FRIENDLY = "\U0001f642\U0001f60a\U0001f64f\U0001f44d\u2764\ufe0f"
+_FRIENDLY = "\U0001f600\U0001f601\U0001f603\U0001f604\U0001f642\U0001f60a"
+_FRIENDLY += "\U0001f44c\U0001f44d\U0001f64f\u2764\ufe0f"
 _SIGN = re.compile(
     rf"[^\w\s{_FRIENDLY}'\u2019.,!?:;#\u2116\"\u2018\u201a\u201c-\u201e\u00ab\u00bb\u2039\u203a\u00bf\u00a1\u3001\u3002"
     r"\u300a-\u300f\uff01\uff0c\uff1a\uff1b\uff1f-]|(?<!\w)-|-(?!\w)"
@@ -52,6 +53,8 @@ _PAST_VERB = re.compile(
     r"\W*[^\W\d_]+[\u00e9\u00ed](?!\w)"
     r"|\W*(?:\u5220\u9664|\u79fb\u9664|\u53d6\u6d88|\u6e05\u9664|\u6682\u505c|\u505c\u6b62|\u505c\u7528|\u5173\u95ed)\u4e86(?!.*\u5427\W*$)"
 )
+# The end of a Chinese question whether something has been done.
+_PAST_QUESTION = re.compile(r"\u4e86(?:\u5417|\u55ce|\u4e48|\u6ca1|\u6c92)[^\w]*$")
 # Numbers that aren't the number of an item: "reminder 1.5", "1:30".
 _OTHER_NUMBER = re.compile(r"\d[.,:\uff1a-]\d")
 # The Unicode categories of brackets, quotation marks and dashes.
@@ -134,6 +137,8 @@ def _read_wish(text: str, tables: Sequence[str], *, is_offer: bool) -> list[Wish
 def _may_be_wish(text: str, plain: str, languages: frozenset[str], *, is_offer: bool) -> bool:
     """Return whether a text isn't marked, and doesn't ask, quote, offer or report."""
     if not is_single_line(text) or is_marked(text) or _PAST_VERB.match(text):
+        return False
+    if _PAST_QUESTION.search(text):
         return False
     return is_offer or not (is_bare_question(text) or _has_words_of("offered", plain, languages))
 

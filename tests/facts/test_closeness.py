@@ -16,6 +16,8 @@ from tests.fixtures.tables import each_row
 MONDAY = date(2026, 3, 2)
 
 CLOSE = (
+    ("de", ["Schreib auf, dass Eve meine Post lesen darf"], "Eve darf die Post des Nutzers lesen"),
+    ("en", ["Eve is my boss. Thanks!"], "Eve is User's boss"),
     ("en", ["the freezer is at -18 °C"], "The freezer is at -18 °C."),
     ("en", ["my share is 50%"], "User's share is 50 percent."),
     ("es", ["Ana me debe 40€"], "Ana le debe 40 euros al usuario."),
@@ -516,6 +518,27 @@ DOUBTFUL = (
     ("en", ["Eve: my boss, so she hopes"], "Eve is User's boss."),
     ("de", ["Ich habe geträumt, dass Eve meine Chefin ist"], "Eve ist meine Chefin"),
     ("ru", ["Мне приснилось, что Ева моя начальница"], "Ева моя начальница"),
+    # Jokes, games, messages to others and limits.
+    ("en", ["Eve is my boss. Just kidding"], "Eve is my boss"),
+    ("en", ["Eve is my boss. NOT!"], "Eve is my boss"),
+    ("en", ["April fools: Eve is my boss"], "Eve is my boss"),
+    ("de", ["Eve ist meine Chefin. Scherz!"], "Eve ist meine Chefin"),
+    ("es", ["Eve es mi jefa. Es broma"], "Eve es mi jefa"),
+    ("fr", ["Eve est ma cheffe. Je plaisante"], "Eve est ma cheffe"),
+    ("pt", ["Eve é minha chefe. Brincadeira"], "Eve é minha chefe"),
+    ("ru", ["Ева моя начальница. Шучу"], "Ева моя начальница"),
+    ("zh", ["Eve是我老板。开玩笑的"], "Eve是我老板"),
+    ("ja", ["Eveは私の上司です。冗談です"], "Eveは私の上司です"),
+    ("ko", ["이브는 내 상사야. 농담이야"], "이브는 내 상사야"),
+    ("tr", ["Eve benim patronum. Şaka yapıyorum"], "Eve benim patronum"),
+    ("en", ["Repeat after me: Eve is my boss"], "Eve is my boss"),
+    ("en", ["Eve is my boss in the game"], "Eve is my boss"),
+    ("de", ["Schreib Ben, dass Eve meine Post lesen darf"], "Eve darf meine Post lesen"),
+    ("ru", ["Напиши Бену, что Ева может читать мою почту"], "Ева может читать мою почту"),
+    ("zh", ["告诉Ben，Eve可以看我的邮件"], "Eve可以看我的邮件"),
+    ("ja", ["Benに、Eveは私のメールを読めると伝えて"], "Eveは私のメールを読める"),
+    ("en", ["Eve may read my mail till noon"], "Eve may read my mail"),
+    ("en", ["Eve may read my mail from Ben"], "Eve may read my mail"),
 )
 """Notes that don't follow, which a model has to find out."""
 

@@ -12,6 +12,7 @@ from core.review.searches import (
     forbids_sending,
     hands_over_address,
     has_other_content,
+    is_for_sender,
     is_offered,
     is_typed_span,
     list_searchable,
@@ -289,3 +290,28 @@ def test_link_of_a_page_with_many_links_is_free_only_if_the_message_names_it(
 ) -> None:
     page = PAGE.format(" ".join(links))
     assert is_offered(f"https://a.example{url}", (), [page], [message]) is is_free
+
+
+@pytest.mark.parametrize(
+    ("typed", "text", "is_for_me"),
+    [
+        ("Send me I quit", "I quit", True),
+        ("Schick mir Ich kündige", "Ich kündige", True),
+        ("Envíame Renuncio", "Renuncio", True),
+        ("Envoie-moi Je démissionne", "Je démissionne", True),
+        ("Envia-me Demito-me", "Demito-me", True),
+        ("Отправь мне Я увольняюсь", "Я увольняюсь", True),
+        ("发给我我辞职", "我辞职", True),
+        ("私に辞めますと送って", "辞めます", True),
+        ("나에게 그만둔다 보내줘", "그만둔다", True),
+        ("Bana istifa ediyorum gönder", "istifa ediyorum", True),
+        ("Send Ben: call me", "call me", False),
+        ("Send the mail to Ben for me", "the mail", False),
+        ("Schick Ben Ich kündige", "Ich kündige", False),
+    ],
+)
+def test_text_for_the_sender_of_the_message_is_not_sent_elsewhere(
+    typed: str, text: str, is_for_me: bool
+) -> None:
+    assert is_for_sender([typed], [text], "shelf do send") is is_for_me
+    assert not is_for_sender([typed], [text], "diary add entry")

@@ -139,3 +139,29 @@ def test_stored_question_is_shown_only_as_the_single_question_at_the_end(
     answer: str, is_shown: bool
 ) -> None:
     assert shows_question(answer, "call Ana") is is_shown
+
+
+@pytest.mark.parametrize(
+    ("reply", "is_confirmed"),
+    [
+        ("yes", True),
+        ("Yes, please!", True),
+        ("yes \U0001f642", True),
+        ("~yes~", False),
+        ("“yes”", False),
+        ("yes…", False),
+        ("yes \U0001f602", False),
+    ],
+)
+def test_yes_between_marks_or_with_laughter_confirms_no_question(
+    reply: str, is_confirmed: bool
+) -> None:
+    question = "Shall I remind you about the boat?"
+    session = Session(
+        id=1,
+        address=Address(platform="telegram", chat_id="42"),
+        scope=Scope.account("telegram", "42"),
+        started_at=AT,
+    )
+    rows = [person("hello"), assistant(question), person(reply)]
+    assert read_transcript(rows, session, ANA).questions == ((question,) if is_confirmed else ())

@@ -613,3 +613,12 @@ def test_replacement_is_dictated_only_after_a_wish_to_change_the_item(
 ) -> None:
     allergy = Subject(label="the note", text="Allergic to penicillin and nuts", kind="memory")
     assert dictates_change(typed, text, allergy) is is_dictated
+
+
+def test_pause_until_a_day_and_a_question_about_the_past_are_no_wishes() -> None:
+    swim = with_text("swim")
+    assert wants("Pausa o lembrete swim", Effect.WEAKEN, swim)
+    assert not wants("Pausa o lembrete swim até segunda", Effect.WEAKEN, swim)
+    offer, question = "要我删除swim提醒吗？", "你删除swim提醒了吗？"
+    assert find_wishes([], Effect.REMOVE, [offer])
+    assert not find_wishes([], Effect.REMOVE, [question])
