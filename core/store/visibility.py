@@ -51,8 +51,13 @@ MAX_FILTER_CHARS = 200
 """A title or name in a filter is cut to this length. Folding can turn one character into 18."""
 
 
+# An exported private chat has the name of the other person.
+_IS_OF_OTHER_PERSON = """(
+    messages.origin = 'imported' AND COALESCE(messages.sender_name = sessions.title, FALSE)
+)"""
 _IS_ASKERS_OWN = f"""(messages.role = 'user' AND (
     sessions.scope_id IN (SELECT id FROM scopes WHERE {in_list("key", "private")})
+    AND NOT {_IS_OF_OTHER_PERSON}
     OR {in_list("addresses.platform || ':' || messages.sender_id", "accounts")}
 ))"""
 _IS_FROM_SENDER = (
@@ -181,8 +186,8 @@ def file_condition(filters: SearchFilters, message_id: str) -> SqlCondition:
 def askers_own(query: SearchQuery) -> SqlCondition:
     """Return the condition that the asker sent a message.
 
-    In private scopes, the asker sent all messages with the role "user". In groups, the sender must
-    be one of the asker's accounts.
+    In private scopes, the asker sent all messages with the role "user", except those of the other
+    person in an imported chat. In groups, the sender must be one of the asker's accounts.
     """
     private = frozenset(scope for scope in query.scopes if not scope.is_group)
     accounts = {scope.key.partition(":")[2] for scope in private}

@@ -296,6 +296,9 @@ async def test_imported_private_chat_names_who_wrote_each_message(home: Path) ->
         chip = re.search(r'class="chip" href="(/recall\?q=from[^"]*Duarte[^"]*)"', found.body)
         assert chip is not None
         assert "My boathouse" not in (await page.browser.open(chip[1])).text
+        own = (await page.browser.open("/recall?q=from:me boathouse")).text
+        assert "My boathouse" in own
+        assert "The rent" not in own
 
 
 async def test_lines_of_platforms_are_in_the_language_of_the_reader_on_every_page(
