@@ -5,6 +5,7 @@ The programs `age` and `rage` can also decrypt the files.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,10 @@ from core.errors import ConfigError, HistoryError
 AGE_START = b"age-encryption.org/v1"
 # Shorter passphrases are guessed too fast.
 MIN_PASSPHRASE_CHARS = 8
+# Before the library decrypts with a passphrase, it measures for a few milliseconds whether that
+# would take too long. On a busy machine, the measurement is often wrong, so it's repeated.
+_MAX_TRIES = 12
+_PAUSE_S = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,11 +50,14 @@ def encrypt_file(source: Path, target: Path, key: EncryptionKey, check_path: Pat
 
     A file for a public key is also encrypted to a temporary key, because Mneme doesn't have the
     secret key to check it. A passphrase needs memory for the whole file. Raises HistoryError if the
-    machine has become too busy to decrypt the file in time.
+    machine is too busy to decrypt the file in time.
     """
     if key.passphrase:
         target.write_bytes(pyrage.passphrase.encrypt(source.read_bytes(), key.passphrase))
-        check_path.write_bytes(_decrypt_with_passphrase(target, key.passphrase))
+        content = _decrypt_with_passphrase(target, key.passphrase)
+        if content is None:
+            raise HistoryError("backup_too_busy")
+        check_path.write_bytes(content)
         return
     identity = pyrage.x25519.Identity.generate()
     recipients = [_parse_recipient(text) for text in key.recipients]
@@ -67,28 +75,36 @@ def decrypt_file(source: Path, target: Path, secret: str) -> None:
         identities = _parse_identities(secret)
         if identities:
             pyrage.decrypt_file(str(source), str(target), identities)
-        else:
-            target.write_bytes(_decrypt_with_passphrase(source, secret.strip()))
+            return
+        content = _decrypt_with_passphrase(source, secret.strip())
     except (pyrage.DecryptError, OSError) as error:
         if getattr(error, "errno", None):
             # The disk is full, for example.
             raise
         raise HistoryError("backup_wrong_key", file=source.name) from error
+    if content is None:
+        raise HistoryError("backup_too_slow", file=source.name)
+    target.write_bytes(content)
 
 
-def _decrypt_with_passphrase(source: Path, passphrase: str) -> bytes:
-    """Decrypt a file with a passphrase.
+def _decrypt_with_passphrase(source: Path, passphrase: str) -> bytes | None:
+    """Return the decrypted content of a file.
 
-    Raises DecryptError if the passphrase is wrong. If the file was encrypted on a much faster
-    machine, decrypting would take minutes; in that case, raises HistoryError.
+    Returns None if decrypting would take minutes, because the file was encrypted on a much faster
+    machine or this one is very busy. Raises DecryptError if the passphrase is wrong.
     """
-    try:
-        content: bytes = pyrage.passphrase.decrypt(source.read_bytes(), passphrase)
-    except pyrage.DecryptError as error:
-        if "xcessive work" not in str(error):
-            raise
-        raise HistoryError("backup_too_slow", file=source.name) from error
-    return content
+    encrypted = source.read_bytes()
+    for number in range(_MAX_TRIES):
+        try:
+            content: bytes = pyrage.passphrase.decrypt(encrypted, passphrase)
+        except pyrage.DecryptError as error:
+            if "xcessive work" not in str(error):
+                raise
+            if number < _MAX_TRIES - 1:
+                time.sleep(_PAUSE_S)
+        else:
+            return content
+    return None
 
 
 def _parse_recipient(text: str) -> Any:

@@ -11,9 +11,9 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO
@@ -34,6 +34,7 @@ from gateway.installation import DISTRIBUTION, describe_update
 from gateway.services import Services
 from gateway.supervisor import WallClock
 from gateway.texts.catalog import SHELL as texts
+from gateway.texts.files import format_size
 from gateway.upkeep.backups import (
     NICENESS,
     BackupMaker,
@@ -155,18 +156,29 @@ def restore_command(
     What you have forgotten since the backup is erased again.
     """
     with shell.exit_on_error():
-        _restore(file, find_home(), key, is_confirmed=yes)
+        home = find_home()
+        _restore(file, home, key, lambda backup: "" if yes else _describe_restore(backup, home))
 
 
 def _restore(
-    file: Path, home: Path, key: Path | None, *, is_confirmed: bool, is_move: bool = False
+    file: Path,
+    home: Path,
+    key: Path | None,
+    make_question: Callable[[Manifest], str],
+    *,
+    is_move: bool = False,
 ) -> None:
-    """Replace a home with a backup, and print which erasures were repeated."""
+    """Replace a home with a backup, and print which erasures were repeated.
+
+    `make_question` returns the question to the person, once the backup is checked. If it returns
+    "", nothing is asked.
+    """
     now = WallClock().now()
     with RestoreJob(file.expanduser().absolute(), home) as job:
         manifest = job.prepare(lambda: _load_secret(key))
-        if not is_confirmed:
-            shell.require_yes(_describe_restore(manifest, home))
+        question = make_question(manifest)
+        if question:
+            shell.require_yes(question)
         restored = job.swap(manifest, now)
     shell.print_text(_describe_restored(restored, home, is_move=is_move))
     report = asyncio.run(_open_restored())
@@ -209,11 +221,11 @@ def import_everything(file: Path, *, is_confirmed: bool) -> None:
         if count:
             messages = texts.format_count(count, "message")
             raise ConfigError(texts.IMPORT_ALL_REFUSED.format(home=home, messages=messages))
-        content = _list_content(home)
+        content = texts.join_list(_list_content(home))
+        question = ""
         if content and not is_confirmed:
-            names = texts.join_list(content)
-            shell.require_yes(texts.IMPORT_ALL_QUESTION.format(home=home, content=names))
-        _restore(file, home, None, is_confirmed=True, is_move=True)
+            question = texts.IMPORT_ALL_QUESTION.format(home=home, content=content)
+        _restore(file, home, None, lambda backup: question, is_move=True)
         typer.echo(texts.IMPORT_ALL_NEXT)
 
 
@@ -310,10 +322,10 @@ def _describe_restore(manifest: Manifest, home: Path) -> str:
 def _format_moment(moment: datetime) -> str:
     """Return a moment in the time zone of the settings, or of the machine if they're invalid."""
     try:
-        local = moment.astimezone(ZoneInfo(Settings.load().general.zone))
+        zone: tzinfo = ZoneInfo(Settings.load().general.zone)
     except SettingsError:
-        local = moment.astimezone()
-    return local.strftime("%Y-%m-%d %H:%M")
+        zone = moment.astimezone().tzinfo or UTC
+    return texts.format_moment(moment, zone)
 
 
 def _describe_restored(restored: Restored, home: Path, *, is_move: bool) -> str:
@@ -396,7 +408,7 @@ def _describe(result: BackupResult) -> str:
     """Return sentences about the new backup, its contents and the changes to older backups."""
     manifest = result.manifest
     files = texts.format_count(len(manifest.files), "file")
-    size = texts.format_number(round(result.bytes / 1e6, 1))
+    size = format_size(texts, result.bytes)
     sentences = [texts.BACKUP_MADE.format(path=result.record.path, size=size, files=files)]
     sentences.append(texts.BACKUP_SECRETS if manifest.has_secrets else texts.BACKUP_NO_SECRETS)
     if manifest.left_out:

@@ -131,6 +131,11 @@ async def test_everything_replaces_settings_and_reminders_only_after_a_yes(tmp_p
     other = tmp_path / "other"
     good(other, "remind", "tomorrow at 9 water the bonsai")
     good(other, "config", "set", "limits.jobs", "7")
+    broken = tmp_path / "broken.tar.gz"
+    broken.write_bytes(file.read_bytes()[:2000])
+    refused = mneme(other, "import", str(broken))
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "its end is missing" in refused.stderr
     refused = mneme(other, "import", str(file))
     assert refused.returncode == 2
     assert f"{other} already has 1 reminder and mneme.toml" in refused.stdout

@@ -10,11 +10,12 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
+import pyrage
 import pytest
 
 from core.errors import HistoryError, StoreError
 from core.transfer.backup import BackupSource, Manifest, unpack_backup, verify_backup, write_backup
-from core.transfer.encryption import decrypt_file
+from core.transfer.encryption import EncryptionKey, decrypt_file, encrypt_file
 from tests.fixtures.samples import NOON
 
 
@@ -192,11 +193,36 @@ def test_backup_that_is_cut_off_anywhere_is_refused(home: Path, tmp_path: Path) 
 
 
 def test_backup_with_far_more_work_than_this_machine_can_do_says_what_to_do(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("core.transfer.encryption._PAUSE_S", 0.0)
     source = tmp_path / "mneme.tar.gz.age"
     salt, key, mac = "A" * 22, "A" * 43, "A" * 43
     header = f"age-encryption.org/v1\n-> scrypt {salt} 40\n{key}\n--- {mac}\n"
     source.write_bytes(header.encode() + bytes(32))
     with pytest.raises(HistoryError, match="Try again while nothing else runs here"):
         decrypt_file(source, tmp_path / "plain", "correct horse")
+
+
+def test_backup_is_checked_again_if_a_busy_machine_refuses_to_decrypt_it_at_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The library measures the machine for milliseconds, in which another process may run."""
+    refusals = [pyrage.DecryptError("Excessive work parameter")] * 3
+    decrypt = pyrage.passphrase.decrypt
+
+    def decrypt_on_a_busy_machine(content: bytes, passphrase: str) -> bytes:
+        if refusals:
+            raise refusals.pop()
+        return bytes(decrypt(content, passphrase))
+
+    monkeypatch.setattr("core.transfer.encryption._PAUSE_S", 0.0)
+    monkeypatch.setattr(pyrage.passphrase, "decrypt", decrypt_on_a_busy_machine)
+    plain = tmp_path / "plain"
+    plain.write_bytes(b"content")
+    key = EncryptionKey(passphrase="correct horse")
+    encrypt_file(plain, tmp_path / "encrypted", key, tmp_path / "check")
+    assert (tmp_path / "check").read_bytes() == b"content"
+    refusals += [pyrage.DecryptError("Excessive work parameter")] * 99
+    with pytest.raises(HistoryError, match="too busy to check the encrypted backup"):
+        encrypt_file(plain, tmp_path / "encrypted", key, tmp_path / "check")
