@@ -42,6 +42,10 @@ MAX_PREFIX_CHARS = 20
 MAX_RETENTION_DAYS = 3650
 # The words that clear a setting.
 _OFF = frozenset({"off", "none", "no", "default", "0"})
+# The words that end the retention. Others, such as "0", could mean that nothing is kept.
+_RETENTION_OFF = frozenset({"off", "default"})
+# The word that clears a setting without an "off".
+_DEFAULT = "default"
 # The place where a change applies: the topic, thread or channel, or the whole group or server.
 _WHOLE_PLACE = re.compile(r"(?:^|\s)for:\s*\"?(all|here)\"?(?=\s|$)", re.IGNORECASE)
 _ROLE = re.compile(r"<@&(\d{15,20})>|\b(\d{15,20})\b")
@@ -209,7 +213,7 @@ class SetupCommands:
             return await self._set_prefix(key, prefix, context)
         listens = " ".join(word for word in LISTENING if word in words)
         is_known = set(words) <= set(LISTENING)
-        if words and _OFF.issuperset(words):
+        if words == [_DEFAULT]:
             await self._rules.save(key, listens=None)
         elif not is_known or listens not in context.texts.table("SETUP_LISTENS"):
             raise Refused(context.texts.SETUP_LISTENS_UNKNOWN)
@@ -227,7 +231,7 @@ class SetupCommands:
     async def _set_storing(self, key: str, value: str, context: CommandContext) -> Answer:
         """Set whether messages that aren't addressed to the assistant are stored."""
         stores = value.lower()
-        is_cleared = stores in _OFF
+        is_cleared = stores == _DEFAULT
         if not is_cleared and stores not in ("all", "addressed"):
             raise Refused(context.texts.SETUP_STORES_UNKNOWN)
         stored_all = self._stores_all_at(key, context)
@@ -305,13 +309,13 @@ class SetupCommands:
     async def _set_retention(self, key: str, value: str, context: CommandContext) -> Answer:
         """Set how many days messages are kept. All topics of a group share this setting."""
         languages = (context.texts.language, *lexicon_languages())
-        is_off = value.lower() in _OFF
-        days = 0 if is_off else await asyncio.to_thread(_parse_days, value, languages)
-        if days is None or days > MAX_RETENTION_DAYS:
+        is_off = value.lower() in _RETENTION_OFF
+        days = None if is_off else await asyncio.to_thread(_parse_days, value, languages)
+        if not is_off and not (days and days <= MAX_RETENTION_DAYS):
             raise Refused(context.texts.SETUP_RETENTION_UNKNOWN.format(limit=MAX_RETENTION_DAYS))
         is_server = ":server:" in key
         retention_key = key if is_server else _find_retention_key(context)
-        await self._rules.save(retention_key, retention_days=days or None)
+        await self._rules.save(retention_key, retention_days=days)
         return await self._confirm(key if is_server else context.scope.key, context)
 
     async def _erase(self, key: str, value: str, context: CommandContext) -> Answer:
