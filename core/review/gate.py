@@ -41,6 +41,8 @@ from core.review.pending import Review, is_waiting_result
 from core.review.phrases import is_dictated
 from core.review.repetition import shares_words
 from core.review.searches import (
+    LinkChoices,
+    Offer,
     asks_for_address,
     asks_for_look_up,
     asks_to_send,
@@ -50,11 +52,12 @@ from core.review.searches import (
     has_other_content,
     is_for_sender,
     is_made_of,
-    is_offered,
     is_typed_span,
+    judge_link,
+    judge_repetition,
+    judge_result,
     list_searchable,
     names_address,
-    was_read,
 )
 from core.review.transcript import Transcript, TranscriptReader
 from core.review.wish_judge import WishedCall, WishJudge, may_be_wished
@@ -94,6 +97,7 @@ class Gate:
     # Judges requests that the rules don't recognize. None without a helper model.
     judge: WishJudge | None = None
     carried_out: CarriedOutWishes = field(default_factory=CarriedOutWishes)
+    link_choices: LinkChoices = field(default_factory=LinkChoices)
 
     async def check(
         self,
@@ -212,9 +216,14 @@ class Gate:
         """Return a clause that says why a look-up has to wait, or "".
 
         If the words and addresses were typed in a message with other content, the helper model
-        decides.
+        decides. A link that the model chooses has to wait if it has already chosen one.
         """
         reason, may_ask_helper = _judge_lookup(arguments, transcript, context)
+        url = str(arguments.get("url") or "").strip()
+        if not reason and url and _judge_address(url, transcript, context) is Offer.CHOSEN:
+            may_ask_helper = False
+            if not self.link_choices.take(context.session.id, url, context.message_id):
+                reason = word_clause("waits_another_link")
         if reason and may_ask_helper:
             effect = Effect.SEND
             if await self._is_wished(tool, effect, arguments, (), transcript, context):
@@ -394,12 +403,11 @@ def _judge_lookup(
     """Return why a look-up has to wait, as a clause, or "", and whether to ask the helper model.
 
     An address must be typed in the message that is answered, be a result of an earlier search, or
-    be a link from a page to its own host. If the page has many links, the message must name this
-    one. A message may speak against a typed address ("don't open …"). In a session without a
-    person, only typed addresses are opened, because a page can offer a link for each secret. Other
-    texts must be typed in one piece. The message must ask for the look-up and have no other
-    content. A clause that states a secret isn't a request (`core/review/searches.py`). The helper
-    model may judge words of the previous message.
+    be a link from a page to its own host (`core/review/searches.py`). A message may speak against a
+    typed address ("don't open …"). In a session without a person, only typed addresses are opened,
+    because a page can offer a link for each secret. Other texts must be typed in one piece. The
+    message must ask for the look-up and have no other content. A clause that states a secret isn't
+    a request (`core/review/searches.py`). The helper model may judge words of the previous message.
     """
     is_attended = context.session.is_remembered
     texts = {name: text for name, text in arguments.items() if isinstance(text, str)}
@@ -409,42 +417,43 @@ def _judge_lookup(
         if name != "url":
             if not (is_whole and is_asked and _is_searchable(text, transcript)):
                 return word_clause("waits_search_words"), _may_be_searched(text, transcript)
-        elif not _may_open(text.strip(), transcript, is_attended=is_attended, is_asked=is_asked):
+        elif _judge_address(text.strip(), transcript, context) is Offer.NONE:
             return word_clause("waits_address"), names_address(transcript.typed, text.strip())
     return "", True
 
 
-def _may_open(url: str, transcript: Transcript, *, is_attended: bool, is_asked: bool) -> bool:
-    """Return whether a web address was read or offered before, or typed.
+def _judge_address(url: str, transcript: Transcript, context: ToolContext) -> Offer:
+    """Return whether a web address was typed, or returned by a search or a page.
 
     An address of an earlier message was typed for a different purpose. It's opened only for a
     message such as "open it".
     """
-    if not is_attended:
-        return names_address(transcript.all_typed, url)
+    if not context.session.is_remembered:
+        return Offer.FREE if names_address(transcript.all_typed, url) else Offer.NONE
     messages = transcript.messages
-    if _is_offered(url, transcript, is_asked=is_asked) or hands_over_address(messages, url):
-        return True
+    if hands_over_address(messages, url):
+        return Offer.FREE
     is_typed = names_address(transcript.all_typed, url) and asks_for_address(messages, url)
-    return is_typed and not has_other_content(messages, [url])
+    if is_typed and not has_other_content(messages, [url]):
+        return Offer.FREE
+    return _judge_offer(url, transcript)
 
 
-def _is_offered(url: str, transcript: Transcript, *, is_asked: bool) -> bool:
-    """Return whether a page was read before, or may be offered to a person who requests something.
+def _judge_offer(url: str, transcript: Transcript) -> Offer:
+    """Return whether a search or a page offers an address to a person who requests something.
 
     The links of a page that was read for an earlier message are offered only for a request such as
     "open the prices". Otherwise, a page with a link for each secret could learn a secret from any
     question.
     """
-    url = url.strip()
-    if was_read(url, transcript.page_results):
-        return True
-    messages = transcript.messages
-    results, new_pages = transcript.search_results, transcript.new_page_results
-    if is_asked and is_offered(url, results, new_pages, messages):
-        return True
-    asks_by_verb = asks_for_look_up(messages, by_verb=True)
-    return asks_by_verb and is_offered(url, (), transcript.page_results, messages)
+    messages, new_pages = transcript.messages, transcript.new_page_results
+    offers = [judge_repetition(url, new_pages, transcript.page_results)]
+    if asks_for_look_up(messages):
+        offers.append(judge_result(url, transcript.search_results, messages))
+        offers.append(judge_link(url, new_pages, messages))
+    if asks_for_look_up(messages, by_verb=True):
+        offers.append(judge_link(url, transcript.page_results, messages))
+    return next(offer for offer in Offer if offer in offers)
 
 
 def _is_searchable(text: str, transcript: Transcript) -> bool:

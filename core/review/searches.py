@@ -3,13 +3,20 @@
 People often type a secret right before a question about something else: "My PIN is 4471. When does
 the ferry leave?" The words of such a clause may be searched for only if the clause itself requests
 it (`core/review/data/searches.toml` lists the words).
+
+A page whose links differ can learn a secret from the link that is opened: it only has to tell the
+model which link stands for which secret. Short chains of pages with few links do the same step by
+step. So the model chooses at most one link per host and conversation. Links that the person names
+aren't the model's choice.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
 from functools import cache
 from unicodedata import is_normalized
 from urllib.parse import urlsplit
@@ -45,13 +52,16 @@ _MAX_SECRET_WORDS = 3
 # The characters that may follow a web address in a text: a slash, then punctuation and a space, or
 # a closing bracket.
 _ADDRESS_END = r"/?(?:[.,;:!?]*(?:\s|$)|[)\]}>\"'”»])"
-# A page with more links to its own host could have a link for each secret.
 MAX_FREE_LINKS = 3
+"""A page with more links to its own host could have a link for each secret."""
+MAX_CONVERSATIONS = 500
+"""The number of conversations whose chosen links are remembered."""
+# A search result: its number and title, and its address in the line below.
+_RESULT = re.compile(r"^\d+\. (?P<title>[^\n]*)\n   (?P<url>\S+)$", re.MULTILINE)
+_PAGE_ADDRESS = re.compile(r"^Address: (\S+)$", re.MULTILINE)
+_ANY_ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
 # Replaces a web address in a text, so that the words around it can be read.
 _ADDRESS_WORD = "xaddressx"
-# The address of a search result: the line below its number and title.
-_RESULT = re.compile(r"^\d+\. [^\n]*\n   (\S+)$", re.MULTILINE)
-_PAGE_ADDRESS = re.compile(r"^Address: (\S+)$", re.MULTILINE)
 _SENTENCE_END = re.compile(r"(?<=[.!?\u2026])\s+|(?<=[\u3002\uff01\uff1f])|\n")
 
 
@@ -125,7 +135,10 @@ def hands_over_address(messages: Iterable[str], url: str) -> bool:
     pattern = _build_address_pattern(url)
     if pattern is None:
         return False
-    texts = [pattern.sub(f" {_ADDRESS_WORD} ", message) for message in messages]
+    # The signs of another address aren't marks of the message.
+    texts = [
+        _ANY_ADDRESS.sub(" ", pattern.sub(f" {_ADDRESS_WORD} ", message)) for message in messages
+    ]
     if not any(_ADDRESS_WORD in text for text in texts) or has_marks(texts, [_ADDRESS_WORD]):
         return False
     return not any(
@@ -171,39 +184,102 @@ def _depends(clause: str, languages: frozenset[str], *, asks_time: bool) -> bool
     return False
 
 
-def is_offered(
-    url: str, search_results: Sequence[str], pages: Sequence[str], messages: Iterable[str]
-) -> bool:
-    """Return whether a web address is a result of a search, or a link from a page to its own host.
+class Offer(Enum):
+    """Whether the model may open a web address that a search or a page returned."""
 
-    Addresses in the excerpts of results don't count, and neither do links to other hosts. A page
-    could have a link for each secret. So if it has more than `MAX_FREE_LINKS` links to its host,
-    the messages must name the link.
+    # The person named the link, it's a result of a search, or the page has just been read.
+    FREE = "free"
+    # The model chose the link among others.
+    CHOSEN = "chosen"
+    # Nothing returned the address, or it stands among too many others.
+    NONE = "none"
+
+
+@dataclass(eq=False)
+class LinkChoices:
+    """The links that the model chose, by conversation and host."""
+
+    # The address and the message of the choice, by the id of the session and the host.
+    _choices: OrderedDict[tuple[int, str], tuple[str, int | None]] = field(
+        default_factory=OrderedDict
+    )
+
+    def take(self, session_id: int, url: str, message_id: int | None) -> bool:
+        """Record a choice, and return whether the link may be opened.
+
+        It may be opened if it's the first choice on its host in this conversation. For the same
+        message, it may be opened again, because a page is requested once per message.
+        """
+        key = session_id, _get_host(url)
+        choice = url, message_id
+        if key not in self._choices and len(self._choices) >= MAX_CONVERSATIONS:
+            self._choices.popitem(last=False)
+        return self._choices.setdefault(key, choice) == choice
+
+
+def judge_result(url: str, results: Iterable[str], messages: Iterable[str]) -> Offer:
+    """Return whether a web address is a result of a search.
+
+    Addresses in the excerpts of results don't count. Only the first `MAX_FREE_LINKS` results of a
+    host are free, apart from one that the messages name.
     """
-    for text in search_results:
-        if any(names_address(match[1], url) for match in _RESULT.finditer(text)):
-            return True
-    host = urlsplit(url).netloc.casefold()
+    host = _get_host(url)
+    for text in results:
+        titles: dict[str, str] = {}
+        for match in _RESULT.finditer(text):
+            if _get_host(match["url"]) == host:
+                titles.setdefault(match["url"], f"{match['title']} {match['url']}")
+        for address in [*titles][:MAX_FREE_LINKS] + _list_named(titles, messages)[:1]:
+            if names_address(address, url):
+                return Offer.FREE
+    return Offer.NONE
+
+
+def judge_link(url: str, pages: Iterable[str], messages: Iterable[str]) -> Offer:
+    """Return whether a web address is a link from one of some pages to the page's own host.
+
+    If a page has more than `MAX_FREE_LINKS` such links, the messages must name the link.
+    """
+    host = _get_host(url)
+    offers = {Offer.NONE}
     for text in pages:
-        address = _PAGE_ADDRESS.search(text)
-        is_own_host = address is not None and urlsplit(address[1]).netloc.casefold() == host
-        if is_own_host and names_address(text, url) and _is_free_link(url, text, messages):
-            return True
-    return False
+        address = _get_page_address(text)
+        if _get_host(address) == host and names_address(text, url):
+            offers.add(_judge_page_link(url, text, messages))
+    return next(offer for offer in Offer if offer in offers)
 
 
-def _is_free_link(url: str, page: str, messages: Iterable[str]) -> bool:
-    """Return whether a page has so few links that none can stand for a secret.
+def _judge_page_link(url: str, page: str, messages: Iterable[str]) -> Offer:
+    """Return whether a link of a page is named by the messages, or one of few."""
+    links = _list_own_links(page, _get_host(url))
+    named = _list_named(links, messages)
+    end = _get_address_end(url)
+    if named == [end]:
+        return Offer.FREE
+    choices = links if len(links) <= MAX_FREE_LINKS else named
+    return Offer.CHOSEN if end in choices and len(choices) <= MAX_FREE_LINKS else Offer.NONE
 
-    Only the links count that have a word of the messages in their label or address, if `url` is
-    such a link.
+
+def judge_repetition(url: str, new_pages: Sequence[str], pages: Sequence[str]) -> Offer:
+    """Return whether a web address is the one of a page that was read before.
+
+    A page that was read for the same message isn't requested again. If several pages of a host were
+    read for earlier messages, the model chooses which one it reads again.
     """
-    links = _list_own_links(page, urlsplit(url).netloc)
-    if len(links) <= MAX_FREE_LINKS:
-        return True
+    if url in map(_get_page_address, new_pages):
+        return Offer.FREE
+    addresses = {_get_page_address(text) for text in pages}
+    if url not in addresses:
+        return Offer.NONE
+    host = _get_host(url)
+    is_only_one = [_get_host(address) for address in addresses].count(host) == 1
+    return Offer.FREE if is_only_one else Offer.CHOSEN
+
+
+def _list_named(links: Mapping[str, str], messages: Iterable[str]) -> list[str]:
+    """Return the links whose words contain a word of the messages. `links` has their words."""
     requested = set(word_terms(list_searchable(messages)))
-    named = {end for end, words in links.items() if requested.intersection(word_terms(words))}
-    return len(named) <= MAX_FREE_LINKS and _get_address_end(url) in named
+    return [end for end, words in links.items() if requested.intersection(word_terms(words))]
 
 
 def _list_own_links(page: str, host: str) -> dict[str, str]:
@@ -211,7 +287,6 @@ def _list_own_links(page: str, host: str) -> dict[str, str]:
 
     The address of the page itself isn't included.
     """
-    own = _PAGE_ADDRESS.search(page)
     links: dict[str, str] = {}
     label = r"(?:\[(?P<label>[^\[\]\n]{0,200})\]\()?"
     # The end is looked ahead, because two addresses may stand next to each other without a space.
@@ -220,9 +295,22 @@ def _list_own_links(page: str, host: str) -> dict[str, str]:
         end = _strip_address_end(match["end"])
         words = re.sub(r"[\W_]+", " ", end)
         links[end] = f"{links.get(end, '')} {match['label'] or ''} {words}"
-    if own is not None:
-        links.pop(_get_address_end(own[1]), None)
+    links.pop(_get_address_end(_get_page_address(page)), None)
     return links
+
+
+def _get_page_address(page: str) -> str:
+    """Return the web address of a page in a result of `web_fetch`, or "" if it has none."""
+    match = _PAGE_ADDRESS.search(page)
+    return match[1] if match is not None else ""
+
+
+def _get_host(url: str) -> str:
+    """Return the host of a web address with its port, or "" if the address is invalid."""
+    try:
+        return urlsplit(url).netloc.casefold()
+    except ValueError:
+        return ""
 
 
 def _get_address_end(url: str) -> str:
@@ -232,13 +320,6 @@ def _get_address_end(url: str) -> str:
 
 def _strip_address_end(text: str) -> str:
     return text.strip("/").rstrip(_PUNCTUATION + ")]}>\u201d\u00bb/")
-
-
-def was_read(url: str, pages: Sequence[str]) -> bool:
-    """Return whether a web address is the one of a page that was read before."""
-    return any(
-        address[1] == url for text in pages if (address := _PAGE_ADDRESS.search(text)) is not None
-    )
 
 
 def is_typed_span(text: str, typed: Sequence[str], *, with_small_words: bool = False) -> bool:

@@ -48,6 +48,7 @@ MAX_EARLIER_ANSWERS = 20
 # A question repeats foreign texts if they contain this share of its words.
 MIN_REPEATED_SHARE = 0.5
 _SENTENCE_END = re.compile(r"(?<=[.!?…。！？])[)\]*_”\"']*\s+|(?<=[。！？])|\n+")
+_ADDRESS = re.compile(r"(?:https?://|www\.)\S+", re.IGNORECASE)
 # A line of recalled background that isn't a note (n1) or a fact (f1).
 _RECALLED_LINE = re.compile(r"- (?![nf]\d)")
 # A line with a message: "- m12 3 May 2026: Ana: The ferry leaves at ten."
@@ -269,7 +270,8 @@ def read_transcript(
     previous = ""
     for index, row in enumerate(rows):
         part = _get_typed_text(row, asker)
-        if part and not is_scheduled and repeats(part, texts):
+        # An address that the person copies from a page is their own choice.
+        if part and not is_scheduled and repeats(_ADDRESS.sub(" ", part), texts):
             foreign.append(ForeignText(Sentence("source_repetition"), part))
         elif part:
             all_typed.append(part)

@@ -108,12 +108,18 @@ async def check_address(
     url: str,
     resolve: Resolver = resolve_host,
     is_allowed: Callable[[IPAddress], bool] = is_public,
+    *,
+    may_use_any_port: bool = False,
 ) -> Target:
     """Resolve the host of a web address, and check all its IP addresses.
 
     Raises Refused if the address isn't a web address, or if one of the IP addresses isn't allowed.
+    By default, it must also have a port on which web pages are common.
     """
     parts, port = _parse_url(url)
+    is_low = port not in DEFAULT_PORTS.values() and port < _FIRST_FREE_PORT
+    if is_low and not may_use_any_port:
+        raise Refused("address_bad_port", port=str(port))
     host = parts.hostname or ""
     try:
         # "idna" is also what getaddrinfo would use. Here it raises an error with a clear cause.
@@ -147,6 +153,4 @@ def _parse_url(url: str) -> tuple[SplitResult, int]:
         raise Refused("address_needs_form", text=text[:100])
     if parts.username is not None or parts.password is not None:
         raise Refused("address_with_login")
-    if port not in DEFAULT_PORTS.values() and port < _FIRST_FREE_PORT:
-        raise Refused("address_bad_port", port=str(port))
     return parts, port

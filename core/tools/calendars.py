@@ -247,8 +247,11 @@ class Calendars:
         return fill_placeholders(value, self.variables)
 
     @contextlib.contextmanager
-    def _open_caldav(self, name: str) -> Iterator[list[Any]]:
-        """Yield the calendars of a CalDAV account, and close the connections afterwards."""
+    def _open_caldav(self, name: str, timeout_s: float = 0.0) -> Iterator[list[Any]]:
+        """Yield the calendars of a CalDAV account, and close the connections afterwards.
+
+        `timeout_s` limits each request. By default, the limit is the one of the settings.
+        """
         from caldav.davclient import DAVClient
 
         source = self.sources[name]
@@ -256,28 +259,44 @@ class Calendars:
             url=self._fill_variables(source.url),
             username=source.user or None,
             password=self._fill_variables(f"${{{source.key}}}") if source.key else None,
-            timeout=ceil(source.timeout_s),
+            timeout=ceil(timeout_s or source.timeout_s),
         )
         with client:
             principal = client.principal()  # type: ignore[no-untyped-call]
             yield list(principal.calendars())
 
     def _search_caldav(self, name: str, start: datetime, end: datetime) -> _Occurrences:
-        """Return the occurrences in all calendars of an account."""
+        """Return the occurrences in all calendars of an account.
+
+        The server may need very long to find the events of a span of time, such as Radicale if an
+        event repeats each second. So it gets half of the time, and then all events are loaded.
+        """
         from niquests.exceptions import Timeout
 
-        span = {} if name in self._unfiltered else {"start": start, "end": end}
+        timeout_s = self.sources[name].timeout_s
+        contents: list[bytes] = []
+        if name not in self._unfiltered:
+            try:
+                contents = self._load_caldav(name, timeout_s / 2, start=start, end=end)
+            except Timeout:
+                self._unfiltered.add(name)
+        if name in self._unfiltered:
+            try:
+                contents = self._load_caldav(name, timeout_s)
+            except Timeout:
+                self._unfiltered.remove(name)
+                raise
+        return _list_occurrences(contents, start, end, timeout_s)
+
+    def _load_caldav(self, name: str, timeout_s: float, **span: datetime) -> list[bytes]:
+        """Return the events of an account as calendar files, or those of a span of time."""
         contents = []
-        try:
-            with self._open_caldav(name) as calendars:
-                for calendar in calendars:
-                    # The library would expand and filter the events without a limit.
-                    items = calendar.search(event=True, post_filter=False, **span)
-                    contents += [item.data.encode() for item in items]
-        except Timeout:
-            self._unfiltered.add(name)
-            raise
-        return _list_occurrences(contents, start, end, self.sources[name].timeout_s)
+        with self._open_caldav(name, timeout_s) as calendars:
+            for calendar in calendars:
+                # The library would expand and filter the events without a limit.
+                items = calendar.search(event=True, post_filter=False, **span)
+                contents += [item.data.encode() for item in items]
+        return contents
 
     def _add_caldav(self, name: str, uid: str, text: str, start: datetime, end: datetime) -> None:
         with self._open_caldav(name) as calendars:

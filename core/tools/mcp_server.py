@@ -17,8 +17,8 @@ from typing import Annotated, Any, TypeVar
 import uvicorn
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.types import ToolAnnotations
-from pydantic import Field
+from mcp.types import CallToolResult, InputRequiredResult, ToolAnnotations
+from pydantic import Field, ValidationError
 
 from core.errors import MnemeError
 from core.guard.origin_and_fence import neutralise
@@ -58,7 +58,7 @@ class SharedMemory:
 
 def build_server(memory: SharedMemory, version: str) -> MCPServer:
     """Build a server with the tools `recall`, `facts`, `sessions` and `remember`."""
-    server = MCPServer("mneme", version=version, instructions=_INSTRUCTIONS, log_level="ERROR")
+    server = _MemoryServer("mneme", version=version, instructions=_INSTRUCTIONS, log_level="ERROR")
 
     @server.tool(annotations=_READS)
     async def recall(query: Query) -> dict[str, Any]:
@@ -83,6 +83,27 @@ def build_server(memory: SharedMemory, version: str) -> MCPServer:
         return await _call(memory.propose_fact(content, _get_program_name(context)))
 
     return server
+
+
+class _MemoryServer(MCPServer):
+    """An MCP server that explains wrong arguments in plain sentences."""
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        """Call a tool. Raises the SDK's ToolError with a sentence for each wrong argument."""
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            if isinstance(error.__cause__, ValidationError):
+                raise ToolError(_word_faults(error.__cause__)) from error
+            raise
+
+
+def _word_faults(error: ValidationError) -> str:
+    """Return a sentence for each wrong argument, without its value."""
+    faults = error.errors(include_url=False, include_input=False)
+    return " ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}." for each in faults)
 
 
 async def serve_stdio(server: MCPServer) -> None:

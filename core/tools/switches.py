@@ -13,6 +13,7 @@ from core.store.preferences import Preference
 from core.tools.web import WEB_FETCH, WEB_SEARCH
 from core.types import Account, Json
 
+WEB = "web"
 CALENDAR = "calendar"
 # The tool that calls tools of MCP servers, whose names are like "notes__search".
 CALL_TOOL = "call_tool"
@@ -41,7 +42,7 @@ def find_tool_group(name: str, arguments: Json) -> str:
     `arguments` name the tool that `call_tool` calls. Returns "" for all other tools.
     """
     if name in (WEB_SEARCH, WEB_FETCH):
-        return "web"
+        return WEB
     if name == CALENDAR:
         return CALENDAR
     if name == CALL_TOOL:

@@ -85,8 +85,8 @@ class WebClient:
     ) -> None:
         """Create a client. `timeout_s` limits a download with all its redirects.
 
-        With `is_only_first_trusted`, redirects to other hosts must lead to public addresses, even
-        if `is_allowed` allows others.
+        With `is_only_first_trusted`, the owner chose the first address, so it may have any port.
+        Redirects to other hosts must lead to public addresses, even if `is_allowed` allows others.
         """
         self._timeout_s = timeout_s
         self._resolve = resolve
@@ -117,10 +117,15 @@ class WebClient:
         """Follow redirects, check each address, and return the last page."""
         first_host = ""
         for _ in range(MAX_REDIRECTS + 1):
-            target = await check_address(urldefrag(url)[0], self._resolve, self._is_allowed)
+            target = await check_address(
+                urldefrag(url)[0],
+                self._resolve,
+                self._is_allowed,
+                may_use_any_port=self._is_only_first_trusted,
+            )
             first_host = first_host or target.host
             if self._is_only_first_trusted and target.host != first_host:
-                # The owner chose the first address, but it may redirect anywhere.
+                # The owner's address may redirect anywhere.
                 target = await check_address(target.url, self._resolve, is_public)
             if self._respects_robots and not await self._may_read(target):
                 raise Refused("page_forbidden", host=target.host)

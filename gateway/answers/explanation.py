@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from core.guard.origin_and_fence import FILE_LEAD
 from core.markup.markdown import escape
@@ -31,6 +32,9 @@ _RECALLED_LINE = re.compile(
     r"^- (?:(?P<reference>[mfn]\d+)(?:-[0-9a-f]{4})? )?(?P<text>.+)$", re.MULTILINE
 )
 _ROW_REFERENCE = re.compile(r"[mf][1-9]\d{0,8}")
+_ISO_TIME = re.compile(r"\d{4}-\d\d-\d\d")
+# The name of an argument that limits the result, such as "limit" and "max_results".
+_LIMIT = re.compile(r"(?:limit|max|offset)(?:_|$)")
 _FILE_HEADING = re.compile(rf"^\[{FILE_LEAD} (\d+), “([^”\n]*)”")
 
 
@@ -159,11 +163,39 @@ class ExplanationWriter:
             for block in row.blocks or ():
                 is_call = block.get("type") == "tool_use" and block.get("id") in successful_ids
                 if is_call and not (has_pages and block["name"] == "web_fetch"):
-                    arguments = _render_arguments(block.get("input") or {})
-                    lines.append(
-                        self.texts.WHY_TOOL.format(tool=block["name"], arguments=arguments)
-                    )
+                    lines.append(self._render_call(block["name"], block.get("input") or {}))
         return lines
+
+    def _render_call(self, name: str, arguments: Json) -> str:
+        """Return a tool and what it was asked for, without limits and empty arguments."""
+        values = _shorten(" · ".join(self._word_values(arguments)))
+        line = self.texts.WHY_TOOL.format(tool=name, arguments=values)
+        return line if values else line.rstrip(" :\u00a0\uff1a")
+
+    def _word_values(self, value: object) -> list[str]:
+        """Return the values in an argument as texts, with times as a person writes them."""
+        if isinstance(value, Mapping):
+            shown = [item for name, item in value.items() if not _LIMIT.match(name)]
+            return [text for item in shown for text in self._word_values(item)]
+        if isinstance(value, list):
+            return [text for item in value for text in self._word_values(item)]
+        if isinstance(value, str):
+            return [self._word_time(value) or value] if value else []
+        return [] if value is None else [json.dumps(value)]
+
+    def _word_time(self, text: str) -> str:
+        """Return an ISO time or day as a person writes it, or "" if the text is neither."""
+        if _ISO_TIME.match(text) is None:
+            return ""
+        try:
+            moment = datetime.fromisoformat(text)
+        except ValueError:
+            return ""
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=self.services.zone)
+        if _ISO_TIME.fullmatch(text):
+            return self.texts.format_day(moment, self.services.zone)
+        return self.texts.format_moment(moment, self.services.zone)
 
 
 def _list_recalled(turn: Sequence[Message], kind: str) -> dict[int, str]:
@@ -187,12 +219,3 @@ def _list_recalled(turn: Sequence[Message], kind: str) -> dict[int, str]:
 
 def _shorten(text: str) -> str:
     return escape(shorten(text, MAX_LINE_CHARS))
-
-
-def _render_arguments(arguments: Json) -> str:
-    values = [
-        value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        for value in arguments.values()
-        if value not in ("", None, [])
-    ]
-    return _shorten(" · ".join(values))

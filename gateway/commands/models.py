@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from config.model_options import Ability
 from core.errors import Refused
-from core.tools.switches import find_tool_group
+from core.tools.switches import CALENDAR, WEB, find_tool_group
 from core.types import Account, Answer, Button, Command, Scope, Tool
 from gateway.commands.registry import CommandContext, load_specs, make_button, split_action
 from gateway.services import Services
@@ -201,13 +201,32 @@ class ToolCommands:
         words = command.arguments.lower().split()
         if not words:
             return self._show(texts, switched_off)
-        match words:
-            case ["on" | "off" as state, group] if group in self._groups:
-                changed = switched_off - {group} if state == "on" else switched_off | {group}
-                await self._save(context.account, changed)
-                text = texts.TOOLS_ON if state == "on" else texts.TOOLS_OFF
-                return Answer(text=text.format(group=group))
-        raise Refused(texts.TOOLS_USAGE.format(groups=texts.join_list(self._groups)))
+        switch = self._read_switch(words, texts)
+        if switch is None:
+            labels = [_name_group(group, texts) for group in self._groups]
+            raise Refused(texts.TOOLS_USAGE.format(groups=texts.join_list(labels)))
+        group, is_on = switch
+        changed = switched_off - {group} if is_on else switched_off | {group}
+        await self._save(context.account, changed)
+        text = texts.TOOLS_ON if is_on else texts.TOOLS_OFF
+        return Answer(text=text.format(group=_name_group(group, texts)))
+
+    def _read_switch(self, words: Sequence[str], texts: Texts) -> tuple[str, bool] | None:
+        """Return the group that the words name, and whether they switch it on.
+
+        The words are in the person's language or in English, such as "off web" and "web off".
+        Returns None if they name no group or no state.
+        """
+        groups = {_name_group(group, texts).lower(): group for group in self._groups}
+        groups |= {group.lower(): group for group in self._groups}
+        states = dict.fromkeys(texts.TOOLS_WORDS_ON.split(), True)
+        states |= dict.fromkeys(texts.TOOLS_WORDS_OFF.split(), False)
+        states |= {"on": True, "off": False}
+        if len(words) == 2:
+            for state, name in (words, words[::-1]):
+                if state in states and name in groups:
+                    return groups[name], states[state]
+        return None
 
     async def autocomplete(self, source: str, typed: str, scope: Scope) -> Mapping[str, str]:
         """Return the groups whose names contain `typed`."""
@@ -219,10 +238,11 @@ class ToolCommands:
         for group in self._groups:
             is_off = group in switched_off
             state = texts.TOOLS_STATE_OFF if is_off else texts.TOOLS_STATE_ON
-            lines.append(f"- {texts.pair(group, state)}")
+            name = _name_group(group, texts)
+            lines.append(f"- {texts.pair(name, state)}")
             label = texts.TOOLS_SWITCH_ON if is_off else texts.TOOLS_SWITCH_OFF
             arguments = f"{'on' if is_off else 'off'} {group}"
-            buttons.append(make_button(label.format(group=group), "tools", arguments))
+            buttons.append(make_button(label.format(group=name), "tools", arguments))
         return Answer(text="\n".join(lines), buttons=tuple(buttons))
 
     async def _save(self, account: Account, switched_off: frozenset[str]) -> None:
@@ -232,3 +252,9 @@ class ToolCommands:
         tools_off = ",".join(sorted(switched_off))
         for linked_account in sorted(accounts, key=lambda other: other.key):
             await self._services.preferences.save(linked_account, tools_off=tools_off)
+
+
+def _name_group(group: str, texts: Texts) -> str:
+    """Return the name of a group of tools in the person's language. Servers have their own."""
+    names = {WEB: texts.TOOLS_GROUP_WEB, CALENDAR: texts.TOOLS_GROUP_CALENDAR}
+    return names.get(group, group)

@@ -115,6 +115,30 @@ async def test_plain_questions_are_answered_from_the_calendar_without_a_model(ho
         assert "Dentist" not in other
 
 
+async def test_calendar_that_can_not_be_read_is_named_and_never_called_empty(home: Path) -> None:
+    options = '[calendar.family]\nurl = "http://127.0.0.1:9/feed.ics"\n'
+    unread = "I couldn't read the calendar family. `/agenda` says why."
+    async with open_gateway(home, OfflineModel(LISBON.key), options) as harness:
+        await harness.say("The plumber comes on Friday")
+        assert (await harness.say("What do I have tomorrow?")).text == unread
+        assert (await harness.say("When is the dentist?")).text.endswith(unread)
+        plumber = (await harness.say("When is the plumber?")).text
+        assert "comes on Friday" in plumber
+        assert plumber.endswith(unread)
+
+
+async def test_model_is_told_that_an_unread_calendar_may_have_events(home: Path) -> None:
+    options = '[calendar.family]\nurl = "http://127.0.0.1:9/feed.ics"\n'
+    model = ScriptedModel()
+    async with open_gateway(home, model, options) as harness:
+        model.script = [calls(("calendar", {"start": "2026-11-30"})), says("I don't know.")]
+        await harness.say("What do I have?")
+        result = result_of(model.requests[-1])
+    assert "No event could be read." in result
+    assert "The calendar family can't be read: " in result
+    assert "There are no events" not in result
+
+
 async def test_events_of_the_calendar_are_shown_to_a_german_without_an_english_word(
     home: Path,
 ) -> None:

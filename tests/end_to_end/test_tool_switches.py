@@ -48,6 +48,33 @@ async def test_tools_command_lists_tool_groups_with_a_button_for_each(home: Path
         assert wrong.endswith("The groups are calendar and web.")
 
 
+SWITCHES = [
+    ("de", "aus kalender", "- Kalender: aus\n- Web: an"),
+    ("de", "web aus", "- Kalender: an\n- Web: aus"),
+    ("de", "off calendar", "- Kalender: aus\n- Web: an"),
+    ("es", "desactivar calendario", "- calendario: desactivado\n- web: activado"),
+    ("fr", "désactiver calendrier", "- calendrier : désactivé\n- web : activé"),
+    ("pt-BR", "desligar calendário", "- calendário: desligado\n- web: ligado"),
+    ("ru", "выкл календарь", "- календарь: выключено\n- веб: включено"),
+    ("tr", "kapat takvim", "- takvim: kapal\u0131\n- web: a\u00e7\u0131k"),
+    ("zh", "关 日历", "- 日历：关\n- 网页：开"),
+    ("ja", "オフ カレンダー", "- カレンダー：オフ\n- ウェブ：オン"),
+    ("ko", "끄기 캘린더", "- 캘린더: 꺼짐\n- 웹: 켜짐"),
+]
+
+
+async def test_tools_command_reads_and_names_groups_in_the_persons_language(home: Path) -> None:
+    options = '[calendar.home]\nurl = "http://127.0.0.1:9/feed.ics"\n'
+    async with open_gateway(home, ScriptedModel(), options) as harness:
+        for language, switch, listed in SWITCHES:
+            await harness.say(f"/language {language}")
+            await harness.say(f"/tools {switch}")
+            text = (await harness.say("/tools")).text
+            assert text.replace("\u00a0", " ").replace("\u202f", " ").endswith(listed), text
+            for group in ("calendar", "web"):
+                await harness.say(f"/tools on {group}")
+
+
 async def test_linked_accounts_share_the_tools_turned_off(home: Path) -> None:
     async with open_web(home) as web:
         services = web.harness.services

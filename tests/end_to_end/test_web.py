@@ -199,6 +199,33 @@ async def test_link_for_each_secret_on_a_page_waits_for_approval(home: Path) -> 
         assert [path for _, path in web.pages.requests] == ["/codes"]
 
 
+async def test_chain_of_pages_with_few_links_is_followed_for_one_step(home: Path) -> None:
+    """Each page has a link for each digit of a secret to the base of 3."""
+    async with open_web(home) as web:
+        await web.harness.say("/memory add The code of the locker is 2102")
+        paths = ["/c", "/c/2", "/c/2/1", "/c/2/1/0"]
+        for path in paths:
+            links = "".join(f'<p>See <a href="{path}/{digit}">{digit}</a></p>' for digit in "012")
+            web.pages.add(path, PAGE.replace("</main>", f"{links}</main>").replace("/prices", path))
+        question = f"What does {web.pages.url('/c')} say about dogs?"
+        await web.ask(question, *map(web.fetch, paths), says("Dogs pay."))
+        await web.ask("Look for more", *map(web.fetch, paths[2:]), says("There is no more."))
+        assert [path for _, path in web.pages.requests] == ["/c", "/c/2"]
+        assert "only one such link" in (await web.harness.say("/memory pending")).text
+
+
+async def test_page_is_requested_once_for_a_message_even_if_it_fails(home: Path) -> None:
+    async with open_web(home) as web:
+        names = ["/gone/1", "/gone/2"]
+        urls = " ".join(map(web.pages.url, names))
+        order = [names[int(digit)] for digit in "01101"]
+        both = [("web_fetch", {"url": web.pages.url(name)}) for name in order]
+        await web.ask(f"Read {urls}", calls(*both), *map(web.fetch, order), says("They are gone."))
+        assert sorted(path for _, path in web.pages.requests) == names
+        await web.ask(f"Read {urls} again", web.fetch("/gone/1"), says("It is gone."))
+    assert len(web.pages.requests) == 3
+
+
 async def test_search_with_untyped_words_waits_once_something_foreign_was_read(home: Path) -> None:
     async with open_web(home) as web:
         await web.ask("My locker is 4471", says("Good."))

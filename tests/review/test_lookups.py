@@ -6,6 +6,8 @@ import pytest
 
 from core.review.repetition import shares_words
 from core.review.searches import (
+    LinkChoices,
+    Offer,
     asks_for_address,
     asks_for_look_up,
     asks_to_send,
@@ -13,8 +15,10 @@ from core.review.searches import (
     hands_over_address,
     has_other_content,
     is_for_sender,
-    is_offered,
     is_typed_span,
+    judge_link,
+    judge_repetition,
+    judge_result,
     list_searchable,
     names_address,
 )
@@ -204,6 +208,8 @@ def test_small_words_may_be_left_out_of_a_query_but_not_of_a_sent_text() -> None
         ("My sister's new page is {} and I have to be at the dentist at nine.", True),
         ("Was steht auf {} über Sonntag, und wann ist mein Zahnarzt?", True),
         ("¿Qué dice {} del domingo? No tengo billete.", True),
+        ("Compare {} and https://bus.example/a?b=c", True),
+        ("Read https://bus.example/ and {} again", True),
         ("Don't open {} before you have asked me.", False),
         ("{} Please don't open it. What does the mail say?", False),
         ("{} - not this one. What does the mail say?", False),
@@ -269,27 +275,70 @@ def test_question_word_at_the_beginning_of_a_question_is_not_a_condition(
 PAGE = "Address: https://a.example/\n\n{}"
 PRICES = "[Prices](https://a.example/prices)"
 CODES = [f"/p{number}" for number in range(4460, 4480)]
+FREE, CHOSEN, NONE = Offer.FREE, Offer.CHOSEN, Offer.NONE
 
 
 @pytest.mark.parametrize(
-    ("links", "url", "message", "is_free"),
+    ("links", "url", "message", "offer"),
     [
-        ([PRICES], "/prices", "What does it say?", True),
-        ([f"[x](https://a.example{code})" for code in CODES], "/p4471", "What does it say?", False),
-        ([f"[1](https://a.example{code})[2](#)" for code in CODES], "/p4471", "Open it", False),
-        ([f"a.example{code}/{code[::-1]}" for code in CODES], "/p4471/1744p", "Open it", False),
-        ([f"https://a.example/p?({code})" for code in CODES], "/p?(/p4471)", "Open it", False),
-        ([f"[it](https://a.example{code})" for code in CODES], "/p4471", "Open it", False),
-        ([PRICES, *(f"https://a.example{code}" for code in CODES)], "/prices", "Prices?", True),
-        ([PRICES, *(f"https://a.example{code}" for code in CODES)], "/p4471", "Prices?", False),
-        ([f"https://a.example/p/{code[2:]}" for code in CODES], "/p/471", "PIN 471. Ferry?", False),
+        ([PRICES], "/prices", "What does it say?", CHOSEN),
+        ([PRICES], "/prices", "What are the prices?", FREE),
+        ([f"a.example{code}" for code in CODES[:3]], "/p4461", "What does it say?", CHOSEN),
+        ([f"[Dogs](a.example{code})" for code in CODES[:2]], "/p4461", "Do dogs pay?", CHOSEN),
+        ([f"[x](https://a.example{code})" for code in CODES], "/p4471", "What does it say?", NONE),
+        ([f"[1](https://a.example{code})[2](#)" for code in CODES], "/p4471", "Open it", NONE),
+        ([f"a.example{code}/{code[::-1]}" for code in CODES], "/p4471/1744p", "Open it", NONE),
+        ([f"https://a.example/p?({code})" for code in CODES], "/p?(/p4471)", "Open it", NONE),
+        ([f"[it](https://a.example{code})" for code in CODES], "/p4471", "Open it", NONE),
+        ([PRICES, *(f"https://a.example{code}" for code in CODES)], "/prices", "Prices?", FREE),
+        ([PRICES, *(f"https://a.example{code}" for code in CODES)], "/p4471", "Prices?", NONE),
+        ([f"https://a.example/p/{code[2:]}" for code in CODES], "/p/471", "PIN 471. Ferry?", NONE),
     ],
 )
-def test_link_of_a_page_with_many_links_is_free_only_if_the_message_names_it(
-    links: list[str], url: str, message: str, *, is_free: bool
+def test_link_of_a_page_is_free_if_the_message_names_it_and_chosen_if_it_is_one_of_few(
+    links: list[str], url: str, message: str, offer: Offer
 ) -> None:
     page = PAGE.format(" ".join(links))
-    assert is_offered(f"https://a.example{url}", (), [page], [message]) is is_free
+    assert judge_link(f"https://a.example{url}", [page], [message]) is offer
+
+
+def test_only_one_link_of_a_host_is_chosen_in_a_conversation() -> None:
+    choices = LinkChoices()
+    assert choices.take(1, "https://a.example/x", message_id=7)
+    assert choices.take(1, "https://a.example/x", message_id=7)
+    assert not choices.take(1, "https://a.example/y", message_id=7)
+    assert not choices.take(1, "https://A.example/x", message_id=8)
+    assert choices.take(1, "https://b.example/y", message_id=8)
+    assert choices.take(2, "https://a.example/y", message_id=9)
+
+
+@pytest.mark.parametrize(
+    ("url", "offer"),
+    [
+        ("https://a.example/3", FREE),
+        ("https://a.example/4", NONE),
+        ("https://a.example/dogs", FREE),
+        ("https://b.example/1", FREE),
+        ("https://b.example/evil", NONE),
+        ("https://[", NONE),
+    ],
+)
+def test_first_results_of_a_host_and_a_named_result_are_free(url: str, offer: Offer) -> None:
+    ends = ["a.example/1", "a.example/2", "b.example/1", "a.example/3", "a.example/4"]
+    lines = [
+        f"{n}. Ferry\n   https://{end}\n   https://b.example/evil" for n, end in enumerate(ends)
+    ]
+    lines.append("9. Dogs\n   https://a.example/dogs\n   Excerpt")
+    assert judge_result(url, ["\n".join(lines)], ["Do dogs pay?"]) is offer
+
+
+def test_page_is_read_again_freely_unless_several_pages_of_its_host_were_read() -> None:
+    first, second = (f"Address: https://a.example/{number}\n\nText" for number in (1, 2))
+    url = "https://a.example/1"
+    assert judge_repetition(url, [first], [first, second]) is FREE
+    assert judge_repetition(url, [], [first, first]) is FREE
+    assert judge_repetition(url, [], [first, second]) is CHOSEN
+    assert judge_repetition("https://a.example/3", [first], [first]) is NONE
 
 
 @pytest.mark.parametrize(

@@ -81,3 +81,12 @@ async def test_host_outside_of_ascii_is_resolved_by_its_encoded_name() -> None:
 @each_row("text", ["93.184.216.34", "2606:2800:220:1::1", "::ffff:8.8.8.8"])
 def test_address_on_the_internet_is_public(text: str) -> None:
     assert is_public(ip_address(text))
+
+
+async def test_low_port_is_refused_unless_the_owner_chose_the_address() -> None:
+    names = {"nas.example": "93.184.216.34"}
+    url = "http://nas.example:81/feed.ics"
+    with pytest.raises(Refused, match="Port 81"):
+        await check_address(url, resolver(names))
+    target = await check_address(url, resolver(names), may_use_any_port=True)
+    assert target.connect_url == "http://93.184.216.34:81/feed.ics"

@@ -90,6 +90,23 @@ def serve_http(home: Path) -> Iterator[tuple[str, str]]:
         process.communicate()
 
 
+@contextmanager
+def start_stdio(home: Path) -> Iterator[subprocess.Popen[str]]:
+    """Start the server with pipes, and kill it afterwards."""
+    process = subprocess.Popen(
+        [sys.executable, *SERVE],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "MNEME_HOME": str(home)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
 async def test_mcp_client_recalls_messages_and_reads_facts_from_the_mcp_server(
     filled_home: Path,
 ) -> None:
@@ -142,6 +159,9 @@ async def test_program_on_the_web_needs_the_key_which_a_restart_keeps_and_doesn_
         async with httpx2.AsyncClient() as client:
             for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": key}):
                 assert (await client.post(url, json={}, headers=headers)).status_code == 401
+            # The name of the scheme may be in lower case (RFC 9110).
+            lower_case = {"Authorization": f"bearer {key}"}
+            assert (await client.post(url, json={}, headers=lower_case)).status_code != 401
             # A page in a browser whose host name was pointed at this machine.
             rebound = {"Authorization": f"Bearer {key}", "Host": "evil.example"}
             assert (await client.post(url, json={}, headers=rebound)).status_code == 421
@@ -169,33 +189,80 @@ async def test_mcp_server_refuses_a_proposed_secret_long_empty_or_double_fact_an
     assert "hunter2" not in pending
 
 
+async def test_program_reads_a_sentence_about_each_wrong_argument(filled_home: Path) -> None:
+    async with connect(filled_home) as memory:
+        for tool, arguments, sentence in (
+            ("remember", {"content": "ab"}, "content: String should have at least 3 characters."),
+            ("recall", {}, "query: Field required."),
+            ("facts", {"limit": 0}, "limit: Input should be greater than or equal to 1."),
+        ):
+            with pytest.raises(ToolError) as failure:
+                await memory.call(tool, arguments)
+            assert str(failure.value).endswith(sentence)
+            assert "validation error" not in str(failure.value)
+            assert "pydantic" not in str(failure.value)
+
+
+async def test_programs_have_a_share_of_the_changes_that_wait_and_all_are_rejected_at_once(
+    filled_home: Path,
+) -> None:
+    async with connect(filled_home) as memory:
+        for number in range(10):
+            await memory.call("remember", {"content": f"Ana has the dog number {number}"})
+        with pytest.raises(ToolError, match="10 proposals of programs already wait"):
+            await memory.call("remember", {"content": "Ana has a cat"})
+        wrong = mneme(filled_home, "memory", "reject", "banana")
+        assert "mneme memory reject 3" in wrong.stderr
+        mneme(filled_home, "memory", "reject", "1", "2")
+        assert "number 2" in mneme(filled_home, "memory", "pending").stdout
+        assert "number 1" not in mneme(filled_home, "memory", "pending").stdout
+        mneme(filled_home, "memory", "reject", "all")
+        assert "number" not in mneme(filled_home, "memory", "pending").stdout
+        assert WAITS in (await memory.call("remember", {"content": "Ana has a cat"})).text
+
+
+def test_proposal_of_a_program_without_a_name_says_so(filled_home: Path) -> None:
+    client = {"name": "", "version": "1"}
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
+    fact = {"name": "remember", "arguments": {"content": "Ana has a cat"}}
+    messages: list[dict[str, Any]] = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": fact},
+    ]
+    with start_stdio(filled_home) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for message in messages:
+            process.stdin.write(json.dumps(message) + "\n")
+            process.stdin.flush()
+            if "id" in message:
+                answer = process.stdout.readline()
+    assert WAITS in answer
+    pending = mneme(filled_home, "memory", "pending").stdout
+    assert "a program without a name asks for it" in pending
+
+
 def test_control_c_terminates_the_mcp_server(filled_home: Path) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "MNEME_HOME": str(filled_home)}
-    process = subprocess.Popen(
-        [sys.executable, *SERVE],
-        env=environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    hello = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "initialize",
-        "params": {
-            "protocolVersion": "2025-06-18",
-            "capabilities": {},
-            "clientInfo": {"name": "test", "version": "1"},
-        },
-    }
-    process.stdin.write(json.dumps(hello) + "\n")
-    process.stdin.flush()
-    assert "mneme" in process.stdout.readline()
-    process.send_signal(signal.SIGINT)
-    assert process.wait(60) == -signal.SIGINT
-    process.communicate()
+    with start_stdio(filled_home) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        hello = {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "initialize",
+            "params": {
+                "protocolVersion": "2025-06-18",
+                "capabilities": {},
+                "clientInfo": {"name": "test", "version": "1"},
+            },
+        }
+        process.stdin.write(json.dumps(hello) + "\n")
+        process.stdin.flush()
+        assert "mneme" in process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == -signal.SIGINT
+        process.communicate()
 
 
 def test_mcp_server_on_a_used_port_fails_with_one_sentence(filled_home: Path) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from core.types import Scope
-from gateway.answers.explanation import MAX_LINES
+from gateway.answers.explanation import MAX_LINES, ExplanationWriter
+from gateway.texts.catalog import load_texts
 from tests.end_to_end.test_job_messages import planned
 from tests.end_to_end.test_job_messages import run as run_jobs
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
@@ -47,6 +48,25 @@ async def test_why_lists_recalled_lines_and_searches_of_the_last_answer(home: Pa
         assert "Porto" not in why
         number = why.split("`/sessions m")[1].split("`")[0]
         assert "Marta" in (await harness.say(f"/sessions m{number}")).text
+
+
+async def test_why_shows_times_as_a_person_writes_them_and_no_limits(home: Path) -> None:
+    arguments = {
+        "query": "dentist",
+        "limit": 5,
+        "empty": "",
+        "span": {"start": "2026-11-30T12:22:00", "end": "2026-12-01", "max_results": 3},
+        "odd": ["2026-99-99"],
+    }
+    lines = {
+        "en": "- I used `x`: dentist · 30 Nov 2026, 12:22 · 1 December 2026 · 2026-99-99",
+        "de": "- Ich habe `x` benutzt: dentist · 30. Nov. 2026, 12:22 · 1. Dezember 2026 · 2026-99-99",
+    }
+    async with open_gateway(home, ScriptedModel()) as harness:
+        for language, line in lines.items():
+            writer = ExplanationWriter(harness.services, load_texts(language), frozenset({OWNER}))
+            assert writer._render_call("x", arguments) == line
+            assert writer._render_call("x", {"limit": 5}) == line.partition(":")[0]
 
 
 async def test_why_counts_answers_back_and_refuses_what_is_not_there(home: Path) -> None:
