@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -31,7 +31,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 KEY = "sk-ant-media"
 SEGMENTS = [(0.0, "Hello."), (42.0, "The plumber says the boiler leaks.")]
+NOTE = b"OggS" + bytes(300)
 QUESTION = "Where did I read about the boiler?"
+GERMAN_QUESTION = "Wo habe ich etwas über den Boiler gelesen?"
 IMAGE = '"type": "image"'
 PERSON = 42
 WAIT_S = 90.0
@@ -56,7 +58,7 @@ def answer_with_tools(body: dict[str, Any]) -> ModelReply | str:
     if not body.get("tools"):
         return "[]"
     blocks = body["messages"][-1]["content"]
-    if any(QUESTION in block.get("text", "") for block in blocks):
+    if is_question(blocks):
         return ModelReply.call(("find_files", {"words": "boiler"}))
     results = list_tool_results(body)
     if blocks[0]["type"] != "tool_result":
@@ -68,14 +70,22 @@ def answer_with_tools(body: dict[str, Any]) -> ModelReply | str:
     return "; ".join(f"{file['name']}, {file['place']}: {file['passage']}" for file in files)
 
 
+def is_question(blocks: Sequence[dict[str, Any]]) -> bool:
+    """Return whether a message asks about the boiler."""
+    texts = [block.get("text", "") for block in blocks]
+    return any(question in text for question in (QUESTION, GERMAN_QUESTION) for text in texts)
+
+
 def list_tool_results(body: dict[str, Any]) -> list[str]:
-    """Return the results of all tools in a conversation."""
-    return [
-        block["content"]
-        for message in body["messages"]
-        for block in message["content"]
-        if block["type"] == "tool_result"
-    ]
+    """Return the results of the tools since the last question."""
+    results: list[str] = []
+    for message in body["messages"]:
+        if is_question(message["content"]):
+            results = []
+        results += [
+            block["content"] for block in message["content"] if block["type"] == "tool_result"
+        ]
+    return results
 
 
 @contextlib.asynccontextmanager
@@ -142,7 +152,7 @@ async def test_question_about_files_is_answered_a_week_later_on_telegram_with_an
             await ana.say("What is on it?")
             contract = ana.upload("D1", make_pdf(), file_name="contract.pdf")
             await ana.say("The rest of it", document=contract)
-            voice = ana.upload("V1", b"OggS" + bytes(300), duration=47, mime_type="audio/ogg")
+            voice = ana.upload("V1", NOTE, duration=47, mime_type="audio/ogg")
             answer = await ana.say("", voice=voice)
             assert "You said: “Hello. The plumber says the boiler leaks.”" in answer
         clock.distance = WEEK
@@ -152,7 +162,7 @@ async def test_question_about_files_is_answered_a_week_later_on_telegram_with_an
             found = await ana.say("/recall boiler")
             assert "contract.pdf, page 7" in found
             assert "voice note, 0:42" in found
-            shown = api.messages(PERSON)[-1]
+            recalled = shown = api.messages(PERSON)[-1]
             answer = await ana.say(QUESTION)
             assert "contract.pdf, page 7: " in answer
             assert "The boiler must be serviced" in answer
@@ -163,6 +173,13 @@ async def test_question_about_files_is_answered_a_week_later_on_telegram_with_an
             api.user_presses(PERSON, shown["message_id"], "Send contract.pdf")
             await api.wait_for(lambda: "contract.pdf" in api.files, WAIT_S)
             assert api.files["contract.pdf"] == make_pdf()
+            api.user_presses(PERSON, recalled["message_id"], "Send voice.ogg")
+            await api.wait_for(lambda: NOTE in api.files.values(), WAIT_S)
+            await ana.say("/language de")
+            answer = await ana.say(GERMAN_QUESTION)
+            assert f"contract.pdf, {'page' if has_model else 'Seite'} 7: " in answer
+            assert has_model or "Sprachnachricht, 0:42: " in answer
+            await ana.say("/language en")
             await ana.say("/forget boiler")
             receipt = await ana.say("yes")
             assert "Forgotten" in receipt
@@ -171,7 +188,7 @@ async def test_question_about_files_is_answered_a_week_later_on_telegram_with_an
         assert model.refusals == []
         assert api.violations == []
         bodies = [body for body in model.requests if body.get("tools")]
-        assert len(bodies) == (8 if has_model else 0)
+        assert len(bodies) == (11 if has_model else 0)
         for conversation in (bodies[:5], bodies[5:]):
             for earlier, later in pairwise(conversation):
                 before = prefix(earlier)
@@ -210,7 +227,7 @@ async def test_question_about_files_is_answered_a_week_later_on_discord(
             contract = api.attach(make_pdf(), "contract.pdf", "application/pdf", channel)
             await say("My contract", attachments=[photo, contract])
             await say("What does it say about the rent?")
-            voice = api.attach(b"OggS" + bytes(300), "voice.ogg", "audio/ogg", channel)
+            voice = api.attach(NOTE, "voice.ogg", "audio/ogg", channel)
             voice |= {"duration_secs": 47.0, "waveform": "AAAA"}
             heard = await say("", attachments=[voice], flags=8192)
             assert "The plumber says the boiler leaks." in heard
@@ -224,7 +241,7 @@ async def test_question_about_files_is_answered_a_week_later_on_discord(
             found = str(api.messages(channel)[-1]["embeds"])
             assert "contract.pdf, page 7" in found
             assert "voice note, 0:42" in found
-            shown = api.messages(channel)[-1]
+            recalled = shown = api.messages(channel)[-1]
             answer = await say(QUESTION)
             if has_model:
                 await api.wait_for(lambda: api.messages(channel)[-1]["components"], WAIT_S)
@@ -240,12 +257,21 @@ async def test_question_about_files_is_answered_a_week_later_on_discord(
             [sent] = found_files
             assert sent["filename"] == "contract.pdf"
             assert sent["size"] == len(make_pdf())
+            number = await api.press(channel, ana, recalled["id"], "Send voice.ogg")
+            [note] = await api.wait_for(
+                lambda: [file for each in api.answers(number) for file in each["attachments"]]
+            )
+            assert note["size"] == len(NOTE)
+            await say("/language de")
+            answer = await say(GERMAN_QUESTION)
+            assert f"contract.pdf, {'page' if has_model else 'Seite'} 7: " in answer
+            await say("/language en")
             await say("/forget boiler")
             assert "Forgotten" in await say("yes")
             names = [name for name in kept_files(home) if not name.endswith(".view")]
             assert len(names) == 1, "only the photo is left"
         assert model.refusals == []
         bodies = [body for body in model.requests if body.get("tools")]
-        assert len(bodies) == (6 if has_model else 0)
+        assert len(bodies) == (9 if has_model else 0)
         pictures = [line for body in bodies[2:3] for line in prefix(body) if IMAGE in line]
         assert len(pictures) == has_model
