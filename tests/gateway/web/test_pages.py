@@ -288,6 +288,8 @@ async def test_imported_private_chat_names_who_wrote_each_message(home: Path) ->
         transcript = await page.browser.open("/conversations/1", **german)
         names = re.findall(r'<p class="meta"><bdi>(.*?)</bdi>', transcript.body)
         assert sorted(names) == ["Du", "Du", "Duarte", "Gelöschtes Konto"]
+        chat_page = await page.browser.open("/chat?session=1", **german)
+        assert "<bdi>Duarte</bdi> · " in chat_page.body
         complete = await page.browser.open("/messages/1")
         assert "<bdi>Duarte</bdi>" in complete.body
         found = await page.browser.open("/recall?q=rent of the boathouse", **german)
