@@ -12,23 +12,29 @@ from datetime import datetime, timedelta, tzinfo
 from math import ceil
 
 from core.agent.quotes import (
-    MIN_SHARED_CHARS,
+    MIN_RELEVANCE,
     MIN_STEM_CHARS,
-    NARROW_TOPICS,
     AskedQuestion,
     Quote,
+    are_about_different_things,
     distinct_words,
     find_acting_person,
-    find_opening_name,
-    is_distinctive,
+    has_new_value,
+    has_other_topic,
+    is_about_another_person,
+    is_less_specific,
+    list_shared_words,
     plain_text,
+    score_new_value,
+    share_distinctive_word,
+    share_subject,
     words_in,
 )
-from core.facts.changes import find_values, languages_of
+from core.facts.changes import languages_of
 from core.facts.wording import split_sentences
 from core.search.query import plan_excluded
 from core.text.normalize import is_unspaced, words_of
-from core.text.terms import names_in, query_terms
+from core.text.terms import query_terms
 from core.types import Json
 
 MAX_QUOTES = 5
@@ -42,26 +48,16 @@ MAX_DISTANCE = 2
 """Two messages of a conversation are neighbours if there is at most one message between them."""
 LINE_CHARS = 100
 """A line of a chat has about this many characters. Longer quotes count as several lines."""
-MIN_RELEVANCE = 0.5
-"""A statement answers a question if it covers at least this share of the question's words."""
 MAX_FOLLOW_UP_CHARS = 300
 MIN_COMPOUND_CHARS = 9
 """A shorter German word isn't treated as a compound."""
 MAX_FOLLOW_UP_WORDS = 60
-MAX_LENGTH_DIFFERENCE = 2
-"""Two numbers may be values of the same thing if their lengths differ by at most this."""
-PERSONAL_TOPICS = frozenset(("home", "work"))
-"""Topics in which each person has their own state, such as a home."""
-MAX_SUBJECT_CHARS = 4
-"""The subject of a text without spaces has at most this many characters."""
 MAX_CLOCK_DISTANCE = timedelta(minutes=1)
 """Messages of this conversation show the time only to the minute."""
 MIN_SIGNS = 3.0
 """A later statement ranks above an earlier one if `_count_signs` returns at least this."""
 MAX_SHARED_WORDS = 2
 """At most this many words that two statements share count as signs."""
-MAX_STATEMENTS_WITH_WORD = 3
-"""A word that occurs in more statements doesn't count as shared by two of them."""
 
 
 def drop_excluded(question: str, quotes: Iterable[Quote]) -> list[Quote]:
@@ -150,7 +146,7 @@ def _limit_loose_answers(question: AskedQuestion, answers: Sequence[Quote]) -> l
     loose_count = 0
     for quote in answers:
         is_loose = not quote.is_over and question.count_topic_words(quote) < named_count
-        if is_loose and not _share_distinctive_word(best, quote):
+        if is_loose and not share_distinctive_word(best, quote):
             loose_count += 1
             if loose_count > MAX_LOOSE:
                 continue
@@ -308,11 +304,11 @@ def _mark_replaced(
         is_close = position == 0 and other.session_id == quote.session_id
         if not other.relevance or penalties[id(other)] > 1:
             continue
-        if not quote.reading.replaces and not _has_new_value(quote, other):
+        if not quote.reading.replaces and not has_new_value(quote, other):
             continue
-        if _is_about_another_person(quote, other) or _is_less_specific(question, quote, other):
+        if is_about_another_person(quote, other) or is_less_specific(question, quote, other):
             continue
-        if not (is_correction and is_close) and not _share_subject(question, quote, other):
+        if not (is_correction and is_close) and not share_subject(question, quote, other):
             continue
         quote.relevance = max(quote.relevance, other.relevance)
         if not penalties[id(other)]:
@@ -344,16 +340,16 @@ def _count_signs(
     """
     if not newer.reading.holds or "addition" in newer.reading.kinds:
         return 0.0
-    if _are_about_different_things(question, newer, older):
+    if are_about_different_things(question, newer, older):
         return 0.0
-    shared_count = len(_list_shared_words(question, newer, older, own))
+    shared_count = len(list_shared_words(question, newer, older, own))
     has_common_topic = bool(newer.reading.topics & older.reading.topics & question.topics)
     if not shared_count and not newer.coverage and not has_common_topic:
         return 0.0
     signs = 2.0 * min(MAX_SHARED_WORDS, shared_count) + 2.0 * newer.coverage
     if not shared_count and newer.coverage < older.coverage:
         signs -= 2
-    if _has_other_topic(question, newer, older):
+    if has_other_topic(question, newer, older):
         signs -= 2
     if not newer.reading.kinds.isdisjoint(("change", "correction")):
         signs += 2
@@ -361,233 +357,7 @@ def _count_signs(
         signs += 1
     if "speaker" in newer.reading.kinds:
         signs += 1
-    return signs + _score_new_value(newer, older)
-
-
-def _are_about_different_things(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
-    """Return whether a newer statement can't update an older one, because the subjects differ."""
-    return (
-        _differ_in_narrow_topic(question, newer, older)
-        or _omits_person_of_question(question, newer, older)
-        or _adds_name_of_question(question, newer, older)
-        or _is_about_another_person(newer, older)
-        or _is_less_specific(question, newer, older)
-    )
-
-
-def _list_shared_words(
-    question: AskedQuestion, newer: Quote, older: Quote, own: Sequence[Quote]
-) -> list[str]:
-    """Return the distinctive words that both statements contain and the question doesn't."""
-    newer_words = words_in(newer.text)
-    shared = [
-        word
-        for word in dict.fromkeys(distinct_words(older.text))
-        if is_distinctive(word, older) and newer_words.contain(word) and word not in question.words
-    ]
-    return [
-        word
-        for word in shared
-        if sum(words_in(other.text).contain(word) for other in own) <= MAX_STATEMENTS_WITH_WORD
-    ]
-
-
-def _score_new_value(newer: Quote, older: Quote) -> float:
-    """Score the new values in the newer of two statements.
-
-    Returns 1.5 if it has another day, time or number than the older one, 1 if it has another name,
-    and 0 if it has no new value.
-    """
-    old_values = find_values(older.text)
-    for form, values in find_values(newer.text).items():
-        if form in old_values and not values <= old_values[form]:
-            return 1.5
-    # The first word of a text has a capital in any case, so a word is put before it.
-    old_names = set(names_in(f"x {older.text}"))
-    new_names = set(names_in(f"x {newer.text}"))
-    has_new_name = bool(old_names) and not new_names <= old_names
-    return 1.0 if has_new_name else 0.0
-
-
-def _has_new_value(newer: Quote, older: Quote) -> bool:
-    """Return whether a relevant statement gives another day, time or number than an older one."""
-    if newer.relevance < MIN_RELEVANCE or not newer.reading.holds:
-        return False
-    if "addition" in newer.reading.kinds:
-        return False
-    old_values = find_values(older.text)
-    new_values = find_values(newer.text)
-    return any(
-        not values <= old_values[form] and _have_similar_lengths(values, old_values[form])
-        for form, values in new_values.items()
-        if form in old_values
-    )
-
-
-def _have_similar_lengths(values: Collection[str], others: Collection[str]) -> bool:
-    """Return whether a value is about as long as one of the others.
-
-    A six-digit code, for example, isn't a new hour.
-    """
-    return any(
-        abs(len(value) - len(other)) <= MAX_LENGTH_DIFFERENCE
-        for value in values
-        for other in others
-    )
-
-
-def _share_subject(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
-    """Return whether two statements are about the same subject.
-
-    "Maya has quit piano" replaces "Maya and Finn take piano" only in answers about Maya.
-    """
-    newer_words = words_in(newer.text)
-    missing = _list_omitted_words(question, newer, older)
-    if _differ_in_narrow_topic(question, newer, older):
-        return False
-    if question.unspaced_subject in missing:
-        return _names_former_value(question, newer, older)
-    if _omits_person_of_question(question, newer, older) or _adds_name_of_question(
-        question, newer, older
-    ):
-        return False
-    common_topics = newer.reading.topics & older.reading.topics & question.topics
-    if common_topics and not missing:
-        return True
-    shared = [
-        word
-        for word in distinct_words(older.text)
-        if newer_words.contain(word) and (word in question.words or is_distinctive(word, older))
-    ]
-    # A shared word of the question also shows a shared subject.
-    if any(word in question.words for word in shared):
-        return True
-    # A statement with another topic must share two words instead of one.
-    min_shared = 2 if _has_other_topic(question, newer, older) else 1
-    return len(shared) >= min_shared
-
-
-def _list_omitted_words(question: AskedQuestion, newer: Quote, older: Quote) -> list[str]:
-    """Return the question's words that the older statement contains and the newer one doesn't."""
-    older_words = words_in(older.text)
-    return [word for word in question.find_missing(newer.text) if older_words.contain(word)]
-
-
-def _omits_person_of_question(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
-    """Return whether the newer statement isn't about the person in the question.
-
-    "Sam dropped scouts" isn't about Ella, but "swimming moved to Tuesdays" may be. In text without
-    spaces, the first word of the question is taken for its subject.
-    """
-    missing = _list_omitted_words(question, newer, older)
-    if question.unspaced_subject in missing:
-        return True
-    if not any(word in missing for word in question.subjects):
-        return False
-    if "speaker" in newer.reading.kinds and "other" in older.reading.kinds:
-        return True
-    if not any(map(question.is_name, missing)):
-        return False
-    return _is_about_person(newer, older) or not _share_distinctive_word(newer, older)
-
-
-def _is_about_another_person(newer: Quote, older: Quote) -> bool:
-    """Return whether a newer statement begins with a person whom the older one doesn't name.
-
-    The result is also True if the newer statement is about the asker's own home or work, and the
-    older one is about another person's.
-    """
-    name = find_acting_person(newer.text)
-    if name:
-        return not words_in(older.text).contain(name)
-    if "speaker" not in newer.reading.kinds or older.reading.topics.isdisjoint(PERSONAL_TOPICS):
-        return False
-    name = find_acting_person(older.text)
-    return bool(name) and not words_in(newer.text).contain(name)
-
-
-def _is_less_specific(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
-    """Return whether only the older statement has a topic word of the question.
-
-    "My boss is Ingrid" doesn't update "my dentist is Ana" in answers about the dentist. The result
-    is False if the newer statement mentions a change or shares a distinctive word with the older
-    one.
-    """
-    if not newer.reading.kinds.isdisjoint(("change", "correction")):
-        return False
-    newer_words, older_words = words_in(newer.text), words_in(older.text)
-    missing = [
-        word
-        for word in question.topic_words
-        if older_words.contain(word) and not newer_words.contain(word)
-    ]
-    return bool(missing) and not _share_distinctive_word(newer, older)
-
-
-def _share_distinctive_word(newer: Quote, older: Quote) -> bool:
-    newer_words = words_in(newer.text)
-    return any(
-        newer_words.contain(word)
-        for word in distinct_words(older.text)
-        if is_distinctive(word, older)
-    )
-
-
-def _adds_name_of_question(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
-    """Return whether the newer statement has a name from the question that the older one lacks.
-
-    The result is False if the statements share a distinctive word.
-    """
-    older_words = words_in(older.text)
-    newer_words = words_in(newer.text)
-    is_added = any(
-        newer_words.contain(word) and not older_words.contain(word) for word in question.subjects
-    )
-    return is_added and not _share_distinctive_word(newer, older)
-
-
-def _is_about_person(newer: Quote, older: Quote) -> bool:
-    """Return whether the newer statement is about a person, or has a name from the older one."""
-    if "other" in newer.reading.kinds or find_opening_name(newer.text) is not None:
-        return True
-    newer_words = words_in(newer.text)
-    names = (plain_text(name) for name in names_in(f"x {older.text}"))
-    return any(newer_words.contain(word) for name in names for word in name.split())
-
-
-def _differ_in_narrow_topic(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
-    """Return whether some, but not all, of the question and the statements have a narrow topic.
-
-    The rent, for example, is a narrow topic.
-    """
-    new_topics, old_topics = newer.reading.topics, older.reading.topics
-    for topic in NARROW_TOPICS & (new_topics | old_topics):
-        is_asked = topic in question.topics
-        if is_asked != (topic in new_topics) or is_asked != (topic in old_topics):
-            return True
-    return False
-
-
-def _has_other_topic(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
-    """Return whether a newer statement has topics, but none from the question or the older one."""
-    topics = newer.reading.topics
-    return bool(topics) and topics.isdisjoint(question.topics | older.reading.topics)
-
-
-def _names_former_value(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
-    """Return whether a newer statement names the old value and the new one: "桂林不去了,改去三亚".
-
-    The first characters of the older statement are its subject, so they don't count as a value.
-    """
-    if "swap" not in newer.reading.kinds:
-        return False
-    newer_words = words_in(newer.text)
-    start = plain_text(older.text)[:MAX_SUBJECT_CHARS]
-    return any(
-        newer_words.contain(word)
-        for word in distinct_words(older.text)
-        if len(word) > MIN_SHARED_CHARS and word not in start and word not in question.words
-    )
+    return signs + score_new_value(newer, older)
 
 
 def _plain_words(text: str) -> str:
