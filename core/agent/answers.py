@@ -34,7 +34,7 @@ from core.facts.changes import languages_of
 from core.facts.wording import split_sentences
 from core.search.query import plan_excluded
 from core.text.normalize import is_unspaced, words_of
-from core.text.terms import query_terms
+from core.text.terms import names_in, query_terms
 from core.types import Json
 
 MAX_QUOTES = 5
@@ -56,6 +56,9 @@ MAX_CLOCK_DISTANCE = timedelta(minutes=1)
 """Messages of this conversation show the time only to the minute."""
 MIN_SIGNS = 3.0
 """A later statement ranks above an earlier one if `_count_signs` returns at least this."""
+MIN_CLOSER = 1.0
+"""A statement belongs to the earlier one that has at least this much more in common with it
+(`_measure_closeness`)."""
 MAX_SHARED_WORDS = 2
 """At most this many words that two statements share count as signs."""
 
@@ -203,7 +206,7 @@ def _rank_answers(question: AskedQuestion, statements: list[Quote]) -> list[Quot
 
 def _sort_key(
     question: AskedQuestion, quote: Quote, penalty: int
-) -> tuple[bool, bool, int, bool, int, bool, int, int, float]:
+) -> tuple[bool, bool, int, bool, int, bool, int, int, int, float]:
     """Return a key that sorts the best statement first.
 
     Statements about the asker come before those about others. Then come statements that are still
@@ -221,6 +224,7 @@ def _sort_key(
         quote.is_outranked,
         -relevance,
         distance > 1,
+        -question.count_words(quote),
         -question.count_topic_words(quote),
         distance,
         -quote.at.timestamp(),
@@ -304,9 +308,11 @@ def _mark_replaced(
         is_close = position == 0 and other.session_id == quote.session_id
         if not other.relevance or penalties[id(other)] > 1:
             continue
-        if not quote.reading.replaces and not has_new_value(quote, other):
+        if not quote.reading.replaces and not has_new_value(question, quote, other):
             continue
         if is_about_another_person(quote, other) or is_less_specific(question, quote, other):
+            continue
+        if _belongs_to_another(quote, other, earlier):
             continue
         if not (is_correction and is_close) and not share_subject(question, quote, other):
             continue
@@ -325,9 +331,45 @@ def _rank_above_earlier(
     for other in earlier:
         if other.is_over or other.relevance < MIN_RELEVANCE:
             continue
+        if _belongs_to_another(quote, other, earlier):
+            continue
         if _count_signs(question, quote, other, own) >= MIN_SIGNS:
             other.is_outranked = True
             quote.relevance = max(quote.relevance, other.relevance)
+
+
+def _belongs_to_another(newer: Quote, older: Quote, earlier: Sequence[Quote]) -> bool:
+    """Return whether a newer statement updates another one of the earlier statements.
+
+    "Zoe's dance class moved to Friday" belongs to "Zoe's dance class is on Wednesday", so it
+    doesn't update "Zoe's birthday is on 14 November". A statement belongs to the earlier ones with
+    which it has most in common. The result is False if one of the two earlier statements replaced
+    the other, because both are about the same thing.
+    """
+    closeness = _measure_closeness(newer, older)
+    return any(
+        _measure_closeness(newer, other) >= closeness + MIN_CLOSER
+        and other.replaced_by is not older
+        and older.replaced_by is not other
+        for other in earlier
+        if other is not older
+    )
+
+
+def _measure_closeness(newer: Quote, older: Quote) -> float:
+    """Return how much two statements have in common.
+
+    A name counts 2, another word 1 and a topic 0.5. Words that announce the change don't count. In
+    scripts without spaces, words are pairs of characters.
+    """
+    words = words_in(newer.text)
+    changes = words_in(" ".join(newer.reading.change_words))
+    names = {word for name in names_in(f"x {older.text}") for word in plain_text(name).split()}
+    closeness = 0.5 * len(newer.reading.topics & older.reading.topics)
+    for word in distinct_words(older.text):
+        if words.contain(word) and not changes.contain(word):
+            closeness += 2 if word in names else 1
+    return closeness
 
 
 def _count_signs(

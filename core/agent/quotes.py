@@ -63,6 +63,7 @@ _SUBJECT_LANGUAGES = (("english",), ("german",), ("french",))
 _INNER_NAME = re.compile(r"(?<=[\w,] )[A-Z][a-z]{2,}(?!\w)")
 _INNER_NOUN = re.compile(r"(?<=[\w,] )[A-ZÄÖÜ]\w+")
 _POSSESSIVE_NAME = re.compile(r"\w+['’]s ")
+_POSSESSION = re.compile(r"['’]s ")
 _ARTICLE = re.compile(r"[oOaA] (?=[A-ZÁÂÉÊÍÓÔÚ])")
 """The Portuguese article before a name."""
 _OPENING_WORD = re.compile(r"[^\W\d_]+")
@@ -227,6 +228,10 @@ class AskedQuestion:
         words = words_in(quote.text)
         return sum(map(words.contain, self.topic_words))
 
+    def count_words(self, quote: Quote) -> int:
+        """Return how many of the question's words that belong to no topic a statement contains."""
+        return len(self.words) - len(self.find_missing(quote.text))
+
     def _find_topics(self, quote: Quote) -> Collection[str]:
         """Return the topics of a statement that count for the question.
 
@@ -331,8 +336,12 @@ def find_acting_person(text: str) -> str:
     article = _ARTICLE.match(text) if "portuguese" in languages_of(text) else None
     begin = article.end() if article is not None else 0
     name = find_opening_name(text[begin:])
-    if name is not None and begins_with_action(text[begin + len(name) :]):
-        return plain_text(name)
+    if name is not None:
+        following = text[begin + len(name) :]
+        if begins_with_action(following):
+            return plain_text(name)
+        if _POSSESSION.match(following) and "speaker" not in read_changes(text).kinds:
+            return plain_text(name)
     return find_actor(text)
 
 
@@ -347,6 +356,9 @@ def find_opening_name(text: str) -> str | None:
         is_name = match is not None and match[0][0].isupper() and names_in(f"x {text}")
         name = match[0] if match is not None and is_name else None
     if name is None or ("german" in languages and _german_nouns().fullmatch(plain_text(name))):
+        return None
+    # "Skoda is sold" begins with a car.
+    if topics_of(name):
         return None
     return name
 
@@ -378,6 +390,8 @@ class Words:
             len(own) > MIN_STEM_CHARS
             and len(word) > MIN_STEM_CHARS
             and (have_same_stem(word, own) or word.endswith(own) or own.endswith(word))
+            # "Fridays" is no form of "fridge".
+            and find_values(word) == find_values(own)
             for own in self._words
         )
 
@@ -474,9 +488,15 @@ def score_new_value(newer: Quote, older: Quote) -> float:
     return 1.0 if has_new_name else 0.0
 
 
-def has_new_value(newer: Quote, older: Quote) -> bool:
-    """Return whether a relevant statement gives another day, time or number than an older one."""
+def has_new_value(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
+    """Return whether a relevant statement gives another day, time or number than an older one.
+
+    The result is False if the statements have only names in common: Zoe's birthday is no new value
+    of her age.
+    """
     if newer.relevance < MIN_RELEVANCE or not newer.reading.holds:
+        return False
+    if not _share_more_than_names(question, newer, older):
         return False
     if "addition" in newer.reading.kinds:
         return False
@@ -486,6 +506,19 @@ def has_new_value(newer: Quote, older: Quote) -> bool:
         not values <= old_values[form] and _have_similar_lengths(values, old_values[form])
         for form, values in new_values.items()
         if form in old_values
+    )
+
+
+def _share_more_than_names(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
+    """Return whether two statements share the topics of the question, or a word but its names."""
+    asked_topics = older.reading.topics & question.topics
+    if asked_topics and asked_topics <= newer.reading.topics:
+        return True
+    newer_words = words_in(newer.text)
+    return any(
+        newer_words.contain(word) and not question.is_name(word)
+        for word in distinct_words(older.text)
+        if is_distinctive(word, older)
     )
 
 
@@ -586,15 +619,15 @@ def is_less_specific(question: AskedQuestion, newer: Quote, older: Quote) -> boo
         for word in question.topic_words
         if older_words.contain(word) and not newer_words.contain(word)
     ]
-    return bool(missing) and not share_distinctive_word(newer, older)
+    return bool(missing) and not share_distinctive_word(newer, older, question.topic_words)
 
 
-def share_distinctive_word(newer: Quote, older: Quote) -> bool:
+def share_distinctive_word(newer: Quote, older: Quote, ignored: Collection[str] = ()) -> bool:
     newer_words = words_in(newer.text)
     return any(
         newer_words.contain(word)
         for word in distinct_words(older.text)
-        if is_distinctive(word, older)
+        if word not in ignored and is_distinctive(word, older)
     )
 
 

@@ -42,6 +42,8 @@ MAX_TEXT_CHARS = 600
 MAX_QUERY_WORDS = 120
 NAMES = "names"
 """The key of a topic's names that are spelled the same in all languages, such as car brands."""
+NEGATED_TOPIC = "dislike"
+"""The expressions of this topic may contain words of other topics."""
 MIN_CERTAIN_WORDS = 5
 """A shorter text in Latin letters without typical words may be in any language."""
 MAX_AMBIGUOUS_CHARS = 2
@@ -89,6 +91,8 @@ class Reading:
     topics: frozenset[str]
     # The person at the beginning of the message, if it isn't the writer: "my cousin".
     person: str = ""
+    # The expressions that announce a change: "moved".
+    change_words: tuple[str, ...] = ()
 
     @property
     def holds(self) -> bool:
@@ -123,7 +127,15 @@ def read_changes(text: str) -> Reading:
         # "Swapped Whitby for a week in Bamburgh" isn't about a temporary stay.
         kinds.discard("temporary")
         kinds.add("change")
-    return Reading(frozenset(kinds), topics_of(text), person)
+    return Reading(frozenset(kinds), topics_of(text), person, _change_words(plain, languages))
+
+
+def _change_words(plain: str, languages: Iterable[str]) -> tuple[str, ...]:
+    """Return the expressions of change in a text."""
+    words: list[str] = []
+    for language in languages:
+        words += [match[0] for match in _change_pattern(language, "change").finditer(plain)]
+    return tuple(words)
 
 
 def _find(plain: str, kind: ChangeKind, language: str) -> re.Match[str] | None:
@@ -135,6 +147,11 @@ def _find(plain: str, kind: ChangeKind, language: str) -> re.Match[str] | None:
         if kind != "temporary" or not _since_pattern().search(plain[: match.start()]):
             return match
     return None
+
+
+@cache
+def _companions_pattern() -> re.Pattern[str]:
+    return re.compile(language_data("changes", "core.facts")["common"]["companions"])
 
 
 @cache
@@ -167,9 +184,15 @@ def _is_subject(match: re.Match[str], language: str) -> bool:
 
 
 def begins_with_action(text: str) -> bool:
-    """Return whether a text begins with another person's verb, except "is": " moved to Leeds"."""
+    """Return whether a text begins with another person's verb, except "is": " moved to Leeds".
+
+    Companions may come before the verb: " and the kids have moved".
+    """
     copulas: str = language_data("changes", "core.facts")["common"]["copulas"]
     plain = f" {_plain(text).lstrip()}"
+    companions = _companions_pattern().match(plain)
+    if companions is not None and "speaker" not in read_changes(companions[0]).kinds:
+        plain = plain[companions.end() :]
     for language in languages_of(text):
         match = _change_pattern(language, "predicate").match(plain)
         if match is not None and match[0].split()[-1] not in copulas.split():
@@ -209,13 +232,20 @@ def topics_of_people(text: str) -> frozenset[str]:
 
 
 def topic_words_in(text: str) -> dict[str, set[str]]:
-    """Return the words of a text that belong to topics, each with its topics."""
+    """Return the words of a text that belong to topics, each with its topics.
+
+    A word within a negated expression doesn't count: "like" in "don't like".
+    """
     plain = _plain(text)
     words: dict[str, set[str]] = {}
     for language in languages_of(text):
         for topic, pattern in _topic_patterns(language).items():
             for match in pattern.finditer(plain):
                 words.setdefault(match[0].strip(), set()).add(topic)
+    for phrase in [phrase for phrase, topics in words.items() if topics == {NEGATED_TOPIC}]:
+        for part in phrase.split():
+            if part != phrase:
+                words.pop(part, None)
     if _MAIL.search(text):
         words.setdefault("@", set()).add("email")
     if _PHONE.search(text):
@@ -235,7 +265,10 @@ def topic_query(text: str) -> str:
             if pattern.search(plain):
                 words_by_language = _topic_words()[topic]
                 lists.append(words_by_language[language].replace("_", " ").split())
-                lists.append(words_by_language.get(NAMES, "").split())
+                names = words_by_language.get(NAMES, "").split()
+                # Names in the script of the question come first.
+                names.sort(key=lambda name: name.isascii() != plain.isascii())
+                lists.append(names)
     # The first words of each topic come first, because the number of words is limited.
     words: list[str] = []
     for words_at_position in zip_longest(*lists):
