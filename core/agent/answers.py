@@ -108,6 +108,7 @@ def rank_quotes(question: AskedQuestion, quotes: Iterable[Quote]) -> list[Quote]
     quotes = list(quotes)
     for quote in quotes:
         quote.coverage = quote.relevance = question.measure_coverage(quote)
+        quote.word_count = question.count_words(quote)
     answers = _rank_answers(question, [quote for quote in quotes if quote.is_askers])
     other_quotes = [quote for quote in quotes if quote not in answers and quote.rank is not None]
     if answers:
@@ -224,7 +225,7 @@ def _sort_key(
         quote.is_outranked,
         -relevance,
         distance > 1,
-        -question.count_words(quote),
+        -quote.word_count,
         -question.count_topic_words(quote),
         distance,
         -quote.at.timestamp(),
@@ -317,6 +318,7 @@ def _mark_replaced(
         if not (is_correction and is_close) and not share_subject(question, quote, other):
             continue
         quote.relevance = max(quote.relevance, other.relevance)
+        quote.word_count = max(quote.word_count, other.word_count)
         if not penalties[id(other)]:
             other.replaced_by = quote
 
@@ -336,6 +338,7 @@ def _rank_above_earlier(
         if _count_signs(question, quote, other, own) >= MIN_SIGNS:
             other.is_outranked = True
             quote.relevance = max(quote.relevance, other.relevance)
+            quote.word_count = max(quote.word_count, other.word_count)
 
 
 def _belongs_to_another(newer: Quote, older: Quote, earlier: Sequence[Quote]) -> bool:

@@ -91,6 +91,8 @@ class Quote:
     relevance: float = 0.0
     # The same share without the relevance that it takes over from a replaced statement.
     coverage: float = 0.0
+    # The number of the question's words that the statement, or one that it replaces, contains.
+    word_count: int = 0
     # Whether the quote is listed below a neighbouring message of the same conversation.
     follows: bool = False
     # The later statement that replaced this one.
@@ -168,7 +170,7 @@ class AskedQuestion:
             if len(word) == 1 or not _question_characters().isdisjoint(word):
                 return True
             return any(word in topic or topic in word for topic in self.topic_words)
-        return any(word in topic.split() for topic in self.topic_words)
+        return any(word in topic.replace("'", " ").split() for topic in self.topic_words)
 
     @property
     def subjects(self) -> list[str]:
@@ -516,7 +518,7 @@ def _share_more_than_names(question: AskedQuestion, newer: Quote, older: Quote) 
         return True
     newer_words = words_in(newer.text)
     return any(
-        newer_words.contain(word) and not question.is_name(word)
+        newer_words.contain(word) and word.isalpha() and not question.is_name(word)
         for word in distinct_words(older.text)
         if is_distinctive(word, older)
     )

@@ -243,7 +243,7 @@ def topic_words_in(text: str) -> dict[str, set[str]]:
             for match in pattern.finditer(plain):
                 words.setdefault(match[0].strip(), set()).add(topic)
     for phrase in [phrase for phrase, topics in words.items() if topics == {NEGATED_TOPIC}]:
-        for part in phrase.split():
+        for part in words_of(phrase.replace("'", " ")):
             if part != phrase:
                 words.pop(part, None)
     if _MAIL.search(text):

@@ -23,7 +23,13 @@ from core.errors import Sentence, StoreError
 from core.memory.provider import MemoryProvider
 from core.ports import Clock
 from core.search import results
-from core.search.fusion import NEAR_WEIGHT, RankedList, WeightedMatches, fuse_matches
+from core.search.fusion import (
+    NEAR_REMARK_WEIGHT,
+    NEAR_WEIGHT,
+    RankedList,
+    WeightedMatches,
+    fuse_matches,
+)
 from core.search.query import (
     extract_filters,
     is_question,
@@ -246,8 +252,10 @@ class Recall:
             return ()
         if query.kind is not TextKind.TURN and not is_question(query.text):
             return ()
+        is_remark = query.kind is TextKind.TURN and not ends_with_question(query.text)
+        weight = NEAR_REMARK_WEIGHT if is_remark else NEAR_WEIGHT
         matches = await self.retriever.retrieve(query)
-        return [RankedList(NEAR_WEIGHT, [match.message_id for match in matches])]
+        return [RankedList(weight, [match.message_id for match in matches])]
 
     async def _search_indexes(
         self, query: SearchQuery, lists: Sequence[RankedList], *, needs_fresh_index: bool

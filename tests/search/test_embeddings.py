@@ -16,7 +16,7 @@ from core.search.embeddings import PASSAGES_TIMEOUT, EmbeddingRetriever
 from core.search.expansion import ExpandedRecall
 from core.search.recall import Recall
 from core.store.erasure.statements import erase_messages
-from core.store.query import MessageMatch, SearchQuery
+from core.store.query import MessageMatch, SearchQuery, TextKind
 from core.store.sessions import Conversations
 from core.store.sqlite.database import Database
 from core.types import Scope
@@ -110,6 +110,19 @@ async def test_best_match_by_words_stays_before_matches_by_vectors(
     assert (await found(await filled(database, retriever), "When does the ferry to Lisbon leave?"))[
         0
     ].startswith("The ferry")
+
+
+async def test_meaning_counts_more_than_words_for_a_remark_but_not_for_a_question(
+    database: Database, retriever: EmbeddingRetriever
+) -> None:
+    written = StoredHistory(database)
+    words = "The bakery lane was loud"
+    await written.session([words, "Oh"])
+    await written.session([CAR, "I am sorry to hear that"])
+    recall = await filled(database, retriever)
+    remark = "my car was loud at the bakery"
+    assert (await found(recall, f"{remark}?", kind=TextKind.TURN))[0] == words
+    assert (await found(recall, remark, kind=TextKind.TURN))[0] == CAR
 
 
 async def test_search_by_vectors_shows_nothing_of_other_scopes(
