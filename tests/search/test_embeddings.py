@@ -117,8 +117,8 @@ async def test_meaning_counts_more_than_words_for_a_remark_but_not_for_a_questio
 ) -> None:
     written = StoredHistory(database)
     words = "The bakery lane was loud"
-    await written.session([words, "Oh"])
-    await written.session([CAR, "I am sorry to hear that"])
+    await written.session([words])
+    await written.session([CAR])
     recall = await filled(database, retriever)
     remark = "my car was loud at the bakery"
     assert (await found(recall, f"{remark}?", kind=TextKind.TURN))[0] == words
