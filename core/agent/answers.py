@@ -405,6 +405,19 @@ def _count_signs(
     return signs + score_new_value(newer, older)
 
 
+def rank_matches(result: Json) -> dict[int, int]:
+    """Return the rank of each message that the search matched, starting at 0 for the best."""
+    scores: dict[int, float] = {}
+    for session in result["sessions"]:
+        for item in session["window"]:
+            if item.get("is_anchor"):
+                scores[item["message_id"]] = session.get("score", 0.0)
+        for match in session.get("matches", ()):
+            scores[match["message_id"]] = match["score"]
+    keys_by_rank = sorted(scores, key=lambda key: -scores[key])
+    return {key: rank for rank, key in enumerate(keys_by_rank)}
+
+
 def _plain_words(text: str) -> str:
     return " ".join(words_of(plain_text(text)))
 

@@ -492,9 +492,10 @@ def _add_messages(
 
     Without `is_ranked`, only the asker's statements are added.
     """
+    from core.agent.answers import rank_matches
     from core.agent.quotes import Quote
 
-    ranks = _rank_matches(result) if is_ranked else {}
+    ranks = rank_matches(result) if is_ranked else {}
     for session in result["sessions"]:
         bookends = [*session.get("bookend_start", ()), *session.get("bookend_end", ())]
         for item in (*session["window"], *bookends):
@@ -515,19 +516,6 @@ def _add_messages(
                     key,
                     ranks.get(key),
                 )
-
-
-def _rank_matches(result: Json) -> dict[int, int]:
-    """Return the rank of each message that the search matched, starting at 0 for the best."""
-    scores: dict[int, float] = {}
-    for session in result["sessions"]:
-        for item in session["window"]:
-            if item.get("is_anchor"):
-                scores[item["message_id"]] = session.get("score", 0.0)
-        for match in session.get("matches", ()):
-            scores[match["message_id"]] = match["score"]
-    keys_by_rank = sorted(scores, key=lambda key: -scores[key])
-    return {key: rank for rank, key in enumerate(keys_by_rank)}
 
 
 def _parse_time_line(line: str, default_zone: ZoneInfo) -> datetime:

@@ -520,7 +520,7 @@ def _share_more_than_names(question: AskedQuestion, newer: Quote, older: Quote) 
     return any(
         newer_words.contain(word) and word.isalpha() and not question.is_name(word)
         for word in distinct_words(older.text)
-        if is_distinctive(word, older)
+        if is_distinctive(word, older) and word not in question.topic_words
     )
 
 
