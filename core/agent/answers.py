@@ -48,6 +48,8 @@ MAX_DISTANCE = 2
 """Two messages of a conversation are neighbours if there is at most one message between them."""
 LINE_CHARS = 100
 """A line of a chat has about this many characters. Longer quotes count as several lines."""
+MAX_SEARCHES = 5
+"""At most this many searches of messages are made for an answer."""
 MAX_FOLLOW_UP_CHARS = 300
 MIN_COMPOUND_CHARS = 9
 """A shorter German word isn't treated as a compound."""
@@ -69,6 +71,23 @@ def drop_excluded(question: str, quotes: Iterable[Quote]) -> list[Quote]:
     if not excluded_words:
         return list(quotes)
     return [quote for quote in quotes if not any(map(words_in(quote.text).contain, excluded_words))]
+
+
+def choose_follow_up(
+    quotes: Sequence[Quote], queries: Sequence[str], *, is_first_round: bool
+) -> str:
+    """Return the next search for an answer, or "" if the quotes are complete.
+
+    Later statements may share words only with the best one: "my laptop is a ThinkPad", then "the
+    ThinkPad gave up, typing this on a Framework". If the best one is itself a change, the search
+    also finds the statement to which it belongs. `queries` are the searches that were made.
+    """
+    if not quotes or not quotes[0].is_askers or len(queries) >= MAX_SEARCHES:
+        return ""
+    query = follow_up_query(quotes[0])
+    if is_first_round or (quotes[0].reading.replaces and query not in queries):
+        return query
+    return ""
 
 
 def follow_up_query(quote: Quote) -> str:

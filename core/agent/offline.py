@@ -34,8 +34,6 @@ NO_MODEL = "no_model"
 OUT_OF_REACH = "out_of_reach"
 # A search returns at most this many conversations and facts.
 MAX_SESSIONS = 5
-MAX_SEARCHES = 5
-"""At most this many searches of messages are made for an answer."""
 MAX_FACTS = 10
 # A search also returns this many messages before and after each match.
 WINDOW_MESSAGES = 12
@@ -380,8 +378,8 @@ class _Answerer:
 
         # Imported here because only questions need it.
         from core.agent.answers import (
+            choose_follow_up,
             drop_excluded,
-            follow_up_query,
             rank_quotes,
             render_files,
             render_quotes,
@@ -392,15 +390,11 @@ class _Answerer:
         collected = self._collect_quotes(messages, question, results)
         quotes = rank_quotes(asked_question, drop_excluded(question, collected))
         searches = [result for result in results if result.tool_name == "session_search"]
-        is_first_round = searches[-1].query in (question, _topics(question))
-        if quotes and quotes[0].is_askers and len(searches) < MAX_SEARCHES:
-            # Later statements may share words only with the best one: "my laptop is a ThinkPad",
-            # then "the ThinkPad gave up, typing this on a Framework". If the best one is itself a
-            # change, this also finds the statement to which it belongs.
-            query = follow_up_query(quotes[0])
-            is_new = query not in [search.query for search in searches]
-            if is_first_round or (is_new and quotes[0].reading.replaces):
-                return _call_tools(_search(query))
+        queries = [search.query for search in searches]
+        is_first_round = queries[-1] in (question, _topics(question))
+        follow_up = choose_follow_up(quotes, queries, is_first_round=is_first_round)
+        if follow_up:
+            return _call_tools(_search(follow_up))
         files = render_files(_list_found_files(question, searches), self.texts)
         if not quotes and not files:
             answer = self.texts["nothing_found"]

@@ -58,6 +58,8 @@ quanto é o estacionamento? | o estacionamento é 90 reais | o estacionamento fo
 薬は何mg? | 薬は5mgです | 薬が10mgに増えた | 10mg
 우리 아직 나비 키워? | 고양이 나비를 키워 | 나비가 무지개다리를 건넜어 | 무지개
 otopark ne kadar? | otopark 200 lira | otopark 250 liraya çıktı | 250
+¿adónde vamos en agosto? | en agosto vamos a Menorca | al final no vamos a Menorca, vamos a Asturias | Asturias
+aonde vamos em agosto? | em agosto vamos pra Natal | no fim não vamos pra Natal, vamos pra Recife | Recife
 where are we going on holiday? | we booked a cabin in Alta for our holiday | swapped Alta for a week in Bodø | Bodø
 which code opens the shed? | the shed code is 2040 | the gardenshed lock is reset to 7171 | 7171
 wann ist der Werkstatttermin? | der Werkstatttermin ist am 3. Mai | Werkstatt hat angerufen, Termin erst am 9. Mai | 9. Mai
