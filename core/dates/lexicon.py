@@ -92,6 +92,8 @@ class Lexicon:
     before_names: frozenset[str] = frozenset()
     # Matches a word after the name of another person, such as a Russian infinitive.
     after_names: re.Pattern[str] | None = None
+    # Whether "in Tuesday" means the Tuesday after the next one, as in Russian.
+    skips_weekdays: bool = False
     # Words such as "is" and "works", with which a message tells about a timer.
     timer_statements: frozenset[str] = frozenset()
     # Last characters of a request that may begin a time instead: the 下 of "提醒我下午三点".
@@ -209,6 +211,7 @@ def build_lexicon(language: str, data: Mapping[str, Any]) -> Lexicon:
         has_free_questions=data.get("has_free_questions", False),
         is_unspaced=data.get("is_unspaced", False),
         has_hours_as_clock=data.get("has_hours_as_clock", False),
+        skips_weekdays=data.get("skips_weekdays", False),
         has_postpositions=data.get("has_postpositions", False),
         has_particles=any(particles),
         letters=re.compile(data.get("letters", LATIN_LETTERS)),

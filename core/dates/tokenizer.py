@@ -99,6 +99,8 @@ def has_unknown_word(phrase: str, lexicon: Lexicon) -> bool:
     return False
 
 
+_ISO_TIME = re.compile(r"(?<=\d-\d\d)t(?=\d\d:)")
+"""The letter of 2026-12-01T09:00."""
 _OFFSET = re.compile(r"(?:utc|gmt)\s?([+-])(\d{1,2})(?![\d:])")
 
 
@@ -117,6 +119,8 @@ def _read_piece(plain: str, position: int, lexicon: Lexicon) -> tuple[Sequence[T
     offset = _read_offset(plain, position) if plain[position] in "ug" else None
     if offset is not None:
         return (offset,), offset.end
+    if _ISO_TIME.match(plain, position):
+        return (Token(Kind.AT, start=position, end=position + 1),), position + 1
     phrase, end = _match_phrase(plain, position, lexicon)
     if end > position:
         return [token._replace(start=position, end=end) for token in phrase], end
@@ -356,7 +360,9 @@ def _join_numbers(tokens: Sequence[Token]) -> Iterator[Token]:
         # Skip the hyphen of "forty-five".
         if next_index < len(tokens) and _is_hyphen_after(tokens[next_index], token):
             next_index += 1
-        if _is_ten(token) and next_index < len(tokens):
+        # Russian "без двадцати семь" is twenty to seven.
+        follows_without = index > 0 and tokens[index - 1].kind is Kind.WITHOUT
+        if _is_ten(token) and next_index < len(tokens) and not follows_without:
             ones = tokens[next_index]
             if _is_small_number(ones):
                 yield token._replace(number=token.number + ones.number, end=ones.end)

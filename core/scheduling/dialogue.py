@@ -20,7 +20,6 @@ from core.dates.rules import find_clock, move_clock, to_recurrences
 from core.scheduling.due import next_due
 from core.scheduling.phrases import (
     drop_denied,
-    drop_leads,
     drop_phrases,
     find_phrase,
     is_answer,
@@ -29,11 +28,11 @@ from core.scheduling.phrases import (
     meant_words,
     plain_words,
     split_command,
-    strip_lead,
 )
 from core.scheduling.refusals import find_reason, is_cancellation, list_cancelled_names
 from core.scheduling.shifts import Shift, read_hour_as_length, read_new_length, read_shift
 from core.scheduling.talk.amendments import list_amendments
+from core.scheduling.talk.choices import choose_job, decide_for_choice, names_unknown_reminder
 from core.scheduling.talk.naming import (
     find_named,
     match_jobs,
@@ -41,13 +40,12 @@ from core.scheduling.talk.naming import (
     names_only_time,
 )
 from core.scheduling.talk.steps import Dialogue, Move, Situation, Step
+from core.scheduling.talk.wording import may_be_task, task_of, with_clock, with_preposition
 from core.store.jobs import Job
 from core.text.terms import find_short_message
 
 # An answer that only names a time may have this many other characters, such as "then".
 MAX_REST_CHARS = 12
-# A longer message never becomes a task.
-MAX_TASK_CHARS = 300
 # A recurring reminder that was due less than this time ago was probably just delivered.
 RECENTLY = timedelta(hours=12)
 # From this length on, in seconds, a shift such as Russian "11 hours" is more likely a time of day.
@@ -59,7 +57,6 @@ NOON_MINUTES = 12 * 60
 _ASIDES = frozenset({"time", "about_me", "abilities", "greeting"})
 # An answer that is a bare hour, perhaps after words such as "no" and "make it".
 _BARE_HOUR_AT_END = re.compile(r" (?:to |for )?(\d{1,2})\W*$", re.IGNORECASE)
-_HALF_OF_DAY = re.compile(r"(?:no |nope |make it |i mean |i meant |in the )*([ap]) ?m")
 _BARE_NUMBER = re.compile(r"\d{1,3}\W*")
 _LENGTH_NUMBER = re.compile(r"\b\d{1,3}\b")
 _BARE_HOUR = re.compile(r"(?:[^\W\d]+ ){0,3}(\d{1,2})")
@@ -67,6 +64,12 @@ _BARE_HOUR = re.compile(r"(?:[^\W\d]+ ){0,3}(\d{1,2})")
 
 def decide(text: str, situation: Situation) -> Step:
     """Decide the next step after a message."""
+    dialogue = situation.dialogue
+    if dialogue is not None and dialogue.unclear_request:
+        situation = replace(situation, dialogue=None)
+        step = _decide_choice(text, dialogue.unclear_request, situation)
+        if step is not None:
+            return step
     step = _decide_short(text, situation)
     if step is not None:
         return step
@@ -78,7 +81,21 @@ def decide(text: str, situation: Situation) -> Step:
         step = _decide_answer(text, situation.dialogue, situation)
         if step is not None:
             return step
-    return _decide_command(text, situation)
+    step = _decide_command(text, situation)
+    is_unknown = step.move is Move.NONE and names_unknown_reminder(text, situation)
+    return Step(move=Move.UNKNOWN) if is_unknown else step
+
+
+def _decide_choice(text: str, request: str, situation: Situation) -> Step | None:
+    """Return the step for an answer to "Which reminder do you mean?", or None if it is none."""
+    job = choose_job(text, situation)
+    if job is None:
+        return None
+    step = decide_for_choice(request, job)
+    if step is None:
+        dialogue = Dialogue(asked_at=situation.now, job=job)
+        step = decide(request, replace(situation, jobs=[job], dialogue=dialogue))
+    return step if step.job is not None else Step(move=Move.ASK_CHANGE, job=job)
 
 
 def _decide_short(text: str, situation: Situation) -> Step | None:
@@ -221,13 +238,13 @@ def decide_edit(words: str, job: Job, situation: Situation) -> Step:
 
     It gets the time in `words`. If they contain no time, they become its text.
     """
-    words = _with_preposition(words)
+    words = with_preposition(words)
     answer = read_request(
         words, situation.now, situation.zone, situation.languages, is_request=True
     )
     previous = replace(_with_job(None, job), language=answer.language)
     if not answer.names_time:
-        reading = replace(previous, task=_task_of(words))
+        reading = replace(previous, task=task_of(words))
         return Step(move=Move.CHANGE, reading=reading, job=job)
     reading = revise_reading(previous, words, situation.now, situation.zone) or answer
     reading = _keep_rhythm(replace(reading, task=answer.task or job.text), job, situation)
@@ -314,9 +331,9 @@ def _decide_answer(text: str, dialogue: Dialogue, situation: Situation) -> Step 
         return _step_for_revision(reading, text, dialogue)
     if dialogue.job is not None:
         return _correct_task(previous, text, dialogue.job, dialogue.lines)
-    if Missing.TASK in previous.missing and _may_be_task(text):
+    if Missing.TASK in previous.missing and may_be_task(text):
         missing = previous.missing - {Missing.TASK}
-        reading = replace(previous, task=_task_of(text), missing=missing)
+        reading = replace(previous, task=task_of(text), missing=missing)
         return _step_for(reading, (*dialogue.lines, text))
     return None
 
@@ -364,7 +381,7 @@ def read_dialogue(dialogue: Dialogue, situation: Situation) -> ReminderReading:
             reading = revision
         elif Missing.TASK in reading.missing:
             missing = reading.missing - {Missing.TASK}
-            reading = replace(reading, task=_task_of(line), missing=missing)
+            reading = replace(reading, task=task_of(line), missing=missing)
     if reading is not None:
         reading = _fix_day(reading, zone)
     if dialogue.job is None:
@@ -404,7 +421,7 @@ def _revise(previous: ReminderReading, text: str, situation: Situation) -> Remin
     length = _read_other_length(previous, text) if _BARE_NUMBER.fullmatch(text.strip()) else None
     if length is not None:
         return revise_reading(previous, length, situation.now, situation.zone)
-    text = _with_clock(previous, _with_preposition(drop_denied(text)))
+    text = with_clock(previous, with_preposition(drop_denied(text)))
     for words in (split_command("move", text), meant_words(text)):
         if words and names_only_time(words, situation):
             text = words
@@ -421,15 +438,6 @@ def _revise(previous: ReminderReading, text: str, situation: Situation) -> Remin
     return revise_reading(
         previous, text, situation.now, situation.zone, is_addition=find_phrase("addition", text)
     )
-
-
-def _with_clock(previous: ReminderReading, text: str) -> str:
-    """Return "at 5:50 am" for "am" after "at 5:50"."""
-    half_of_day = _HALF_OF_DAY.fullmatch(plain_words(text))
-    if half_of_day is None or len(previous.parts.clocks) != 1:
-        return text
-    hour, minute = divmod(previous.parts.clocks[0].minute % NOON_MINUTES, 60)
-    return f"at {hour or 12}:{minute:02} {half_of_day[1]}m"
 
 
 def _is_loose(words: str) -> bool:
@@ -481,26 +489,6 @@ def _read_other_length(previous: ReminderReading, text: str) -> str | None:
     return f"in {number[0]} {unit}"
 
 
-def _with_preposition(text: str) -> str:
-    """Return "at 10:00" for "10:00", because digits alone don't show a language."""
-    return text if any(map(str.isalpha, text)) else f"at {text.strip()}"
-
-
-def _may_be_task(text: str) -> bool:
-    """Return whether an answer may be the text of a reminder. A question isn't."""
-    is_question = (
-        text.rstrip(' )"”»').endswith(("?", "？"))
-        or drop_leads("question", text) is not None
-        or find_phrase("question_anywhere", text)
-    )
-    is_short = len(text) <= MAX_TASK_CHARS and bool(plain_words(text))
-    return is_short and not is_question and not is_answer("yes", text)
-
-
-def _task_of(text: str) -> str:
-    return strip_lead(" ".join(text.split()).strip(" .。!"))
-
-
 # --- Requests about reminders that exist ---
 
 
@@ -541,6 +529,8 @@ def _decide_skip(text: str, situation: Situation) -> Step | None:
     if not words:
         return None
     step = find_named(words, situation, Move.SKIP, is_sure=False)
+    if step.move is Move.UNKNOWN:
+        return step
     if step.job is None and names_only_time(words, situation) and situation.jobs:
         matches = match_jobs_by_time(words, situation)
         if len(matches) != 1:

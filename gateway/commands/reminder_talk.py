@@ -56,6 +56,8 @@ _CHANGES = frozenset(
 )
 # The action of /cron that a "yes" after a receipt runs. It says that the reminder is set.
 _SHOW = "keep"
+# The action of /cron that a "yes" after "Which reminder do you mean?" runs. The request follows.
+_CHOOSE = "list"
 # The kinds of phrases in `core.scheduling.phrases` that are triggers, too.
 _TRIGGERS = ("snooze", "done", "remove", "move", "skip", "pause", "stop_reminding")
 # The keys of the texts for assumptions that a person must know about.
@@ -214,6 +216,9 @@ class ReminderTalk:
             arguments = question.command.arguments
             if question.command.name == "remind":
                 return Dialogue(lines=tuple(arguments.split("\n")), asked_at=asked_at)
+            if question.command.name == "cron" and arguments.startswith(f"{_CHOOSE} "):
+                request = arguments.removeprefix(f"{_CHOOSE} ")
+                return Dialogue(asked_at=asked_at, unclear_request=request)
             if question.command.name == "cron" and arguments.startswith(f"{_SHOW} "):
                 number, _, lines = arguments.removeprefix(f"{_SHOW} ").partition(" ")
                 job = await self._appointments.jobs.find(int(number), context.scopes)
@@ -479,7 +484,8 @@ class ReminderTalk:
             return (self._build_question(command, context),)
         if move is Move.UNKNOWN:
             # A "yes" doesn't answer which reminder is meant, so it shows the numbers.
-            return (self._build_question(Command(name="cron", arguments="list"), context),)
+            arguments = f"{_CHOOSE} {_one_line(context.inbound.text)}"
+            return (self._build_question(Command(name="cron", arguments=arguments), context),)
         return self._build_question_about(jobs[0], (), context) if len(jobs) == 1 else ()
 
     # --- Answers ---

@@ -284,8 +284,8 @@ def test_correction_names_the_wrong_and_the_right_words(
         (("erinner mich morgen früh daran, Olga um 15 Uhr anzurufen",), Move.ASK),
         (("rappelle-moi demain matin d'appeler Olga à 15h",), Move.ASK),
         (("明天早上提醒我下午3点给安娜打电话",), Move.ASK),
-        (("remind Anna tomorrow at 9 to pay",), Move.EXPLAIN),
-        (("напомни Анне завтра в 9 заплатить",), Move.EXPLAIN),
+        (("remind Anna tomorrow at 9 to pay",), Move.OFFER_OWN),
+        (("напомни Анне завтра в 9 заплатить",), Move.OFFER_OWN),
         (("remind me if it rains at 9 to close the window",), Move.EXPLAIN_WATCH),
         (("recuérdame cerrar la ventana si llueve",), Move.EXPLAIN_WATCH),
         (("wenn es regnet, bleibe ich zu Hause",), Move.NONE),
@@ -304,7 +304,9 @@ def test_correction_names_the_wrong_and_the_right_words(
         (("what reminders do I have?",), Move.LIST),
         (("when is my next reminder?",), Move.NEXT),
         (("not now",), Move.SNOOZE),
-        (("cancel the subscription",), Move.NONE),
+        (("cancel the subscription at the gym in Porto next year",), Move.NONE),
+        (("set the table for 8",), Move.NONE),
+        (("make it 11",), Move.UNKNOWN),
         (("good morning",), Move.NONE),
     ],
 )
@@ -312,6 +314,51 @@ def test_message_without_a_reminder_request_is_classified_by_the_dialogue_before
     messages: tuple[str, ...], move: Move
 ) -> None:
     assert talk(*messages).move is move
+
+
+@each_row(
+    ("removal", "change"),
+    [
+        ("cancel the dentist", "move it to 11"),
+        ("lösch den Zahnarzt", "verschieb es auf 11"),
+        ("annule le dentiste", "déplace-le à 11h"),
+        ("cancela el dentista", "muévelo a las 11"),
+        ("cancela o dentista", "muda para as 11"),
+        ("отмени стоматолога", "перенеси на 11"),
+        ("取消牙医", "改到11点"),
+        ("歯医者をキャンセルして", "11時に変更して"),
+        ("치과 취소해줘", "11시로 바꿔줘"),
+        ("dişçiyi iptal et", "11'e al"),
+    ],
+)
+def test_request_to_remove_or_move_what_is_no_reminder_is_recognized(
+    removal: str, change: str
+) -> None:
+    assert talk(removal).move is talk(change).move is Move.UNKNOWN
+
+
+@each_row(
+    ("request", "answer", "move"),
+    [
+        ("cancel the appointment", "the dentist", Move.REMOVE),
+        ("cancel the call", "2", Move.REMOVE),
+        ("lösch den Termin", "der um 10", Move.REMOVE),
+        ("move the call to 11", "the dentist", Move.CHANGE),
+        ("pause the call", "the first one", Move.PAUSE),
+        ("stop", "dentist", Move.REMOVE),
+        ("cancel the appointment", "The library closes at noon.", Move.NONE),
+    ],
+)
+def test_answer_to_which_reminder_carries_out_the_request(
+    request: str, answer: str, move: Move
+) -> None:
+    dentist = job("call the dentist", datetime(2026, 3, 6, 10, tzinfo=ZONE), number=2)
+    jobs = (dentist, job("call the plumber", datetime(2026, 3, 7, 11, tzinfo=ZONE), number=3))
+    dialogue = Dialogue(asked_at=NOW, unclear_request=request)
+    situation = Situation(now=NOW, zone=ZONE, jobs=jobs, dialogue=dialogue)
+    step = decide(answer, situation)
+    assert step.move is move
+    assert step.job in (None, dentist)
 
 
 @each_row(

@@ -56,7 +56,7 @@ def _digital_clock(match: Match, context: Context) -> TimeParts | None:
     # "5:30" may be in the afternoon, but "05:30" isn't.
     is_bare = token.end - token.start < 5 and 0 < hour < 10
     parts = clock_parts(hour, minute, is_bare=is_bare)
-    if parts is None or not (is_bare or hour in (10, 11)):
+    if parts is None or not (is_bare or hour in (10, 11, 12)):
         return parts
     return replace(parts, clocks=(parts.clocks[0]._replace(is_written=True),))
 
@@ -89,6 +89,9 @@ MIN_SPOKEN_MINUTES = 10
     f"{_AT} (?P<hour> {_HOUR_} ) (?P<sign> oclock | hour_sign )? (?P<ampm> ampm )",
     f"{_AT} (?P<hour> {_HOUR_} ) (?P<sign> oclock | hour_sign )",
     "(?P<hour> number ) (?= and number oclock )",
+    # "Starting at 8" is a single phrase.
+    "(?<= start ) (?P<hour> number )"
+    "(?! minute | hour | unit | day_sign | span | times | month | and_half | point | to number )",
     f"(?<= {_DAY_TOKEN} ) for (?P<hour> number ) (?= comma | colon | request | mention | $ )",
     f"(?<= {_DAY_TOKEN} ) (?P<hour> number ) (?= comma | colon | request | mention | polite | $ )",
     f"{_AFTER} of? (?P<hour> number ) (?= {_DAY_TOKEN} | on | of | comma | request | mention | $ )",

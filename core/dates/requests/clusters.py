@@ -39,6 +39,7 @@ _LENGTHS = [
     for count in (Kind.NUMBER, Kind.ONE)
     for unit in (Kind.UNIT, Kind.HOUR, Kind.MINUTE)
 ]
+_LIST_SIGNS = (Kind.COMMA, Kind.AND)
 _LIST_MARKS = (Kind.NO, Kind.OR, Kind.AT)
 _QUANTITY_UNITS = (Kind.MINUTE, Kind.UNIT, Kind.HOUR, Kind.MONTH, Kind.TIMES)
 _LEAD_KINDS = {Kind.BEFORE, Kind.TO_HOUR}
@@ -69,6 +70,8 @@ class _MarkedItem(NamedTuple):
     end: int
     parts: TimeParts
     marker: Kind | None
+    # Whether the message rejects the time: "not at 10".
+    is_denied: bool = False
 
 
 class ClusterReader:
@@ -95,6 +98,9 @@ class ClusterReader:
                 clusters[-1] = longer_cluster
                 continue
             parts = combine(TimeParts(), marked_item.parts, marked_item.marker)
+            if marked_item.is_denied and parts is not None:
+                # "Not at 10 but at 9".
+                parts = replace(parts, problem=Problem.SEVERAL_TIMES)
             if parts is not None:
                 clusters.append(Cluster(marked_item.start, marked_item.end, parts))
         return [cluster for cluster in clusters if not self._is_month_of_task(cluster)]
@@ -114,6 +120,8 @@ class ClusterReader:
     def _mark_item(self, item: TimeItem, floor: int, *, has_rhythm: bool) -> _MarkedItem:
         """Return a time with the marker before or after it, such as "until"."""
         marker, start = self._marker_before(item, floor)
+        if marker is Kind.NO and self._denies(start, item.start):
+            return _MarkedItem(start, item.end, item.parts, marker, is_denied=True)
         after = self._marker_after(item, has_rhythm=has_rhythm)
         if after is None:
             return _MarkedItem(start, item.end, item.parts, marker)
@@ -132,11 +140,24 @@ class ClusterReader:
             start -= 1  # the dash of "at 9 — wait, make that 10"
         if not self._are_adjacent(last.end, start):
             return None
+        if item.is_denied:
+            return last._replace(end=item.end)
         parts = combine(last.parts, item.parts, item.marker)
         if parts is None and self._are_joined(last.end, item.start, last.parts, item.parts):
             # "Tomorrow at 9 then daily": two times that can't be combined into one.
             parts = replace(last.parts, problem=Problem.SEVERAL_TIMES)
         return Cluster(last.start, item.end, parts) if parts is not None else None
+
+    def _denies(self, start: int, end: int) -> bool:
+        """Return whether the words before a time reject it: "not 10", but not "no, 10"."""
+        tokens = self._tokens[start:end]
+        if any(token.kind is Kind.COMMA for token in tokens):
+            return False
+        plain = self._sentence.text.plain
+        words = (
+            plain[token.start : token.end].split() for token in tokens if token.kind is Kind.NO
+        )
+        return any(not self._lexicon.task_negations.isdisjoint(word) for word in words)
 
     def _add_continuations(self, items: Sequence[TimeItem]) -> list[TimeItem]:
         """Add clock times that are bare numbers in a list, such as the 20 of "at 8 and 20"."""
@@ -333,6 +354,44 @@ class ClusterReader:
             if self._follows_unread_words(cluster, used_indexes):
                 return True
         return False
+
+    def has_second_task(self, selection: Sequence[Cluster], times: Sequence[Cluster]) -> bool:
+        """Return whether another clock time belongs to a second task.
+
+        Examples are "call at 10, eat at 12" and "at 10 call, at 12 eat". In "at 3 about the 4 pm
+        meeting", the other time only describes the task.
+        """
+        chosen = [cluster for cluster in selection if cluster.parts.clocks]
+        others = [time for time in times if time.parts.clocks and time not in chosen]
+        return bool(chosen) and any(
+            self._ends_first_task(other, chosen[0]) or self._begins_last_task(chosen[-1], other)
+            for other in others
+        )
+
+    def _ends_first_task(self, other: Cluster, chosen: Cluster) -> bool:
+        """Return whether `other` ends the first of two tasks, and `chosen` the second one."""
+        is_last = other.end < chosen.start and chosen.end == len(self._tokens)
+        return (
+            is_last
+            and self._tokens[other.end].kind in _LIST_SIGNS
+            and self._is_clause(other.end, chosen.start)
+        )
+
+    def _begins_last_task(self, chosen: Cluster, other: Cluster) -> bool:
+        """Return whether `other` begins the second of two tasks, after `chosen`."""
+        is_inside = chosen.end < other.start and other.end < len(self._tokens)
+        return (
+            is_inside
+            and self._tokens[other.start - 1].kind in _LIST_SIGNS
+            and self._is_clause(chosen.end, other.start)
+        )
+
+    def _is_clause(self, start: int, end: int) -> bool:
+        """Return whether words of a task are between two positions."""
+        tokens = self._tokens[start:end]
+        return any(
+            token.kind is Kind.OTHER for token in tokens if not self._sentence.is_punctuation(token)
+        )
 
     def _has_unread_end(self, used_indexes: set[int]) -> bool:
         """Return whether words for a time follow an "until" that isn't part of the time."""

@@ -70,16 +70,25 @@ def _next_weekday(match: Match, context: Context) -> TimeParts | None:
     f"{WHEN} (?P<weekday> weekday ) (?P<span> unit )"
     "(?= at | comma | clock | to | request | mention | $ )",
     f"{WHEN} (?P<weekday> weekday ) past (?P<next> next )",
+    f"{WHEN} next (?P<next> next ) (?P<weekday> weekday )",
+    "in (?P<skipped> weekday )",
 )
 def _weekday_in_weeks(match: Match, context: Context) -> TimeParts | None:
-    """Read French "mardi en huit": the Tuesday after the next Tuesday."""
-    span = Span(days=7) if match.get("next") else read_span(match.all("span"))
+    """Read French "mardi en huit": the Tuesday after the next Tuesday.
+
+    German "übernächsten Dienstag" and Russian "через вторник" mean the same.
+    """
+    skipped = match.get("skipped")
+    if skipped is not None and not context.lexicon.skips_weekdays:
+        return None
+    span = Span(days=7) if match.get("next") or skipped else read_span(match.all("span"))
     is_from = any(match.kinds(kind) for kind in (Kind.FROM, Kind.START, Kind.LATER))
     is_weeks = span.days > 0 and span.days % 7 == 0 and not span.months
     if span.seconds or not (is_weeks or is_from):
         return None
-    days = (match.number("weekday") - context.today.weekday()) % 7
-    if match.get("next"):
+    number = int(skipped.number) if skipped is not None else match.number("weekday")
+    days = (number - context.today.weekday()) % 7
+    if match.get("next") or skipped:
         days = days or 7  # On a Friday, the next Friday is in a week.
     weekday = context.today + timedelta(days=days)
     return TimeParts(days=(add_months(weekday, span.months) + timedelta(days=span.days),))
@@ -128,7 +137,8 @@ def _numeric_date(match: Match, context: Context) -> TimeParts | None:
         return _month_of_year(numbers[0], numbers[1], context)
     if numbers[0] > forms.MAX_MONTH_DAY:
         # The year comes first: 2026-12-01.
-        return date_parts(numbers[0], numbers[1], numbers[2], context)
+        parts = date_parts(numbers[0], numbers[1], numbers[2], context)
+        return parts or TimeParts(problem=Problem.NO_SUCH_DATE)
     year = numbers[2] if len(numbers) > 2 else 0
     first, second = numbers[:2]
     is_day_first = context.lexicon.is_day_first
@@ -200,7 +210,7 @@ def feast_parts(feast: Token, context: Context) -> TimeParts | None:
     "(?P<edge> edge_after | edge_of )",
     # Japanese "6月末": the sign of the month is also in the word for the end of a month.
     "(?: (?P<year> year ) unit? )? (?P<month> number ) (?P<edge> month_edge )",
-    "(?: on | the | at )* (?P<edge> ordinal ) (?P<unit> unit ) (?: of | the | in )*"
+    "(?: on | the | at )* (?P<edge> ordinal ) (?P<unit> unit ) (?: of | the | in | on )*"
     "(?P<month> month ) (?: (?: of | from )? (?P<year> year ) )?",
     "(?: on | the | at )* (?P<edge> edge_of ) (?: of | the )* (?P<relative> relative )",
     "(?: on | the | at )* (?P<relative> relative ) (?: of | the )* (?P<edge> edge_after )",

@@ -202,6 +202,8 @@ def _past(match: Match, context: Context) -> TimeParts | None:
     f"(?P<span> {SPAN} ) (?: before | to_after )",
     f"before (?P<span> {SPAN} ) (?: until | before )?",
     f"before (?P<span> {UNIT} ) (?: until | before )",
+    # German "eine Stunde vor dem Treffen". In "fünf Minuten vor acht", a number follows.
+    f"(?P<span> {_COUNT} {UNIT} ) to_hour the? (?= other )",
     "before per (?P<span> unit )",
     "the (?P<span> unit ) before (?! of | the | number | one )",
 )

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 EVENING = 18
 """From this hour on, a part of the day such as "night" moves "10:30" to the evening."""
+NIGHT = 20
 FIRST_MORNING_HOUR = 5
 NOON = 12
 
@@ -24,18 +25,27 @@ class ClockTime(NamedTuple):
 
 def clock_in_part(clock: ClockTime, part: int | None) -> ClockTime:
     """Return a clock time in the half of the day to which `part` belongs."""
-    if part is not None and part >= EVENING and clock.is_written and not clock.is_bare:
-        return ClockTime(clock.minute + 720)  # "Every night at 10:30".
-    if part is None or not clock.is_bare:
+    if part is None:
+        return clock
+    if clock.is_written and not clock.is_bare and part >= EVENING:
+        return _written_clock_in_evening(clock, part)
+    if not clock.is_bare:
         return clock
     if part < 12:
         return ClockTime(clock.minute % 720)
-    is_night = part >= 20 and (clock.minute < 5 * 60 or clock.minute >= 720)
+    is_night = part >= NIGHT and (clock.minute < 5 * 60 or clock.minute >= 720)
     if is_night:
         return ClockTime(clock.minute % 720)
     if part == 12 and 10 * 60 <= clock.minute < 12 * 60:
         return ClockTime(clock.minute)
     return ClockTime(clock.minute % 720 + 720)
+
+
+def _written_clock_in_evening(clock: ClockTime, part: int) -> ClockTime:
+    """Return the time of "every night at 10:30", which is 22:30, and of "12:30 at night"."""
+    if clock.minute < NOON * 60:
+        return ClockTime(clock.minute + 720)
+    return ClockTime(clock.minute - 720) if part >= NIGHT else clock
 
 
 def fits_part(clocks: Sequence[ClockTime], part: int | None) -> bool:

@@ -394,8 +394,8 @@ class _Resolver:
         return moment
 
     def _is_after_midnight(self, clock: ClockTime) -> bool:
-        is_night = self.parts.part is not None and self.parts.part >= 20
-        return is_night and clock.minute < 6 * 60 and bool(self.parts.clocks[0].is_bare)
+        is_night = (self.parts.part or 0) >= 20 and clock.minute < 6 * 60
+        return is_night and (self.parts.clocks[0].is_bare or self.parts.clocks[0].is_written)
 
     def _candidate_days(self) -> list[date]:
         """Return the possible days. Raises _Unclear if there is none."""

@@ -25,7 +25,7 @@ from core.dates.lexicon import (
 from core.dates.recurrence import next_recurrence
 from core.dates.requests.clusters import ClusterReader
 from core.dates.requests.combining import contradict, limit_to_period, settle_points, settle_wishes
-from core.dates.requests.grammar import Context, find_length
+from core.dates.requests.grammar import VAGUE_LATER, Context, find_length
 from core.dates.requests.intents import Intent, IntentReader
 from core.dates.requests.parts import (
     Assumption,
@@ -41,6 +41,7 @@ from core.dates.tokenizer import Text, plain_text, tokenize
 from core.dates.tokens import Kind, Token
 
 _CANDIDATES = ASKING_KINDS | ASIDE_KINDS
+_LENGTH_ENDS = (Kind.HOUR, Kind.MINUTE, Kind.UNIT, Kind.SPAN, Kind.HOUR_OR_AT)
 """A message without one of these tokens isn't about reminders."""
 MAX_SHORT_WORD = 3
 """Words with at most this many letters often have another meaning in another language."""
@@ -179,6 +180,23 @@ def read_whole_length(text: str, languages: Sequence[str]) -> Span | None:
     return None
 
 
+def _split_vague_after_lengths(
+    tokens: Sequence[Token], source: Text, lexicon: Lexicon
+) -> list[Token]:
+    """Read the words of a vague phrase one by one if a length precedes it.
+
+    French "avant la réunion" names no moment, but "une heure avant la réunion" may.
+    """
+    result: list[Token] = []
+    for token in tokens:
+        is_after_length = bool(result) and result[-1].kind in _LENGTH_ENDS
+        if token.kind is Kind.VAGUE and is_after_length and token.number != VAGUE_LATER:
+            result += _split_vague_phrases([token], source, lexicon)
+        else:
+            result.append(token)
+    return result
+
+
 def _split_vague_phrases(tokens: Sequence[Token], source: Text, lexicon: Lexicon) -> list[Token]:
     """Read the words of vague phrases one by one.
 
@@ -245,6 +263,7 @@ class _Reader:
         self._lexicon = lexicon
         self._settings = settings
         tokens = settle_wishes(tokenize(text, lexicon), text, lexicon)
+        tokens = _split_vague_after_lengths(tokens, text, lexicon)
         self._tokens = settle_points(tokens, has_dates=lexicon.has_point_dates)
 
     def read(self) -> _Scored:
@@ -275,7 +294,8 @@ class _Reader:
         language = self._lexicon.language
         reading = _finish(intent, language, parts, task, settings.now, settings.zone)
         # A request whose only time is a short word may be a question in another language.
-        is_clear = not selection or self._names_day_clearly(selection)
+        # So may a word such as "reminder" without a time: "reminder emails at 9 annoy me".
+        is_clear = self._names_day_clearly(selection) if selection else self._has_request()
         fit = 2 if is_clear or settings.is_request else 0.5
         return _Scored(reading, (fit, self._request_length(selection), self._known_length()))
 
@@ -298,7 +318,9 @@ class _Reader:
             parts = parts.merge(cluster.parts)
         if clusters.has_unread_time(selection, parts):
             parts = replace(parts, problem=Problem.VAGUE)
-        if contradict([time.parts for time in times], [time.parts for time in selection]):
+        if clusters.has_second_task(selection, times) or contradict(
+            [time.parts for time in times], [time.parts for time in selection]
+        ):
             parts = replace(parts, problem=Problem.SEVERAL_TIMES)
         return self._set_in_the_morning(parts)
 

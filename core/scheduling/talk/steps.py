@@ -54,6 +54,8 @@ class Dialogue:
     asked_at: datetime
     # The reminder that was last created, changed or delivered. None while a question is open.
     job: Job | None = None
+    # The message after which the person was asked which reminder they mean: "cancel the call".
+    unclear_request: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
