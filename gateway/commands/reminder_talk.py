@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cache
@@ -24,7 +24,7 @@ from core.markup.markdown import escape
 from core.scheduling.appointments import Appointments, Requester
 from core.scheduling.changes import JobChanges, SkippedTime
 from core.scheduling.dialogue import decide, decide_edit, read_dialogue
-from core.scheduling.phrases import list_phrases
+from core.scheduling.phrases import build_prefix_pattern, list_phrases
 from core.scheduling.talk.steps import Dialogue, Move, Situation, Step
 from core.store.actions import ButtonAction, build_question
 from core.store.jobs import Job
@@ -685,22 +685,4 @@ def _load_triggers() -> re.Pattern[str]:
         phrases |= load_triggers(language).asking
     alphabetic = {phrase for phrase in phrases if phrase[:1].isalpha() and phrase < "\u2e80"}
     others = phrases - alphabetic
-    return re.compile(rf"\b(?:{_build_pattern(alphabetic)})|{_build_pattern(others)}")
-
-
-def _build_pattern(phrases: Iterable[str]) -> str:
-    """Return a pattern that matches any of the phrases and tests each common beginning only once.
-
-    If one phrase is the beginning of another, only the shorter one is tested.
-    """
-    by_first: dict[str, list[str]] = {}
-    for phrase in phrases:
-        if not phrase:
-            return ""
-        by_first.setdefault(phrase[0], []).append(phrase[1:])
-    alternatives = [
-        re.escape(first) + _build_pattern(rests) for first, rests in sorted(by_first.items())
-    ]
-    if not alternatives:
-        return "(?!)"
-    return alternatives[0] if len(alternatives) == 1 else f"(?:{'|'.join(alternatives)})"
+    return re.compile(rf"\b(?:{build_prefix_pattern(alphabetic)})|{build_prefix_pattern(others)}")

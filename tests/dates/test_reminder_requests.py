@@ -552,6 +552,8 @@ def test_language_of_a_reminder_request_is_the_one_that_parses_most_of_the_line(
         ("öbür hafta salı 9'da aramayı hatırlat", "2026-03-17 09:00", "aramayı"),
         ("remind me at 12:30 at night to sleep", "2026-03-05 00:30", "sleep"),
         ("remind me tonight at 12:15 to sleep", "2026-03-05 00:15", "sleep"),
+        ("remind me the evening before the exam on Friday at 6pm", "2026-03-05 18:00", "exam"),
+        ("erinnere mich am Abend vor dem Test am Freitag um 18 Uhr", "2026-03-05 18:00", "Test"),
         ("remind me 2026-12-01T09:00 to pay", "2026-12-01 09:00", "pay"),
         ("напомни в канун Рождества в 9 позвонить", "2027-01-06 09:00", "позвонить"),
         ("erinnere mich eine Stunde vor dem Treffen morgen um 9", "2026-03-05 08:00", "Treffen"),

@@ -394,8 +394,11 @@ class ClusterReader:
         )
 
     def _has_unread_end(self, used_indexes: set[int]) -> bool:
-        """Return whether words for a time follow an "until" that isn't part of the time."""
+        """Return whether an "until" with a time, or an "except", isn't used by the time."""
         for index, token in enumerate(self._tokens):
+            is_next_to_time = bool({index - 1, index + 2} & used_indexes)
+            if token.kind is Kind.EXCEPT and index not in used_indexes and is_next_to_time:
+                return True
             if token.kind is Kind.UNTIL and index not in used_indexes:
                 following = self._tokens[index + 1 : index + 5]
                 return any(other.kind in _TIME_WORDS for other in following)

@@ -226,9 +226,11 @@ def _distance(match: Match, context: Context) -> TimeParts | None:
 
 @RULES.add(
     "the? (?P<part> part ) (?: before | to_hour ) (?: of | the )* (?= feast | date )",
+    "(?<! [relative weekday part_of_relative] ) the? (?P<part> part ) (?: before | to_hour )"
+    "(?: of | from | the )* (?= other )",
 )
 def _part_of_day_before(match: Match, context: Context) -> TimeParts | None:
-    """Read "the night before Christmas"."""
+    """Read "the night before Christmas" and "the evening before the exam on Friday"."""
     return TimeParts(part=match.number("part"), lead=Span(days=1))
 
 
