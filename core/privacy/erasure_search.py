@@ -6,7 +6,6 @@ the query or repeat passages from the messages.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
@@ -48,6 +47,8 @@ _REPEAT_KINDS = {
     "skill_changes": "version",
     "senders": "name",
 }
+# Kinds of messages that are written for the model, partly in English. They are listed without text.
+_MODEL_KINDS = ("prompt", "tool", "summary")
 # Filler words of a request such as "everything I said about Porto", in addition to the stop words.
 _FILLER_WORDS = frozenset(
     {
@@ -264,9 +265,9 @@ def _add_repeats(connection: Connection, erasure_list: ErasureList, matcher: Quo
         is_repeat = _is_excerpt_to_erase if is_excerpt else _is_repeat
         if row["id"] in message_ids or not is_repeat(row, request, matcher):
             continue
-        text = _find_repeating_line(row["text"] or row["tools"] or "", matcher)
-        if text:
-            erasure_list.repeats.append((_name_repeat(row), text))
+        kind = _name_repeat(row)
+        text = "" if kind in _MODEL_KINDS else _find_repeating_line(row["text"], matcher)
+        erasure_list.repeats.append((kind, text))
         if row["kind"] == "summary":
             remaining_text = _remove_repeating_lines(row, request, matcher)
             if remaining_text is not None:
@@ -287,31 +288,11 @@ def _name_repeat(row: Row) -> str:
 
 
 def _find_repeating_line(text: str, matcher: QuoteMatcher) -> str:
-    """Return the first line that repeats a message, or the text if no line does so alone.
-
-    The lines of a tool result in JSON are those of its strings.
-    """
-    for line in _list_lines(text) if len(text) <= MAX_SCANNED_CHARS else ():
+    """Return the first line that repeats a message, or the text if no line does so alone."""
+    for line in text.splitlines() if len(text) <= MAX_SCANNED_CHARS else ():
         if matcher.has_words(line) or matcher.has_passage(line):
             return line
     return text
-
-
-def _list_lines(text: str) -> list[str]:
-    try:
-        values = [json.loads(text)] if text.startswith(("{", "[")) else [text]
-    except (ValueError, RecursionError):
-        values = [text]
-    lines = []
-    while values:
-        value = values.pop(0)
-        if isinstance(value, str):
-            lines += value.splitlines()
-        elif isinstance(value, Mapping):
-            values += value.values()
-        elif isinstance(value, Sequence):
-            values += value
-    return lines
 
 
 def _is_excerpt_to_erase(row: Row, request: ErasureRequest, matcher: QuoteMatcher) -> bool:

@@ -430,10 +430,11 @@ class Forgetting:
 def _choose_repeats(repeats: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """Return the repetitions that the person sees, with some of each kind."""
     texts_by_kind: dict[str, list[str]] = {}
-    for kind, text in repeats:
+    unique_repeats = list(dict.fromkeys(repeats))
+    for kind, text in unique_repeats:
         texts_by_kind.setdefault(kind, []).append(text)
     chosen_counts: Counter[str] = Counter()
-    for _ in range(min(len(repeats), MAX_SHOWN_REPEATS)):
+    for _ in range(min(len(unique_repeats), MAX_SHOWN_REPEATS)):
         kinds = [kind for kind, texts in texts_by_kind.items() if len(texts) > chosen_counts[kind]]
         chosen_counts[min(kinds, key=chosen_counts.__getitem__)] += 1
     chosen = []

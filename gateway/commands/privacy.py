@@ -107,7 +107,8 @@ def _list_repeats(texts: Texts, erasure_list: ErasureList) -> list[str]:
     for kind, text in erasure_list.repeats:
         # An answer is Markdown, whose marks of lists and bold words would be shown.
         plain_text = text.replace("**", "").lstrip("-> ")
-        lines.append(f"- {kinds[kind]}{escape(shorten(plain_text, _MAX_ITEM_CHARS))}")
+        label = kinds[kind] if text else kinds[kind].rstrip(" :：\u00a0")
+        lines.append(f"- {label}{escape(shorten(plain_text, _MAX_ITEM_CHARS))}")
     unlisted_count = erasure_list.derived - len(erasure_list.repeats)
     if unlisted_count > 0:
         lines.append(texts.LIST_MORE.format(count=texts.format_number(unlisted_count)))
