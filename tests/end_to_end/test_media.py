@@ -100,7 +100,8 @@ async def test_same_bytes_in_two_messages_are_kept_once(home: Path) -> None:
         await harness.send(make_photo(), "a.jpg", "photo")
         await harness.send(make_photo(), "b.jpg", "photo")
         assert len(kept_files(home)) == 2, "the bytes and their view"
-        assert (await harness.services.files.measure_usage()).files == 1
+        usage = await harness.services.files.measure_usage()
+        assert (usage.files, usage.size) == (2, len(make_photo()))
 
 
 async def test_album_is_sent_to_the_model_as_one_message_with_its_pictures_in_order(
