@@ -98,7 +98,7 @@ async def test_bytes_without_a_message_are_named_by_the_check(home: Path) -> Non
             os.utime(folder.path_of(content_hash), (0, 0))
         (result,) = await check_media(ENGLISH, harness.services)
         assert result.values == {"paths": [f"media/{orphan[:2]}/{orphan}"]}
-        assert "1 file that belongs to no message" in result.text
+        assert "No message uses 1 file in" in result.text
 
 
 def test_temporary_copies_of_a_killed_process_are_deleted_unless_another_may_use_them(
