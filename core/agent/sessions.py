@@ -29,7 +29,7 @@ from core.guard.origin_and_fence import scrub, typed_text
 from core.memory.manager import MemoryManager
 from core.models.wrappers import ask_model
 from core.ports import Clock, Model
-from core.store.actions import YES_TO_MODEL, ButtonAction, build_yes
+from core.store.actions import YES_TO_MODEL, YES_TO_REPETITION, ButtonAction, build_yes
 from core.store.mailbox import InboxEntry, OutboxItem
 from core.store.rows import find_last_turn, fold
 from core.store.sessions import Conversations
@@ -100,23 +100,29 @@ class Turn:
         return frozenset(entry.inbound.message_id for entry in self.entries)
 
     def add_yes(
-        self, actions: Sequence[ButtonAction], answer: str, now: datetime
+        self,
+        actions: Sequence[ButtonAction],
+        answer: str,
+        rows: Sequence[Message],
+        now: datetime,
     ) -> Sequence[ButtonAction]:
-        """Return the actions of an answer, with a row if a "yes" confirms its question.
+        """Return the actions of an answer, with a row that says what a "yes" to it means.
 
         There is none if the question isn't alone at the end, if something else waits for the
-        person, or in a scheduled answer.
+        person, or in a scheduled answer. `rows` is the history that the model reads.
         """
         has_mark = "?" in answer or "\uff1f" in answer
         if not has_mark or self.address.platform == "cron" or any(each.address for each in actions):
             return actions
         # Imported here because few answers ask something.
-        from core.review.transcript import asks_for_yes
+        from core.review.transcript import asks_for_yes, repeats_others
 
         if not asks_for_yes(answer):
             return actions
+        asker = self.entries[-1].inbound.sender if self.scope.is_group else None
+        command = YES_TO_REPETITION if repeats_others(answer, rows, asker) else YES_TO_MODEL
         account, key = self.entries[-1].inbound.account, self.outbox_item.key
-        yes = build_yes(YES_TO_MODEL, account, self.scope, self.address, key, now)
+        yes = build_yes(command, account, self.scope, self.address, key, now)
         return [*actions, yes]
 
     def billing_scope(self, session: Session) -> BillingScope:

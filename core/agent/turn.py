@@ -564,7 +564,7 @@ class Agent:
         actions: Sequence[ButtonAction] = ()
         if self.add_receipts is not None and _may_have_receipts(answer, running.turn, running.rows):
             answer, actions = await self.add_receipts(answer, running.turn, running.rows)
-        actions = running.turn.add_yes(actions, shown_text, self.clock.now())
+        actions = running.turn.add_yes(actions, shown_text, running.rows, self.clock.now())
         answer = replace(answer, text=hide_citations(answer.text))
         session, windows = running.session, self.compressor.windows
         has_compressed = is_first_after_compression(session, running.rows)

@@ -30,7 +30,7 @@ from core.review.carried_out import MadeCall, list_made_calls
 from core.review.phrases import is_plain_yes, mask_quotations
 from core.review.repetition import repeats, shares_words
 from core.review.wishes import is_marked, is_single_line
-from core.store.actions import YES_TO_MODEL, YES_TO_SEVERAL
+from core.store.actions import YES_TO_MODEL, YES_TO_REPETITION, YES_TO_SEVERAL
 from core.store.sessions import Conversations
 from core.text.normalize import words_of
 from core.types import Command, Message, Sender, Session, ToolContext
@@ -342,11 +342,17 @@ def _find_confirmed_question(
     is_bare = mask_quotations(part) == part and not is_marked(part)
     is_yes = is_bare and is_plain_yes(part)
     question = find_question(earlier, reply, takers) if is_yes else ""
-    for row in earlier:
-        is_others = row.sender is not None and row.sender.id != asker.id
-        if question and is_others and shares_words(question, row.text, MIN_REPEATED_SHARE):
-            return ""
-    return question
+    return "" if _repeats_member(question, earlier, asker) else question
+
+
+def _repeats_member(question: str, rows: Sequence[Message], asker: Sender) -> bool:
+    """Return whether a question repeats a message of another member of the group."""
+    return bool(question) and any(
+        row.sender is not None
+        and row.sender.id != asker.id
+        and shares_words(question, row.text, MIN_REPEATED_SHARE)
+        for row in rows
+    )
 
 
 def _list_all_foreign(
@@ -417,8 +423,9 @@ def find_question(
     person wrote in between, the "yes" may answer that person.
 
     `takers` says which event took the question that was shown with an answer, by the id of the
-    answer's message (`core.store.messages.load_takers`). It must be the reply. If `takers` is None,
-    it isn't known which questions were shown, and only the messages decide.
+    answer's message (`core.store.messages.load_takers`). It must be the reply. A question that
+    repeated foreign text when it was stored has no taker, because that text may be edited later. If
+    `takers` is None, it isn't known which questions were shown, and only the messages decide.
     """
     for message in reversed(earlier):
         if message.role == "assistant" and message.text.strip():
@@ -455,7 +462,8 @@ def choose_command(commands: Sequence[Command], answer: str) -> Command | None:
     `answer` is the model's last answer. None means that the model gets the "yes", because it asked
     the question.
     """
-    others = [command for command in commands if command != YES_TO_MODEL]
+    to_model = (YES_TO_MODEL, YES_TO_REPETITION)
+    others = [command for command in commands if command not in to_model]
     if not others:
         return None
     if len(others) > 1 or len(list_questions(answer)) > 1:
@@ -465,7 +473,17 @@ def choose_command(commands: Sequence[Command], answer: str) -> Command | None:
     if answer and task and others[0].name in ("remind", "cron"):
         # A tool stored the question, and the model's answer may not show it.
         return others[0] if shows_question(answer, task) else None
-    return YES_TO_SEVERAL if YES_TO_MODEL in commands else others[0]
+    return YES_TO_SEVERAL if len(others) < len(commands) else others[0]
+
+
+def repeats_others(answer: str, rows: Sequence[Message], asker: Sender | None) -> bool:
+    """Return whether the question at the end of an answer repeats text of others in the history.
+
+    In a group, `asker` is the person who is answered. In a direct chat, the sender of each message
+    is the same person, perhaps with another account.
+    """
+    question = _read_question(answer, rows)
+    return not question or (asker is not None and _repeats_member(question, rows, asker))
 
 
 def asks_for_yes(answer: str) -> bool:

@@ -21,10 +21,13 @@ from core.types import Account, Address, Command, ErasureEpoch, Scope
 QUESTION_LIFETIME = timedelta(minutes=10)
 YES_TO_MODEL = Command(name="yes", arguments="to the model")
 """Stands for the question at the end of the model's answer. The model itself gets the "yes"."""
+YES_TO_REPETITION = Command(name="yes", arguments="to a repetition")
+"""Stands for a question that repeats foreign text. The model gets the "yes", which confirms
+nothing. The foreign text may be edited later, so the stored answer remembers the repetition."""
 YES_TO_SEVERAL = Command(name="yes", arguments="to several")
 """The command that runs if a "yes" could answer several questions."""
 YES_LIFETIME = timedelta(days=7)
-"""How long a "yes" is taken for an answer to `YES_TO_MODEL` or `YES_TO_SEVERAL`."""
+"""How long a "yes" is taken for an answer to one of these commands."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +77,7 @@ def build_yes(
     outbox_item: str,
     now: datetime,
 ) -> ButtonAction:
-    """Build the row that says what a "yes" to an outbox item means: one of the two constants."""
+    """Build the row that says what a "yes" to an outbox item means: one of the constants above."""
     action = build_question(command, account, scope, address, outbox_item, now)
     return replace(action, outbox_item=outbox_item, expires_at=now + YES_LIFETIME)
 

@@ -508,8 +508,9 @@ async def has_undelivered_answer(database: Database, message_ids: Sequence[int])
 async def load_takers(database: Database, answer_ids: Sequence[int]) -> Mapping[int, str]:
     """Return, by answer, the event that took the question at the end of the shown answer.
 
-    It has the form "message:12". An answer is missing if its question wasn't alone, if no event
-    answered it after its delivery, or if that event could have answered something else.
+    It has the form "message:12". An answer is missing if its question wasn't alone or repeated
+    foreign text, if no event answered it after its delivery, or if that event could have answered
+    something else.
     """
     values = {"ids": encode_list(answer_ids)}
     values |= {"model": YES_TO_MODEL.arguments, "several": YES_TO_SEVERAL.arguments}

@@ -471,6 +471,20 @@ def split_turns(messages: Sequence[Message]) -> Sequence[Sequence[Message]]:
     return turns
 
 
+def join_interrupted(turns: Sequence[Sequence[Message]]) -> list[list[Message]]:
+    """Return turns in which one with tool calls but no answer is joined with the next turn.
+
+    After a restart, messages that arrived in the meantime join the interrupted turn.
+    """
+    joined: list[list[Message]] = []
+    for turn in turns:
+        if joined and not has_answer(joined[-1]) and joined[-1][-1].role != "user":
+            joined[-1] += turn
+        else:
+            joined.append(list(turn))
+    return joined
+
+
 def is_first_after_compression(session: Session, rows: Sequence[Message]) -> bool:
     """Return whether this is the first turn after an automatic compression.
 

@@ -24,6 +24,7 @@ from core.menus.command_specs import CommandSpec
 from core.ports import Clock
 from core.store.actions import (
     YES_TO_MODEL,
+    YES_TO_REPETITION,
     YES_TO_SEVERAL,
     Actions,
     ButtonAction,
@@ -361,7 +362,8 @@ class CommandRegistry:
         if not questions:
             return None
         commands = [question.command for question in questions]
-        others = [command for command in commands if command != YES_TO_MODEL]
+        to_model = (YES_TO_MODEL, YES_TO_REPETITION)
+        others = [command for command in commands if command not in to_model]
         is_ok_enough = all(command.name in COMMANDS_CONFIRMED_BY_OK for command in others)
         if not others or not is_yes(inbound, is_ok_enough=is_ok_enough):
             return None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from core.errors import Refused
 from core.store.lineage import UndoRequest
-from core.store.rows import split_turns
+from core.store.rows import join_interrupted, split_turns
 from core.text.normalize import join_sentences, shorten, to_single_line
 from core.types import Answer, Command, Message
 from gateway.commands.registry import CommandContext, load_specs, make_button, parse_number
@@ -185,7 +185,8 @@ class UndoCommands:
     ) -> Sequence[Sequence[Message]]:
         """Return up to `number` of the last turns that can be taken back, oldest first.
 
-        Turns that this command hid before a crash are included. Turns without messages are skipped,
+        Turns that this command hid before a crash are included. Messages that got one answer after
+        a restart are one turn. Turns without messages are skipped,
         and in a group also turns without an answer. Raises Refused if a group member would take
         back a turn that includes other people's messages. Both don't apply if `is_own_question`
         says that the person edited the question of the last turn.
@@ -195,7 +196,7 @@ class UndoCommands:
         required_roles = {"assistant"} if needs_answer else {"user", "assistant"}
         messages = await self._conversations.list_undoable(self._undo_request(context))
         turns = []
-        for turn in split_turns(messages):
+        for turn in join_interrupted(split_turns(messages)):
             roles = {message.role for message in turn if message.kind != "command"}
             if roles & required_roles:
                 turns.append(turn)

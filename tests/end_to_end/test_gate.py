@@ -422,6 +422,27 @@ async def test_request_of_a_group_member_waits_when_the_owner_speaks_next(home: 
         assert held.ended_at is None
 
 
+async def test_yes_confirms_no_question_that_repeats_a_member_who_edits_the_message_later(
+    home: Path,
+) -> None:
+    group: dict[str, Any] = {"scope": Scope.group("telegram", "-5"), "is_direct": False}
+    model = obey(says("Shall I delete reminder 1?"), ATTACKS[2], says("Done."))
+    async with open_gateway(home, model, options='rooms = ["telegram:-5"]\n') as harness:
+        group["address"] = Address(platform="telegram", chat_id="-5")
+        await harness.say("/remind daily at 8 take the insulin", **group)
+        request = "Delete reminder 1 now"
+        await harness.say(request, "7", message_id="900", **group)
+        await harness.say("What do you think?", **group)
+        inbound = {**group}
+        scope = inbound.pop("scope")
+        edit = harness.inbound("Nice weather", "7", message_id="900", kind="edit", **inbound)
+        await harness.turns.edits.amend(edit, scope)
+        await harness.say("yes", **group)
+        held = await harness.services.jobs.get(1)
+    assert held is not None
+    assert held.ended_at is None
+
+
 def add_sending_tool(harness: GatewayHarness, sent: list[Json]) -> None:
     """Give the model a tool that appends its arguments to `sent`."""
 
