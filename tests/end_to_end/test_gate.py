@@ -294,6 +294,21 @@ async def test_scheduled_question_every_minute_waits_for_approval_unless_typed(
         assert (len(pending) == 1) is waits
 
 
+@pytest.mark.parametrize(("minutes", "waits"), [(14, True), (15, False)])
+async def test_owners_scheduled_question_waits_if_untyped_and_more_often_than_every_15_minutes(
+    home: Path, minutes: int, waits: bool
+) -> None:
+    plan = {"recurrence": f"FREQ=MINUTELY;INTERVAL={minutes}", "task": "about the ferry"}
+    planned = call("reminder", action="add", kind="question", **plan)
+    async with open_gateway(home, ScriptedModel(planned, says("Done."))) as harness:
+        await harness.say("Ask yourself about the ferry")
+        pending = await harness.services.notes.list_pending(frozenset((OWNER,)))
+        assert [note.reason for note in pending] == (
+            ["it would ask me every 14 min, and nobody typed that"] if waits else []
+        )
+        assert await jobs(harness) == ([] if waits else ["about the ferry"])
+
+
 @pytest.mark.parametrize(
     "typed",
     [

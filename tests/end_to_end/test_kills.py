@@ -116,7 +116,7 @@ async def test_scheduled_question_that_a_kill_interrupts_goes_on_after_its_tools
 
 
 @pytest.mark.timeout(90)
-async def test_note_made_before_a_kill_has_its_receipt_in_the_joint_answer_with_the_next_message(
+async def test_note_before_a_kill_has_its_receipt_and_one_undo_in_the_joint_answer_with_the_next_message(
     home: Path,
 ) -> None:
     model = Noting()
@@ -130,9 +130,15 @@ async def test_note_made_before_a_kill_has_its_receipt_in_the_joint_answer_with_
         await live.until(lambda: "how are you" in json.dumps(live.model.requests[-1]["messages"]))
         model.hold.set()
         await live.until(lambda: any("Noted." in text for text in live.telegram.texts(PERSON)))
-        assert await live.stop() == 0
         (answer,) = (text for text in live.telegram.texts(PERSON) if "Noted." in text)
         assert "Noted: " in answer.replace("Noted.", "")
+        answer_count = len(live.telegram.texts(PERSON))
+        live.tells_telegram("/undo")
+        await live.until(lambda: len(live.telegram.texts(PERSON)) > answer_count)
+        assert await live.stop() == 0
+        undone = live.telegram.texts(PERSON)[-1]
+        assert "Note that Ana likes tea" in undone
+        assert "Noted: " in undone
 
 
 @pytest.mark.timeout(90)
