@@ -12,6 +12,7 @@ from datetime import date
 
 from core.dates.periods_in_text import find_periods, month_number
 from core.facts.clauses import (
+    COMMENT_WORDS,
     Clause,
     Marker,
     SplitSentence,
@@ -26,6 +27,7 @@ from core.facts.clauses import (
     list_links,
     span_days,
     split_statement,
+    takes_back,
 )
 from core.facts.wording import evidence_pattern, numbers_in
 from core.text.normalize import is_unspaced
@@ -38,9 +40,6 @@ NEAR_MESSAGES = 4
 """A note may combine two messages if at most this many messages lie between them."""
 DAYS_OF_WEEK = 7
 MIN_YEAR = 1900
-
-COMMENT_WORDS = 4
-"""A comment on a statement has at most this many words that carry meaning."""
 
 _ANY_DAY = date(2024, 1, 1)
 # A clause with one of these markers is about the sender, or gives the reason for the message ("in
@@ -598,10 +597,6 @@ def is_taken_back(alignment: Alignment, sources: Sequence[Source]) -> bool:
     messages = {source.message for source in alignment.sources}
     for source in sources:
         is_behind = source.message in messages and source.number > last
-        if not is_behind or len(source.tokens) > COMMENT_WORDS:
-            continue
-        markers = markers_of(source.sentence.clauses)
-        is_one_word = len(source.sentence.text.split()) == 1
-        if Marker.JOKE in markers or (is_one_word and Marker.DENIAL in markers):
+        if is_behind and takes_back(source.sentence):
             return True
     return False

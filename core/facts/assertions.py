@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from core.dates.periods_in_text import month_number
-from core.facts.clauses import choose_languages, has_marker
+from core.facts.clauses import choose_languages, count_taken_back, has_marker
 from core.facts.patterns import claim_pattern
 from core.facts.wording import (
     FIGURE,
@@ -111,23 +111,29 @@ class _Clause:
     is_question: bool
     # The clause with its neighbours, because these may deny it.
     surroundings: str
+    # Whether a later sentence takes the clause back: "Just kidding".
+    is_taken_back: bool = False
 
 
 def is_asserted(statement: Statement, text: str) -> bool:
     """Return whether a text asserts a statement.
 
     Only the clauses that share the most words with the statement are examined, and one of them must
-    assert it.
+    assert it. A later sentence must not take that clause back.
     """
     clauses: list[_Clause] = []
-    for sentence in split_sentences(text):
-        clauses += _split_clauses(sentence, statement)
+    sentences = split_sentences(text)
+    taken_back_count = count_taken_back(sentences)
+    for number, sentence in enumerate(sentences):
+        for clause in _split_clauses(sentence, statement):
+            clauses.append(replace(clause, is_taken_back=number < taken_back_count))
     if not clauses:
         return True
     most_shared = max(clause.shared_terms for clause in clauses)
     best = [clause for clause in clauses if clause.shared_terms == most_shared]
     return any(
         not clause.is_question
+        and not clause.is_taken_back
         and _clause_asserts(clause.text, statement)
         and not _turns_round(clause.surroundings, statement.content)
         for clause in best

@@ -255,13 +255,17 @@ def _split_sentences(text: str, is_request: bool) -> Iterator[_Clause]:
     """Yield the sentences of a message that may state something.
 
     Text after a line like "translate this:" is skipped, because another person may have written it.
-    It isn't skipped if the person asks Mneme to remember the whole message (`is_request`).
+    Sentences that a later one takes back ("Not!") are skipped, too. Neither is skipped if the
+    person asks Mneme to remember the whole message (`is_request`).
     """
     if len(text) > MAX_MESSAGE_CHARS:
         return
     if not is_request and claim_pattern("playful").search(text):
         return
-    for sentence in _SENTENCE_END.split(_CODE.sub(" \n ", text)):
+    sentences = _SENTENCE_END.split(_CODE.sub(" \n ", text))
+    if not is_request:
+        sentences = sentences[count_taken_back(sentences) :]
+    for sentence in sentences:
         line = " ".join(sentence.split())
         if not is_request and _introduces_text(line):
             return
@@ -274,6 +278,16 @@ def _split_sentences(text: str, is_request: bool) -> Iterator[_Clause]:
             yield _Clause(content.strip(), is_requested=True)
         elif is_request or not _is_uncertain(line):
             yield _Clause(line, is_request)
+
+
+def count_taken_back(sentences: Sequence[str]) -> int:
+    """Return how many of a message's first sentences a later one takes back."""
+    if len(sentences) < 2:
+        return 0
+    # Imported here because most messages have a single sentence.
+    from core.facts import clauses
+
+    return clauses.count_taken_back(sentences)
 
 
 def _introduces_text(line: str) -> bool:

@@ -52,6 +52,10 @@ _LATIN_LANGUAGES = ("en", "de", "fr", "es", "pt", "it", "tr")
 _UNSPACED_LANGUAGES = frozenset({"zh", "ja"})
 _CLAUSE_END = re.compile(r"(?<!\d)[,:](?!\d)|(?<=\d), |[;—–()，、：；（）]|\s-\s")
 _SENTENCE_BREAK = re.compile(r"(?<=[.!?;。！？；])(?<!\d[.])(?<!\b[A-Za-z][.])\s*(?=\D)|\n+")
+COMMENT_WORDS = 4
+"""A comment on a statement has at most this many words that carry meaning."""
+MAX_COMMENT_CHARS = 80
+"""A longer sentence isn't a comment."""
 _NOUN_LEADS = frozenset(
     [
         "der",
@@ -206,6 +210,30 @@ def split_statement(text: str, languages: frozenset[str] | None = None) -> list[
         if sentence:
             sentences.append(_split_sentence(sentence, choose_languages(sentence, languages)))
     return sentences
+
+
+def takes_back(sentence: SplitSentence) -> bool:
+    """Return whether a short sentence takes back the ones before it: "Just kidding", "Not!"."""
+    if len(sentence.tokens) > COMMENT_WORDS:
+        return False
+    markers = {marker for clause in sentence.clauses for marker in clause.markers}
+    is_one_word = len(re.findall(r"\w+", sentence.text)) == 1
+    is_denial = is_one_word and not markers.isdisjoint((Marker.DENIAL, Marker.UNTRUE))
+    return is_denial or Marker.JOKE in markers
+
+
+def count_taken_back(sentences: Sequence[str]) -> int:
+    """Return how many sentences at the beginning of a message a later sentence takes back."""
+    languages: frozenset[str] | None = None
+    for number in range(len(sentences) - 1, 0, -1):
+        sentence = sentences[number].strip()
+        if not 0 < len(sentence) <= MAX_COMMENT_CHARS:
+            continue
+        if languages is None:
+            languages = find_languages(" ".join(sentences))
+        if takes_back(_split_sentence(sentence, choose_languages(sentence, languages))):
+            return number
+    return 0
 
 
 def _write_numbers(text: str) -> str:

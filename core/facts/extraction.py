@@ -19,10 +19,16 @@ from zoneinfo import ZoneInfo
 import structlog
 
 from core.errors import ModelError, Refused
-from core.facts.claims import extract_claims, fact_from_claim, is_alias, mentions_change
+from core.facts.claims import (
+    count_taken_back,
+    extract_claims,
+    fact_from_claim,
+    is_alias,
+    mentions_change,
+)
 from core.facts.reading.operations import OperationReader, is_by_sender, load_known_facts
 from core.facts.reading.reports import Candidate
-from core.facts.wording import extract_own_words
+from core.facts.wording import extract_own_words, split_sentences
 from core.guard.guard import find_suspicion
 from core.guard.origin_and_fence import typed_part, typed_text
 from core.ports import Clock, Model
@@ -281,10 +287,15 @@ class FactReader:
 
 
 def _list_changes(messages: Sequence[Message], candidates: Sequence[Candidate]) -> list[Message]:
-    """Return the messages that may be about a change but don't give an attribute a value."""
+    """Return the messages that may be about a change but don't give an attribute a value.
+
+    A message that takes itself back is skipped.
+    """
     valued_ids = {item.source.id for item in candidates if item.claim.attribute}
-    return [
-        message
-        for message in messages
-        if message.id not in valued_ids and mentions_change(typed_text(message))
-    ]
+    changes: list[Message] = []
+    for message in messages:
+        text = typed_text(message)
+        is_change = message.id not in valued_ids and mentions_change(text)
+        if is_change and not count_taken_back(split_sentences(text)):
+            changes.append(message)
+    return changes

@@ -203,6 +203,31 @@ def test_relative_with_a_name_and_a_home_gives_two_facts(text: str, relation: st
     assert (home.content, home.attribute, home.value) == (text, "ana|home", "porto")
 
 
+@each_row(
+    ("text", "takeback"),
+    [
+        ("Eve is my boss.", "NOT!"),
+        ("I live in Porto.", "Nonsense!"),
+        ("Meine Schwester heißt Ana.", "Nicht!"),
+        ("J'habite à Porto.", "Non !"),
+        ("Vivo en Oporto.", "¡No!"),
+        ("Moro em Lisboa.", "Mentira!"),
+        ("Я живу в Москве.", "Нет!"),
+        ("我住在上海。", "才怪！"),
+        ("私は東京に住んでいます。", "うそ！"),
+        ("저는 서울에 살아요.", "아니!"),
+        ("İstanbul'da yaşıyorum.", "Değil!"),
+    ],
+)
+def test_statement_that_a_later_short_sentence_takes_back_gives_no_fact(
+    text: str, takeback: str
+) -> None:
+    assert extract_claims(text, NOW, ZONE)
+    assert extract_claims(f"{text} {takeback}", NOW, ZONE) == []
+    last = f"{text} {takeback} My sister is Nina."
+    assert [claim.content for claim in extract_claims(last, NOW, ZONE)] == ["My sister is Nina"]
+
+
 @each_row("text", NOT_STATED)
 def test_text_without_a_plain_statement_gives_no_fact(text: str) -> None:
     assert extract_claims(text, NOW, ZONE) == []

@@ -275,6 +275,7 @@ def test_statement_is_supported_by_the_message_that_says_it(
         ("What is this?\n\nI live in Porto", "typed"),
         ("```\nI live in Porto\n```", "typed"),
         ("I live in Porto. " + "So it goes on and on. " * 30, "typed"),
+        ("I live in Porto. As if!", "typed"),
     ],
 )
 def test_text_that_was_not_typed_is_not_evidence(text: str, origin: Origin) -> None:
