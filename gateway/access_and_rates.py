@@ -489,6 +489,7 @@ class RateLimiter:
         self,
         limits: LimitOptions,
         clock: Clock,
+        load_limits: Callable[[], LimitOptions | None],
         check_daily_limits: Callable[[BillingScope], Awaitable[None]],
         *,
         is_free: bool = False,
@@ -498,12 +499,21 @@ class RateLimiter:
         self._commands = TokenBuckets(limits.commands_per_minute)
         self._refusals = TokenBuckets(REFUSALS_PER_MINUTE)
         self._turns_in_a_row: dict[Scope, _TurnsInARow] = {}
-        # Whether the daily limits apply to the owner, too.
-        has_owner_line = not is_free and any(limits.owner_day.values())
-        self.limits_owner = limits.day_for_owner or has_owner_line
+        # Returns the current daily limits, which may change while Mneme runs.
+        self._load_limits = load_limits
+        self._is_free = is_free
         self._clock = clock
         self._check_daily_limits = check_daily_limits
         self._limit_notice_at: dict[BillingScope, datetime] = {}
+
+    @property
+    def limits_owner(self) -> bool:
+        """Whether the daily limits apply to the owner, too."""
+        limits = self._load_limits()
+        if limits is None:
+            return False
+        has_owner_line = not self._is_free and any(limits.owner_day.values())
+        return limits.day_for_owner or has_owner_line
 
     def acquire_turn(self, inbound: Inbound) -> float:
         """Count a turn and return 0, or return how many seconds to wait if a limit is reached.

@@ -30,6 +30,7 @@ from core.skills.library import Skills
 from core.store.engine import Database, Row
 from core.store.erasure import epoch, personal_data, statements
 from core.store.erasure.statements import ErasureItem, ErasureList, ErasureRequest, Erasures
+from core.store.erasure.unconfirmed import find_unconfirmed
 from core.store.notes import Operation
 from core.store.query import SearchQuery
 from core.store.rows import read_account
@@ -84,6 +85,32 @@ class Forgetting:
         request is unclear, or if the search could miss some data.
         """
         erasure_list = ErasureList(request=request, text=text)
+        await self._fill(erasure_list)
+        if not (erasure_list.counts or erasure_list.derived):
+            await self._count_recollections(erasure_list)
+            if not erasure_list.derived:
+                return erasure_list
+
+        erasure_list.token = secrets.token_urlsafe(12)
+        await self.erasures.save(erasure_list)
+        del erasure_list.items[MAX_SHOWN_ITEMS:]
+        erasure_list.repeats = _choose_repeats(erasure_list.repeats)
+        return erasure_list
+
+    async def list_all(self, token: str, request: ErasureRequest) -> ErasureList | None:
+        """Return the list that `prepare` stored, with all items and texts that repeat them.
+
+        Returns None if this person can no longer confirm it. Raises Refused like `prepare`.
+        """
+        erasure_list = await find_unconfirmed(self.database, token, request)
+        if erasure_list is not None:
+            await self._fill(erasure_list)
+            erasure_list.repeats = list(dict.fromkeys(erasure_list.repeats))
+        return erasure_list
+
+    async def _fill(self, erasure_list: ErasureList) -> None:
+        """Add everything that would be erased to the list, and count it."""
+        request = erasure_list.request
         words = await self._search(erasure_list)
         await self._add_notes_and_skills(erasure_list, words)
         group_lists = await self._list_in_groups(erasure_list)
@@ -101,18 +128,8 @@ class Forgetting:
             derived_count += sum(len(each_list.ids[kind]) for kind in statements.UNLISTED_KINDS)
         erasure_list.derived = derived_count
         erasure_list.first_said_at = _find_first_time(erasure_list.items)
-        if not (erasure_list.counts or derived_count):
-            await self._count_recollections(erasure_list)
-            if not erasure_list.derived:
-                return erasure_list
-
-        erasure_list.token = secrets.token_urlsafe(12)
-        await self.erasures.save(erasure_list)
         # Notes come first, because their erasure has the most effect.
         erasure_list.items.sort(key=lambda item: (item.kind != "note", item.kind))
-        del erasure_list.items[MAX_SHOWN_ITEMS:]
-        erasure_list.repeats = _choose_repeats(erasure_list.repeats)
-        return erasure_list
 
     async def erase(self, token: str, request: ErasureRequest) -> ErasureList:
         """Erase all data on a confirmed list.

@@ -386,7 +386,7 @@ class UsageLog:
     ) -> None:
         # Called once a day for each limit whose usage reaches `NEAR_SHARE`.
         self.on_near = on_near
-        self._limits = limits
+        self.limits = limits
         self._reported: set[tuple[Scope, LimitedResource, float, date]] = set()
         # When the owner's budget was last far from used up, by the scope and account that pays.
         self._owner_checked_at: dict[BillingScope, datetime] = {}
@@ -394,9 +394,10 @@ class UsageLog:
         self.prices = prices or UsageOptions(prices={}, currency="$")
         self._zone = ZoneInfo(zone)
 
-    def set_prices(self, prices: UsageOptions) -> None:
-        """Replace the prices from now on."""
-        self.prices = prices
+    def set_options(self, prices: UsageOptions, limits: LimitOptions) -> None:
+        """Replace the prices and the daily limits from now on."""
+        self.prices, self.limits = prices, limits
+        self._owner_checked_at = {}
 
     async def log(self, call: ModelCall) -> None:
         """Store a call. See `log_call`."""
@@ -466,7 +467,7 @@ class UsageLog:
         Files are counted only if "files" is one of `names`. The owner has one budget (`owner_day`).
         Mneme asks when it is reached, unless settings limit the owner like everyone else.
         """
-        limits = self._limits
+        limits = self.limits
         if limits is None:
             return []
         midnight = self._start_of_day(now)

@@ -58,7 +58,11 @@ def build_turns(
     """Build `TurnDispatcher` and `Admission`, which answer events and admit them."""
     model = agent.model
     rates = RateLimiter(
-        services.settings.limits, services.clock, model.check_limits, is_free=model.is_free
+        services.settings.limits,
+        services.clock,
+        lambda: services.usage_log.limits,
+        model.check_limits,
+        is_free=model.is_free,
     )
     options = services.settings.turn
     queues = ConversationQueues(

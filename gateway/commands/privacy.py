@@ -89,7 +89,7 @@ def render_erasure_list(texts: Texts, erasure_list: ErasureList, zone: tzinfo) -
     counts = _describe_counts(texts, erasure_list, "copy")
     end = texts.COLON.rstrip() if erasure_list.items else "."
     lines = [f"{texts.FORGET_QUESTION.format(things=counts)}{end}", ""]
-    lines += [_render_item(texts, item, zone) for item in erasure_list.items]
+    lines += [render_item(texts, item, zone) for item in erasure_list.items]
     unlisted_count = sum(erasure_list.counts.values()) - len(erasure_list.items)
     if unlisted_count > 0:
         lines.append(texts.LIST_MORE.format(count=texts.format_number(unlisted_count)))
@@ -102,21 +102,28 @@ def _list_repeats(texts: Texts, erasure_list: ErasureList) -> list[str]:
     """Return the lines about what repeats the items: the first repetitions, and how many follow."""
     if not erasure_list.repeats:
         return [texts.DERIVED]
-    kinds = texts.table("REPEAT_KINDS")
     lines = [texts.DERIVED_LIST]
-    for kind, text in erasure_list.repeats:
-        # An answer is Markdown, whose marks of lists and bold words would be shown.
-        plain_text = text.replace("**", "").lstrip("-> ")
-        label = kinds[kind] if text else kinds[kind].rstrip(" :：\u00a0")
-        lines.append(f"- {label}{escape(shorten(plain_text, _MAX_ITEM_CHARS))}")
+    lines += [render_repeat(texts, kind, text) for kind, text in erasure_list.repeats]
     unlisted_count = erasure_list.derived - len(erasure_list.repeats)
     if unlisted_count > 0:
         lines.append(texts.LIST_MORE.format(count=texts.format_number(unlisted_count)))
     return lines
 
 
-def _render_item(texts: Texts, item: ErasureItem, zone: tzinfo) -> str:
-    text = escape(shorten(texts.result_words.word_text(item.text), _MAX_ITEM_CHARS))
+def render_repeat(texts: Texts, kind: str, text: str, max_chars: int = _MAX_ITEM_CHARS) -> str:
+    """Return the line of a list about a text that repeats an item, as Markdown."""
+    # An answer is Markdown, whose marks of lists and bold words would be shown.
+    plain_text = text.replace("**", "").lstrip("-> ")
+    kinds = texts.table("REPEAT_KINDS")
+    label = kinds[kind] if text else kinds[kind].rstrip(" :：\u00a0")
+    return f"- {label}{escape(shorten(plain_text, max_chars))}"
+
+
+def render_item(
+    texts: Texts, item: ErasureItem, zone: tzinfo, max_chars: int = _MAX_ITEM_CHARS
+) -> str:
+    """Return the line of a list about an item that would be erased, as Markdown."""
+    text = escape(shorten(texts.result_words.word_text(item.text), max_chars))
     if item.kind == "message":
         author = f"{escape(item.author)}{texts.COMMA}" if item.author else ""
         return "- " + texts.pair(f"{author}{texts.format_day(item.at, zone)}", text)

@@ -32,7 +32,13 @@ Handler = Callable[[], Awaitable[Json]]
 ANSWER_TIMEOUT_S = 5.0
 MAX_ANSWER_BYTES = 1_000_000
 # Options that a running gateway can reload. All others need a restart.
-LIVE_OPTIONS = ("general.log_level", "owner.", "usage.")
+LIVE_LIMITS = ("day", "day_for_owner", "owner_day", "room_day")
+LIVE_OPTIONS = (
+    "general.log_level",
+    "owner.",
+    "usage.",
+    *(f"limits.{name}" for name in LIVE_LIMITS),
+)
 # Fields of `Settings` that no person sets.
 _DERIVED_FIELDS = ("home", "advice")
 _log = structlog.get_logger("control")
@@ -145,10 +151,13 @@ class LiveState:
                 ),
                 "owner": settings.owner,
                 "usage": settings.usage,
+                "limits": self._settings.limits.model_copy(
+                    update={name: getattr(settings.limits, name) for name in LIVE_LIMITS}
+                ),
             }
         )
         set_level(settings.general.log_level)
-        self._services.usage_log.set_prices(settings.usage)
+        self._services.usage_log.set_options(settings.usage, self._settings.limits)
         await self._services.store_owner(settings)
         self._services.on_change()
         return {"applied": live, "restart": [path for path in changes if path not in live]}

@@ -50,6 +50,7 @@ from gateway.web.logins import (
     list_commands,
     list_typed,
 )
+from gateway.web.memory.forgetting import find_erasure_token
 from gateway.web.pages import ACTIONS, PAGES, find_link
 from gateway.web.rendering import STATIC_FOLDER, Moments, create_environment
 from gateway.web.today import load_state
@@ -553,6 +554,8 @@ class PageServer:
             "draft": _copy_draft(outcome),
             "notice": notice,
             "notice_buttons": buttons,
+            "has_whole_list": bool(find_erasure_token(notice)),
+            "answer_id": page_request.answer_id,
             "notice_files": [] if notice is None else link_files(login, notice.files),
             # The chat is the one in a terminal of this machine, which is the owner's.
             "pages": [

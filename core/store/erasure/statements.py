@@ -473,7 +473,7 @@ _INSERT_LIST = f"""
 {rows.insert_statement("erasures", "id", "address", "account", "scopes", "list", "made_at")}
 ON CONFLICT (id) DO NOTHING
 """
-_SELECT_LIST = "SELECT * FROM erasures WHERE id = :id AND address = :address AND account = :account"
+SELECT_LIST = "SELECT * FROM erasures WHERE id = :id AND address = :address AND account = :account"
 _OUTDATED_ROWS = (
     "erasures WHERE started_at IS NULL AND made_at < :unconfirmed OR done_at < :finished",
     # A stranger's message is kept until the code expires or, after an approval, until it is
@@ -561,10 +561,10 @@ class Erasures:
 
             Returns None if the person no longer has the list.
             """
-            row = connection.execute(_SELECT_LIST, values).fetchone()
+            row = connection.execute(SELECT_LIST, values).fetchone()
             if row is None:
                 return None
-            erasure_list = _read_list(row)
+            erasure_list = read_list(row)
             if row["started_at"] is not None:
                 return erasure_list
             if not request.scopes.issuperset(erasure_list.request.scopes):
@@ -583,7 +583,7 @@ class Erasures:
         If `before` is given, only erasures that began before that time are listed.
         """
         list_rows = await self._database.fetch_all(_SELECT_UNFINISHED, {"before": before})
-        return [_read_list(row) for row in list_rows]
+        return [read_list(row) for row in list_rows]
 
     async def finish(self, erasure_list: ErasureList, sync_queue: SyncQueue | None = None) -> None:
         """Erase all rows of a list, and ask the memory services to erase their copies.
@@ -673,7 +673,7 @@ def _mark_finished(connection: Connection, erasure_list: ErasureList, now: datet
     connection.execute(_MARK_FINISHED, values)
 
 
-def _read_list(row: Row) -> ErasureList:
+def read_list(row: Row) -> ErasureList:
     """Convert a row of the table `erasures` to a list."""
     values = json.loads(row["list"])
     account = rows.parse_account(row["account"])

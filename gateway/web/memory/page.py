@@ -19,6 +19,7 @@ from gateway.web.memory.facts import (
     undo_fact,
     unlearn_fact,
 )
+from gateway.web.memory.forgetting import forget_words, load_forget
 from gateway.web.memory.history import load_history
 from gateway.web.memory.notes import (
     add_note,
@@ -42,8 +43,6 @@ from gateway.web.views import (
     View,
     run_command,
 )
-
-MAX_WORDS_CHARS = 1_000
 
 
 async def load_memory(request: PageRequest) -> Values:
@@ -71,11 +70,6 @@ async def load_memory(request: PageRequest) -> Values:
         "changes_of": await count_changes(database, request.scopes, shown_facts),
         "has_more": len(facts) > count,
     }
-
-
-async def load_forget(request: PageRequest) -> Values:
-    """Return the words that the form begins with, such as those of a search."""
-    return {"words": request.parameter("words").strip()[:MAX_WORDS_CHARS]}
 
 
 def _facts(name: str, arguments: str) -> Action:
@@ -123,6 +117,6 @@ PAGE = Page(
         Action("skill-unpin", run_command("skills", "unpin {skill}")),
         Action("skill-edit", edit_skill),
         Action("skill-forget", forget_skill),
-        Action("forget-words", run_command("forget", "{words}")),
+        Action("forget-words", forget_words),
     ),
 )

@@ -9,6 +9,7 @@ import asyncio
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -18,6 +19,7 @@ from config.locating import find_option
 from config.settings import (
     DEFAULTS,
     SETTINGS_FILE,
+    Settings,
     SettingsError,
     load_default_options,
     read_options,
@@ -407,12 +409,21 @@ async def _describe_effect(request: PageRequest, path: str) -> str:
     """Return when a changed option takes effect: now, or after the next start."""
     home = request.services.settings.home
     words = request.words
+    _apply_limits(request)
     if not is_running(home):
         return words["SAVED"].format(option=path)
     report = await asyncio.to_thread(ask_gateway, home, "reload")
     if report is None or report.get("problems") or report["restart"]:
         return words["SAVED_FOR_RESTART"].format(option=path)
     return words["SAVED_NOW"].format(option=path)
+
+
+def _apply_limits(request: PageRequest) -> None:
+    """Let this process use the changed limits, too, if it isn't the one that answers messages."""
+    # Settings that are invalid elsewhere are reported by the page that shows them.
+    with suppress(SettingsError):
+        settings = Settings.load()
+        request.services.usage_log.set_options(settings.usage, settings.limits)
 
 
 async def test_service(request: PageRequest, form: Mapping[str, str]) -> Answer:

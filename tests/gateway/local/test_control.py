@@ -63,6 +63,8 @@ async def test_shell_commands_ask_the_running_gateway_for_its_actual_state(home:
 
         told = await asyncio.to_thread(good, home, "config", "set", "general.log_level", "debug")
         assert "uses it from now on" in told
+        told = await asyncio.to_thread(good, home, "config", "set", "limits.owner_day.money", "5")
+        assert "uses it from now on" in told
         told = await asyncio.to_thread(good, home, "config", "set", "model.tries", "3")
         assert "uses model.tries after its next start" in told
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ from core.types import LOCAL_SCOPE, Scope
 from gateway.texts.catalog import load_texts
 from tests.fixtures.page_browser import OpenPage, open_page
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
-from tests.gateway.web.test_pages import SKILL
+from tests.gateway.web.test_pages import SKILL, import_line
 
 pytestmark = pytest.mark.slow
 
@@ -158,6 +160,51 @@ async def test_preview_of_forgetting_and_its_words_survive_a_reload(home: Path) 
         assert (
             not (await page.browser.open("/memory/forget")).form("/do/forget-words").fields["words"]
         )
+
+
+async def test_everything_that_would_be_erased_is_listed_page_by_page_until_it_is_erased(
+    home: Path,
+) -> None:
+    async with open_page(home) as page:
+        services = page.harness.services
+        records = [
+            import_line("Duarte", f"Entry {number}: the landlord wrote about the lease")
+            for number in range(60)
+        ]
+        await services.archive.import_records(records, lambda _: None)
+        await services.recall.tend()
+        form = (await page.browser.open("/memory/forget")).form("/do/forget-words")
+        asked = await page.browser.send(form, words="landlord lease")
+        assert MEMORY["FORGET_ALL_WORDS"].format(words="“landlord lease”") in asked.text
+        link = re.search(r'href="(/memory/forget\?whole=1&amp;answer=\w+)#list"', asked.body)
+        assert link is not None
+        first = await page.browser.open(html.unescape(link[1]))
+        more = re.search(r'rel="next" href="([^"#]+)', first.body)
+        assert more is not None
+        second = await page.browser.open(html.unescape(more[1]))
+        pages = [answer.body.partition('id="list"')[2] for answer in (first, second)]
+        listed = [set(re.findall(r"Entry (\d+):", content)) for content in pages]
+        assert len(listed[0]) == 50
+        assert listed[0] | listed[1] == {str(number) for number in range(60)}
+        assert not listed[0] & listed[1]
+        count = sum(content.count("•") for content in pages)
+        assert MEMORY["FORGET_WHOLE_LIST"].format(count=count) in second.text
+        # The address has no token that would confirm the erasure.
+        rows = await services.database.fetch_all("SELECT id FROM erasures", {})
+        assert not any(row["id"] in second.path for row in rows)
+        erased = await page.browser.send(second.form("/press/", WORDS["ERASE"]))
+        assert "Forgotten: 60 messages" in erased.text
+        assert 'id="list"' not in (await page.browser.open(second.path)).body
+
+
+async def test_question_before_forgetting_says_that_one_of_several_words_is_enough(
+    home: Path,
+) -> None:
+    async with open_page(home) as page:
+        await page.harness.say("The zeppelin lands at nine")
+        form = (await page.browser.open("/memory/forget")).form("/do/forget-words")
+        asked = await page.browser.send(form, words="zeppelin OR airship")
+        assert MEMORY["FORGET_ANY_WORD"].format(words="“zeppelin OR airship”") in asked.text
 
 
 async def test_forgetting_a_fact_on_its_page_ends_on_the_page_above_with_the_answer(

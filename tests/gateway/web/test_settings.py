@@ -14,6 +14,7 @@ from gateway.web.logins import Visitor
 from gateway.web.owner import settings as owner
 from tests.fixtures.page_browser import OpenPage, PageBrowser, open_browser, open_page
 from tests.fixtures.provider_harness import plugged
+from tests.fixtures.scripted_model import ScriptedModel
 
 pytestmark = pytest.mark.slow
 
@@ -84,8 +85,27 @@ async def test_options_that_need_no_restart_are_marked(page_home: Path) -> None:
         assert f"general.log_level {SETTINGS['APPLIES_NOW']}" in general.text
         assert f"general.zone {SETTINGS['APPLIES_NOW']}" not in general.text
         limits = await page.browser.open("/settings/limits")
-        assert SETTINGS["RESTART_ALL"] in limits.text
-        assert SETTINGS["APPLIES_NOW"] not in limits.text
+        assert f"limits.owner_day {SETTINGS['APPLIES_NOW']}" in limits.text
+        assert f"limits.jobs {SETTINGS['APPLIES_NOW']}" not in limits.text
+        assert "To restart: mneme service stop" in limits.text
+        assert SETTINGS["MONEY_HINT"] in limits.text
+        cron = await page.browser.open("/settings/cron")
+        assert SETTINGS["RESTART_ALL"] in cron.text
+        assert SETTINGS["APPLIES_NOW"] not in cron.text
+
+
+async def test_limit_that_the_owner_sets_on_the_page_counts_from_the_next_message_on(
+    page_home: Path,
+) -> None:
+    without_limit = "[limits.owner_day]\nmoney = 0\ntokens = 0"
+    async with open_page(page_home, ScriptedModel(), without_limit) as page:
+        answered = await page.harness.say("Hello")
+        form = (await page.browser.open("/settings/limits")).form("/do/set-option")
+        assert form.fields["option"] == "limits.owner_day"
+        await page.browser.send(form, **{"limit-tokens": "1"})
+        refused = await page.harness.say("And again")
+        assert "/usage more" in refused.text
+        assert "/usage more" not in answered.text
 
 
 async def test_settings_file_with_a_mistake_is_named_on_the_page(page_home: Path) -> None:
