@@ -26,6 +26,7 @@ from core.store.ownership.pairing import Pairing
 from core.store.ownership.people import AccountAccess, EpochGuard, View
 from core.store.ownership.removal import REMOVED_KEY
 from core.store.preferences import ChatSettings, introduction_key, server_key
+from core.store.usage_limits import UsageLog
 from core.types import Account, Address, BillingScope, Command, Inbound, Scope
 from gateway.chats.admins import ChatAdmins
 from gateway.services import Services
@@ -489,7 +490,7 @@ class RateLimiter:
         self,
         limits: LimitOptions,
         clock: Clock,
-        load_limits: Callable[[], LimitOptions | None],
+        usage_log: UsageLog,
         check_daily_limits: Callable[[BillingScope], Awaitable[None]],
         *,
         is_free: bool = False,
@@ -499,8 +500,8 @@ class RateLimiter:
         self._commands = TokenBuckets(limits.commands_per_minute)
         self._refusals = TokenBuckets(REFUSALS_PER_MINUTE)
         self._turns_in_a_row: dict[Scope, _TurnsInARow] = {}
-        # Returns the current daily limits, which may change while Mneme runs.
-        self._load_limits = load_limits
+        # It has the current daily limits, which may change while Mneme runs.
+        self._usage_log = usage_log
         self._is_free = is_free
         self._clock = clock
         self._check_daily_limits = check_daily_limits
@@ -509,7 +510,7 @@ class RateLimiter:
     @property
     def limits_owner(self) -> bool:
         """Whether the daily limits apply to the owner, too."""
-        limits = self._load_limits()
+        limits = self._usage_log.limits
         if limits is None:
             return False
         has_owner_line = not self._is_free and any(limits.owner_day.values())

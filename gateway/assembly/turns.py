@@ -60,7 +60,7 @@ def build_turns(
     rates = RateLimiter(
         services.settings.limits,
         services.clock,
-        lambda: services.usage_log.limits,
+        services.usage_log,
         model.check_limits,
         is_free=model.is_free,
     )
