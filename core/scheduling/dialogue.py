@@ -10,56 +10,50 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from datetime import datetime, timedelta
-from zoneinfo import ZoneInfo
 
-from core.dates.requests.halves import ClockTime
 from core.dates.requests.intents import Intent
-from core.dates.requests.parts import Missing, Problem, TimeParts
+from core.dates.requests.parts import Missing, Problem
 from core.dates.requests.reader import ReminderReading, read_request, revise_reading
-from core.dates.rules import find_clock, move_clock, to_recurrences
 from core.scheduling.due import next_due
 from core.scheduling.phrases import (
-    drop_denied,
-    drop_phrases,
     find_phrase,
     is_answer,
     list_phrases,
-    list_templates,
-    meant_words,
     plain_words,
     split_command,
 )
 from core.scheduling.refusals import find_reason, is_cancellation, list_cancelled_names
-from core.scheduling.shifts import Shift, read_hour_as_length, read_new_length, read_shift
+from core.scheduling.shifts import Shift, read_shift
 from core.scheduling.talk.amendments import list_amendments
 from core.scheduling.talk.choices import choose_job, decide_for_choice, names_unknown_reminder
+from core.scheduling.talk.moving import decide_move_of_reminder, read_new_time
 from core.scheduling.talk.naming import (
     find_named,
     match_jobs,
     match_jobs_by_time,
     names_only_time,
 )
+from core.scheduling.talk.revisions import (
+    fix_day,
+    keep_rhythm,
+    read_dialogue,
+    revise,
+    take_from_job,
+)
 from core.scheduling.talk.steps import Dialogue, Move, Situation, Step
-from core.scheduling.talk.wording import may_be_task, task_of, with_clock, with_preposition
+from core.scheduling.talk.wording import may_be_task, task_of, with_preposition
 from core.store.jobs import Job
 from core.text.terms import find_short_message
 
-# An answer that only names a time may have this many other characters, such as "then".
-MAX_REST_CHARS = 12
 # A recurring reminder that was due less than this time ago was probably just delivered.
 RECENTLY = timedelta(hours=12)
 # From this length on, in seconds, a shift such as Russian "11 hours" is more likely a time of day.
 MAX_SHIFT_S = 5 * 3600
 # A message that shifts the dialogue's reminder may have at most this many other words.
 MAX_OTHER_WORDS = 2
-NOON_MINUTES = 12 * 60
 # Short messages that never answer a question about a reminder: "good evening", "what day is it?".
 _ASIDES = frozenset({"time", "about_me", "abilities", "greeting"})
-# An answer that is a bare hour, perhaps after words such as "no" and "make it".
 _BARE_HOUR_AT_END = re.compile(r" (?:to |for )?(\d{1,2})\W*$", re.IGNORECASE)
-_BARE_NUMBER = re.compile(r"\d{1,3}\W*")
-_LENGTH_NUMBER = re.compile(r"\b\d{1,3}\b")
-_BARE_HOUR = re.compile(r"(?:[^\W\d]+ ){0,3}(\d{1,2})")
 
 
 def decide(text: str, situation: Situation) -> Step:
@@ -70,7 +64,7 @@ def decide(text: str, situation: Situation) -> Step:
         step = _decide_choice(text, dialogue.unclear_request, situation)
         if step is not None:
             return step
-    step = _decide_short(text, situation)
+    step = _decide_short(text, situation) or _decide_move_of_reminder(text, situation)
     if step is not None:
         return step
     reading = read_request(text, situation.now, situation.zone, situation.languages)
@@ -84,6 +78,20 @@ def decide(text: str, situation: Situation) -> Step:
     step = _decide_command(text, situation)
     is_unknown = step.move is Move.NONE and names_unknown_reminder(text, situation)
     return Step(move=Move.UNKNOWN) if is_unknown else step
+
+
+def _decide_move_of_reminder(text: str, situation: Situation) -> Step | None:
+    """Return the step for "move the reminder to 11" and "push the reminder back an hour".
+
+    Returns None for other messages.
+    """
+    if read_new_time(text) is None:
+        return None
+    shift = read_shift(text)
+    step = None
+    if shift is not None and not _is_maybe_clock(shift):
+        step = _decide_shift(text, situation)
+    return step or decide_move_of_reminder(text, situation)
 
 
 def _decide_choice(text: str, request: str, situation: Situation) -> Step | None:
@@ -162,7 +170,7 @@ def _decide_amended(text: str, situation: Situation) -> Step | None:
             continue
         if is_cancelled:
             return Step(move=Move.DROP)
-        reading = _revise(_fix_day(request, situation.zone), correction, situation)
+        reading = revise(fix_day(request, situation.zone), correction, situation)
         if request.names_time and reading is not None:
             return _step_for(reading, (amendment.request, correction))
     return None
@@ -242,34 +250,13 @@ def decide_edit(words: str, job: Job, situation: Situation) -> Step:
     answer = read_request(
         words, situation.now, situation.zone, situation.languages, is_request=True
     )
-    previous = replace(_with_job(None, job), language=answer.language)
+    previous = replace(take_from_job(None, job), language=answer.language)
     if not answer.names_time:
         reading = replace(previous, task=task_of(words))
         return Step(move=Move.CHANGE, reading=reading, job=job)
     reading = revise_reading(previous, words, situation.now, situation.zone) or answer
-    reading = _keep_rhythm(replace(reading, task=answer.task or job.text), job, situation)
+    reading = keep_rhythm(replace(reading, task=answer.task or job.text), job, situation)
     return Step(move=Move.CHANGE, reading=reading, job=job, lines=(words,))
-
-
-def _keep_rhythm(reading: ReminderReading, job: Job, situation: Situation) -> ReminderReading:
-    """Let a recurring reminder keep its days, if the reading contains only a clock time.
-
-    "9:30" for a daily reminder at 8 means every day at 9:30. An hour without "am" or "pm" means the
-    hour that is closer to the old time.
-    """
-    parts = reading.parts
-    is_clock = parts.names() - {"assumptions", "part"} == {"clocks"} and len(parts.clocks) == 1
-    schedule = to_recurrences(job.schedule, situation.now)
-    old_minutes = find_clock(schedule)
-    if not is_clock or reading.moment is None or old_minutes is None:
-        return reading
-    local = reading.moment.astimezone(situation.zone)
-    minutes = 60 * local.hour + local.minute
-    if parts.clocks[0].is_bare and parts.part is None:
-        choices = (minutes, (minutes + NOON_MINUTES) % (2 * NOON_MINUTES))
-        minutes = min(choices, key=lambda choice: abs(choice - old_minutes))
-    recurrences = move_clock(schedule, minutes).recurrences
-    return replace(reading, recurrences=recurrences, moment=None, assumptions=frozenset())
 
 
 def _is_about_past(reading: ReminderReading) -> bool:
@@ -326,7 +313,7 @@ def _decide_answer(text: str, dialogue: Dialogue, situation: Situation) -> Step 
     if step is not None:
         return step
     previous = read_dialogue(dialogue, situation)
-    reading = _revise(previous, text, situation)
+    reading = revise(previous, text, situation)
     if reading is not None:
         return _step_for_revision(reading, text, dialogue)
     if dialogue.job is not None:
@@ -365,128 +352,6 @@ def _correct_task(
 def _is_once_for_recurring(reading: ReminderReading, job: Job) -> bool:
     """Return whether a recurring reminder is to come once more, at a single additional time."""
     return reading.moment is not None and job.schedule.at is None
-
-
-def read_dialogue(dialogue: Dialogue, situation: Situation) -> ReminderReading:
-    """Read all messages of a dialogue together, as of the time of the dialogue."""
-    zone = situation.zone
-    languages = situation.languages
-    reading: ReminderReading | None = None
-    for line in dialogue.lines:
-        if reading is None:
-            reading = read_request(line, dialogue.asked_at, zone, languages, is_request=True)
-            continue
-        revision = _revise(reading, line, replace(situation, now=dialogue.asked_at))
-        if revision is not None:
-            reading = revision
-        elif Missing.TASK in reading.missing:
-            missing = reading.missing - {Missing.TASK}
-            reading = replace(reading, task=task_of(line), missing=missing)
-    if reading is not None:
-        reading = _fix_day(reading, zone)
-    if dialogue.job is None:
-        return reading or ReminderReading(intent=Intent.SET, missing=frozenset(Missing))
-    return _with_job(reading, dialogue.job)
-
-
-def _fix_day(reading: ReminderReading, zone: ZoneInfo) -> ReminderReading:
-    """Name the date of a reading such as "in two weeks", so that a new hour keeps the day."""
-    parts = reading.parts
-    offset = parts.offset
-    is_day = offset is not None and not offset.seconds and not parts.weekdays and not parts.days
-    if not is_day or reading.moment is None:
-        return reading
-    day = reading.moment.astimezone(ZoneInfo(parts.zone) if parts.zone else zone).date()
-    return replace(reading, parts=replace(parts, days=(day,), offset=None))
-
-
-def _with_job(reading: ReminderReading | None, job: Job) -> ReminderReading:
-    """Return a reading with the text of a reminder.
-
-    If the reading has no time, it gets that of the reminder, unless the reminder recurs.
-    """
-    if reading is not None and reading.names_time:
-        return replace(reading, task=job.text, missing=frozenset())
-    parts = TimeParts()
-    if job.schedule.at is not None:
-        local = job.schedule.at.astimezone(ZoneInfo(job.schedule.zone))
-        clock = ClockTime(local.hour * 60 + local.minute)
-        parts = TimeParts(days=(local.date(),), clocks=(clock,))
-    language = reading.language if reading is not None else "en"
-    return ReminderReading(intent=Intent.SET, language=language, task=job.text, parts=parts)
-
-
-def _revise(previous: ReminderReading, text: str, situation: Situation) -> ReminderReading | None:
-    """Return a reading with the time in an answer, or None if the message isn't an answer."""
-    length = _read_other_length(previous, text) if _BARE_NUMBER.fullmatch(text.strip()) else None
-    if length is not None:
-        return revise_reading(previous, length, situation.now, situation.zone)
-    text = with_clock(previous, with_preposition(drop_denied(text)))
-    for words in (split_command("move", text), meant_words(text)):
-        if words and names_only_time(words, situation):
-            text = words
-    languages = (previous.language, *situation.languages)
-    answer = read_request(text, situation.now, situation.zone, languages, is_request=True)
-    if not answer.names_time:
-        return _revise_without_preposition(previous, text, situation)
-    if previous.task and not _is_loose(answer.task):
-        return None
-    hour = read_hour_as_length(previous, answer)
-    if hour is not None:
-        return _revise(previous, f"at {hour}", situation)
-    previous = replace(previous, language=answer.language)
-    return revise_reading(
-        previous, text, situation.now, situation.zone, is_addition=find_phrase("addition", text)
-    )
-
-
-def _is_loose(words: str) -> bool:
-    """Return whether the words around an answer's time are few, or only state a preference."""
-    return len(plain_words(words)) <= MAX_REST_CHARS or not drop_phrases("preference", words)
-
-
-def _revise_without_preposition(
-    previous: ReminderReading, text: str, situation: Situation
-) -> ReminderReading | None:
-    """Apply an answer such as "30 actually" or "make it 11", or return None."""
-    length = _read_other_length(previous, text)
-    if length is not None:
-        return revise_reading(previous, length, situation.now, situation.zone)
-    words = drop_phrases("preference", meant_words(text) or text)
-    moved_words = split_command("move", text)
-    new_length = read_new_length(previous, moved_words or words)
-    if new_length is not None:
-        return revise_reading(previous, new_length, situation.now, situation.zone)
-    for line in (words, moved_words or ""):
-        hour = _BARE_HOUR.fullmatch(line)
-        if hour is not None:
-            return _revise(previous, f"at {hour[1]}", situation)
-    if moved_words is None:
-        return None
-    # Some languages have no word for "at" in a request to move a reminder.
-    languages = (previous.language,)
-    for template in list_templates("at"):
-        line = template.format(words)
-        reading = read_request(line, situation.now, situation.zone, languages, is_request=True)
-        if reading.parts.clocks:
-            return revise_reading(previous, line, situation.now, situation.zone)
-    return None
-
-
-def _read_other_length(previous: ReminderReading, text: str) -> str | None:
-    """Return "in 30 minutes" for "30 actually" after "in 20 minutes", or None."""
-    offset = previous.parts.offset
-    if offset is None or not offset.seconds:
-        return None
-    words = plain_words(text)
-    number = _LENGTH_NUMBER.search(words)
-    if number is None:
-        return None
-    other_words = _LENGTH_NUMBER.sub("", words).strip()
-    if other_words and not is_answer("fillers", other_words):
-        return None
-    unit = "minutes" if offset.seconds % 3600 else "hours"
-    return f"in {number[0]} {unit}"
 
 
 # --- Requests about reminders that exist ---
@@ -644,13 +509,13 @@ def _change_to(line: str, job: Job, lines: tuple[str, ...], situation: Situation
     The result is the same as if the person had typed the line.
     """
     dialogue = situation.dialogue
-    previous = _with_job(None, job)
+    previous = take_from_job(None, job)
     if lines and dialogue is not None:
         previous = read_dialogue(dialogue, situation)
-    reading = _revise(previous, line, situation)
+    reading = revise(previous, line, situation)
     if reading is None:
         return Step(move=Move.ASK_CHANGE, job=job, lines=lines)
-    reading = _keep_rhythm(replace(reading, task=job.text), job, situation)
+    reading = keep_rhythm(replace(reading, task=job.text), job, situation)
     move = Move.CHANGE if reading.is_complete else Move.ASK
     return Step(move=move, reading=reading, job=job, lines=(*lines, line))
 
@@ -672,11 +537,11 @@ def _decide_move(text: str, situation: Situation) -> Step | None:
     )
     if step.job is None:
         return None if step.move is Move.NONE else step
-    previous = _with_job(None, step.job)
+    previous = take_from_job(None, step.job)
     previous = replace(previous, language=answer.language)
     reading = revise_reading(previous, text, situation.now, situation.zone)
     if reading is None:
         return None
-    reading = _keep_rhythm(replace(reading, task=step.job.text), step.job, situation)
+    reading = keep_rhythm(replace(reading, task=step.job.text), step.job, situation)
     move = Move.CHANGE if reading.is_complete else Move.ASK
     return Step(move=move, reading=reading, job=step.job, lines=(text,))

@@ -23,8 +23,9 @@ from core.errors import Refused
 from core.markup.markdown import escape
 from core.scheduling.appointments import Appointments, Requester
 from core.scheduling.changes import JobChanges, SkippedTime
-from core.scheduling.dialogue import decide, decide_edit, read_dialogue
+from core.scheduling.dialogue import decide, decide_edit
 from core.scheduling.phrases import build_prefix_pattern, list_phrases
+from core.scheduling.talk.revisions import read_dialogue
 from core.scheduling.talk.steps import Dialogue, Move, Situation, Step
 from core.store.actions import ButtonAction, build_question
 from core.store.jobs import Job

@@ -709,6 +709,73 @@ EVERYDAY = {
     },
 }
 
+# Requests to move the reminder, without its name, to 11:00.
+MOVES_OF_REMINDER = {
+    "en": [
+        "Set the reminder to 11",
+        "Can you move my reminder to 11 am?",
+        "Delay the reminder to 11",
+    ],
+    "de": [
+        "Leg die Erinnerung auf 11 Uhr",
+        "Stell die Erinnerung auf 11 Uhr",
+        "Kannst du die Erinnerung auf 11 verschieben?",
+    ],
+    "fr": ["Mets le rappel à 11 h", "Passe le rappel à 11h", "Tu peux décaler le rappel à 11h ?"],
+    "es": [
+        "Cambia el recordatorio a las 11",
+        "Pasa el recordatorio a las 11",
+        "Mueve el recordatorio a las 11",
+        "¿Puedes cambiar la hora del recordatorio a las 11?",
+    ],
+    "pt": [
+        "Mude o lembrete para as 11",
+        "Passa o lembrete para as 11",
+        "Pode alterar o horário do lembrete para as 11?",
+    ],
+    "ru": [
+        "Перенеси напоминание на 11 часов",
+        "Измени напоминание на 11:00",
+        "Поменяй время напоминания на 11 утра",
+    ],
+    "zh": ["提醒改成11点", "把提醒改到上午11点", "提醒时间改为上午11点"],
+    "ja": [
+        "リマインダーを11時に変更して",
+        "リマインダーを11時にして",
+        "リマインドを11時にずらして",
+    ],
+    "ko": ["알림을 11시로 바꿔줘", "알림 11시로 옮겨줘", "리마인더를 오전 11시로 바꿔 줘"],
+    "tr": [
+        "Hatırlatmayı saat 11'e al",
+        "Hatırlatıcıyı 11'e taşı",
+        "Hatırlatmayı 11:00 olarak değiştir",
+    ],
+}
+LATER_BY_AN_HOUR = {
+    "en": "Push the reminder back an hour",
+    "de": "Verschieb die Erinnerung um eine Stunde",
+    "fr": "Décale le rappel d'une heure",
+    "es": "Retrasa el recordatorio una hora",
+    "pt": "Adia o lembrete em uma hora",
+    "ru": "Перенеси напоминание на час позже",
+    "zh": "把提醒推迟一个小时",
+    "ja": "リマインダーを1時間遅らせて",
+    "ko": "알림을 한 시간 늦춰줘",
+    "tr": "Hatırlatmayı bir saat ertele",
+}
+NAMED_MOVES = {
+    "en": "Move the reminder about the dentist to 11",
+    "de": "Verschieb die Erinnerung an den Zahnarzt auf 11 Uhr",
+    "fr": "Mets le rappel du dentiste à 11h",
+    "es": "Cambia el recordatorio del dentista a las 11",
+    "pt": "Mude o lembrete do dentista para as 11",
+    "ru": "Перенеси напоминание про стоматолога на 11:00",
+    "zh": "把牙医的提醒改到11点",
+    "ja": "歯医者のリマインダーを11時に変更して",
+    "ko": "치과 알림을 11시로 바꿔줘",
+    "tr": "Dişçi hatırlatmasını 11'e al",
+}
+
 
 def make_job(text: str, due_at: datetime, number: int) -> Job:
     return Job(
@@ -732,6 +799,56 @@ def decide_after_reminder(text: str, language: str) -> Step:
         now=NOW, zone=ZONE, jobs=(dentist, plants), dialogue=dialogue, languages=(language,)
     )
     return decide(text, situation)
+
+
+def decide_without_dialogue(text: str, language: str, count: int) -> Step:
+    """Return the step for a message of a person with `count` reminders and no open question."""
+    dentist = make_job(DENTIST[language], datetime(2026, 3, 6, 16, tzinfo=ZONE), 7)
+    plants = make_job(PLANTS[language], datetime(2026, 3, 5, 9, tzinfo=ZONE), 8)
+    jobs = (dentist, plants)[:count]
+    return decide(text, Situation(now=NOW, zone=ZONE, jobs=jobs, languages=(language,)))
+
+
+@each_row(
+    ("language", "text"),
+    [(language, text) for language, texts in MOVES_OF_REMINDER.items() for text in texts],
+)
+def test_request_to_move_the_reminder_moves_the_only_one_and_asks_which_of_several(
+    language: str, text: str
+) -> None:
+    for step in (
+        decide_without_dialogue(text, language, 1),
+        decide_after_reminder(text, language),
+    ):
+        assert step.move is Move.CHANGE
+        assert step.job is not None
+        assert step.job.id == 7
+        assert step.reading is not None
+        assert step.reading.moment == datetime(2026, 3, 6, 11, tzinfo=ZONE)
+    assert decide_without_dialogue(text, language, 2).move is Move.UNKNOWN
+    assert decide_without_dialogue(text, language, 0).move is Move.UNKNOWN
+
+
+@each_row(("language", "text"), list(LATER_BY_AN_HOUR.items()))
+def test_reminder_moves_by_a_length_only_if_it_is_clear_which(language: str, text: str) -> None:
+    step = decide_without_dialogue(text, language, 1)
+
+    assert step.move is Move.CHANGE
+    assert step.reading is not None
+    assert step.reading.moment == datetime(2026, 3, 6, 17, tzinfo=ZONE)
+    assert decide_without_dialogue(text, language, 2).move is Move.UNKNOWN
+
+
+@each_row(("language", "text"), list(NAMED_MOVES.items()))
+def test_reminder_is_moved_by_its_name(language: str, text: str) -> None:
+    step = decide_without_dialogue(text, language, 2)
+
+    assert step.move is Move.CHANGE
+    assert step.job is not None
+    assert step.job.id == 7
+    assert step.reading is not None
+    assert step.reading.moment == datetime(2026, 3, 6, 11, tzinfo=ZONE)
+    assert step.reading.task == DENTIST[language]
 
 
 @each_row(
