@@ -74,6 +74,7 @@ DATA_FILES: Mapping[str, Sequence[str]] = {
     ),
     "core/scheduling": (
         "data/dialogue.toml",
+        "data/moves.toml",
         "data/prompts.toml",
         "data/refusals.toml",
         "data/schedules.toml",
