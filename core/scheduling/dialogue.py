@@ -23,7 +23,7 @@ from core.scheduling.phrases import (
     split_command,
 )
 from core.scheduling.refusals import find_reason, is_cancellation, list_cancelled_names
-from core.scheduling.shifts import Shift, read_shift
+from core.scheduling.shifts import Shift, read_shift, read_snooze_length
 from core.scheduling.talk.amendments import list_amendments
 from core.scheduling.talk.choices import choose_job, decide_for_choice, names_unknown_reminder
 from core.scheduling.talk.moving import decide_move_of_reminder, read_new_time
@@ -308,6 +308,7 @@ def _decide_answer(text: str, dialogue: Dialogue, situation: Situation) -> Step 
     step = (
         _decide_skip(text, situation)
         or _decide_removal(text, situation)
+        or _decide_snooze(text, situation)
         or _decide_shift(text, situation)
     )
     if step is not None:
@@ -378,12 +379,36 @@ def _decide_new_time(text: str, situation: Situation) -> Step | None:
     words = split_command("snooze", text)
     if words is not None or split_command("move", text) is not None:
         step = _decide_shift(text, situation)
-        if step is not None:
+        # Without reminders that are still due, a delivered one may be meant.
+        if step is not None and (situation.jobs or words is None):
             return step
+    step = _decide_snooze(text, situation)
+    if step is not None:
+        return step
     if words is not None and names_only_time(words, situation):
         job = situation.dialogue.job if situation.dialogue is not None else None
         return Step(move=Move.SNOOZE, job=job, words=words)
     return _decide_move(text, situation)
+
+
+def _decide_snooze(text: str, situation: Situation) -> Step | None:
+    """Return the step for "snooze for two hours", or None for any other message.
+
+    A reminder that isn't due yet moves by the length. A delivered one comes back after it.
+    """
+    words = split_command("snooze", text)
+    span = read_snooze_length(words, situation.languages) if words else None
+    if span is None:
+        return None
+    shift = Shift(span, is_earlier=False, name="")
+    job = situation.dialogue.job if situation.dialogue is not None else None
+    if job is None or job.schedule.at is None:
+        return replace(_snooze_by_length(shift), job=job)
+    due_at = job.next_at or job.schedule.at
+    if due_at <= situation.now:
+        return _snooze_by(job, shift)
+    moment = shift.apply(due_at, situation.zone).astimezone(situation.zone)
+    return _change_to(f"{moment:%Y-%m-%d %H:%M}", job, (), situation)
 
 
 def _decide_skip(text: str, situation: Situation) -> Step | None:
@@ -497,10 +522,15 @@ def _snooze_by(job: Job, shift: Shift) -> Step:
     """Return the step that snoozes a delivered reminder by a length of time."""
     if shift.is_earlier:
         return Step(move=Move.ASK_CHANGE, job=job)
+    return replace(_snooze_by_length(shift), job=job)
+
+
+def _snooze_by_length(shift: Shift) -> Step:
+    """Return the step that snoozes the last delivered reminder by a length of time."""
     span = shift.span
     sizes = {"months": span.months, "days": span.days, "minutes": span.seconds // 60}
     words = " and ".join(f"{size} {unit}" for unit, size in sizes.items() if size)
-    return Step(move=Move.SNOOZE, job=job, words=words)
+    return Step(move=Move.SNOOZE, words=words)
 
 
 def _change_to(line: str, job: Job, lines: tuple[str, ...], situation: Situation) -> Step:

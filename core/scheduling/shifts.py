@@ -5,6 +5,7 @@ The words are in `data/shifts.toml`; see `core.scheduling.vocabularies`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
@@ -12,7 +13,7 @@ from zoneinfo import ZoneInfo
 from core.dates.requests.parts import Span
 from core.dates.requests.reader import ReminderReading, read_length, read_whole_length
 from core.dates.schedule import add_months, resolve_wall_time
-from core.scheduling.phrases import drop_phrases
+from core.scheduling.phrases import drop_phrases, list_phrases
 from core.scheduling.vocabularies import load_vocabularies
 
 MAX_SHIFT_CHARS = 120
@@ -67,6 +68,18 @@ def read_shift(text: str) -> Shift | None:
             has_direction = bool(roles & {"later", "earlier"})
             shifts.append(Shift(length[0], "earlier" in roles, length[1], has_direction))
     return min(shifts, key=lambda shift: len(shift.name), default=None)
+
+
+def read_snooze_length(words: str, languages: Sequence[str]) -> Span | None:
+    """Return the length in the words after "snooze", such as "for two hours", or None.
+
+    The languages are tried in order, English last.
+    """
+    for language in dict.fromkeys((*languages, "en")):
+        length = read_length(words, language)
+        if length is not None and length[1] in ("", *list_phrases("snooze_preposition")):
+            return length[0]
+    return None
 
 
 def read_hour_as_length(previous: ReminderReading, answer: ReminderReading) -> int | None:

@@ -308,6 +308,9 @@ async def test_offline_question_about_a_topic_is_also_searched_by_related_words(
         ("安娜さんの誕生日は5月3日だと覚えておいてください", "安娜さんの誕生日は5月3日だ"),
         ("아나가 포르투에 산다는 것을 기억해 줘", "아나가 포르투에 산다는 것"),
         ("Aklında tut: Ana Porto'da yaşıyor", "Ana Porto'da yaşıyor"),  # noqa: RUF001
+        ("Ana'nın Porto'da yaşadığını not et", "Ana'nın Porto'da yaşadığı"),  # noqa: RUF001
+        ("Kapı kodu 4711, lütfen not al", "Kapı kodu 4711"),  # noqa: RUF001
+        ("대문 비밀번호는 4711이라고 메모해 줘", "대문 비밀번호는 4711"),
     ],
 )
 async def test_wish_to_remember_becomes_a_note_without_a_model(text: str, note: str) -> None:

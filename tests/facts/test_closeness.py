@@ -635,3 +635,22 @@ def test_note_of_a_statement_followed_by_keep_it_in_mind_needs_the_helper_models
 
     assert support_of([typed], "User is colour blind.") is Support.UNCLEAR
     assert support_of(["I pay, when Ben calls"], "User pays.") is Support.REFUSED
+
+
+@each_row(
+    ("typed", "note"),
+    [
+        ("Souviens-toi que le code du portail est 4711", "Le code du portail est 4711"),
+        ("Lembre que o código do portão é 4711", "O código do portão é 4711"),
+        ("Lembre-se de que o código do portão é 4711", "O código do portão é 4711"),
+        ("Anote que o código do portão é 4711", "O código do portão é 4711"),
+        ("대문 비밀번호는 4711이라고 기억해줘", "대문 비밀번호는 4711"),
+        ("내 누나는 포르투에 산다고 기억해 줘", "내 누나는 포르투에 산다"),
+        ("Kapı kodunun 4711 olduğunu not et", "Kapı kodunun 4711 olduğu"),
+        ("Kapı kodu 4711, lütfen not al", "Kapı kodu 4711"),
+    ],
+)
+def test_wish_to_remember_a_statement_is_no_part_of_it(typed: str, note: str) -> None:
+    assert support_of([typed], note) is Support.CLOSE
+    hearsay = support_of(["내 누나가 포르투에 산다고 했어"], "내 누나는 포르투에 산다")
+    assert hearsay is not Support.CLOSE

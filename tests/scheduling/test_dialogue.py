@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from core.dates.recurrence import next_recurrences
@@ -433,6 +433,35 @@ def test_delivered_reminder_is_snoozed_by_a_length() -> None:
     step = decide("recuérdamelo otra vez en una hora", situation)
     assert moments(step) == ["2026-03-04 12:30"]
     assert step.job == delivered
+
+
+@each_row(
+    ("language", "text"),
+    [
+        ("en", "Snooze for two hours"),
+        ("en", "snooze it for 2 hours"),
+        ("de", "schlummern für zwei Stunden"),
+        ("fr", "reporte de deux heures"),
+        ("es", "posponer durante dos horas"),
+        ("pt", "soneca de duas horas"),
+        ("ru", "отложи на два часа"),
+        ("zh", "推迟两个小时"),
+        ("ja", "2時間スヌーズ"),
+        ("ko", "두 시간 스누즈"),
+        ("tr", "iki saat ertele"),
+    ],
+)
+def test_snooze_for_a_length_is_no_time_of_day(language: str, text: str) -> None:
+    pending = job("pack", at=NOW + timedelta(hours=4))
+    delivered = replace(job("pack", at=NOW), next_at=None, ended_at=NOW)
+    situation = Situation(now=NOW, zone=ZONE, languages=(language,))
+
+    step = decide(text, replace(situation, dialogue=Dialogue(asked_at=NOW, job=pending)))
+    assert (step.move, moments(step)) == (Move.CHANGE, ["2026-03-04 17:30"])
+    step = decide(text, replace(situation, dialogue=Dialogue(asked_at=NOW, job=delivered)))
+    assert (step.move, step.job, step.words) == (Move.SNOOZE, delivered, "120 minutes")
+    step = decide(text, situation)
+    assert (step.move, step.job, step.words) == (Move.SNOOZE, None, "120 minutes")
 
 
 def test_reminder_to_delete_is_found_by_the_time_that_the_person_names() -> None:
