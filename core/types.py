@@ -284,6 +284,8 @@ class Inbound:
     # As reported by the platform.
     quote: Quote | None = None
     attachments: tuple[Attachment, ...] = ()
+    # Files of the group message that it replies to. A question takes them as its `attachments`.
+    replied_files: tuple[Attachment, ...] = ()
     # A Discord interaction. Its reply expires.
     is_interaction: bool = False
     # Which messages the platform passes on from where the person used a command or a button.
@@ -292,10 +294,8 @@ class Inbound:
     origin: Origin = "typed"
     # The link to a message is this URL followed by the message's id.
     link_base: str | None = None
-    # The id of the album that the message belongs to.
-    group_id: str | None = None
-    # A line that is shown above the answer.
-    heading: str = ""
+    group_id: str | None = None  # of the album that the message belongs to
+    heading: str = ""  # a line that is shown above the answer
     # The text that was typed into the form of a button. Only for an action.
     form_text: str = ""
     # A code such as "de": first as the platform reports it, then the language of the answer.

@@ -140,16 +140,19 @@ class Access:
     async def apply_chat_rules(self, inbound: Inbound) -> Inbound:
         """Return the event with `is_addressed` set according to the settings of its group.
 
-        If the text begins with the group's prefix, the prefix is removed. Call this once, before
-        `judge`.
+        If the text begins with the group's prefix, the prefix is removed. A question takes the
+        files of the message that it replies to. Call this once, before `judge`.
         """
         if inbound.is_direct or inbound.kind not in ("message", "edit"):
             return inbound
         await self.chat_rules.load()
         settings = self.chat_rules.find(inbound)
-        if settings == ChatSettings() or inbound.command is not None:
+        if inbound.command is not None:
             return inbound
-        return _apply_listening(inbound, settings)
+        if settings != ChatSettings():
+            inbound = _apply_listening(inbound, settings)
+        files = inbound.replied_files if inbound.is_addressed else ()
+        return replace(inbound, attachments=inbound.attachments or files, replied_files=())
 
     async def judge(self, inbound: Inbound) -> Judgement:
         """Decide whether an event is answered, only stored, ignored, or comes from a stranger."""

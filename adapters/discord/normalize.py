@@ -440,7 +440,8 @@ def _convert_message(
         is_mention=is_mention,
         reply_to=reply_to,
         quote=_quote_of(message, bot),
-        attachments=_attachments_of(message) or _list_replied_files(message, channel, bot),
+        attachments=_attachments_of(message),
+        replied_files=_list_replied_files(message, channel, bot),
         origin="forwarded" if message.message_snapshots else "typed",
         link_base=channel.link_base,
     )
@@ -581,15 +582,13 @@ def _attachments_of(message: discord.Message) -> tuple[Attachment, ...]:
 def _list_replied_files(
     message: discord.Message, channel: DiscordChannel, bot: discord.ClientUser
 ) -> tuple[Attachment, ...]:
-    """Return the files of a group message that a member replies to with a question for the bot.
+    """Return the files of the group message that a message replies to.
 
     The bot may never have received that message. A voice message is left out, because its words
     aren't those of the person who asks.
     """
     target = _replied_message(message)
     if target is None or channel.is_direct or target.author.id == bot.id:
-        return ()
-    if not _is_addressed(message, bot):
         return ()
     return tuple(file for file in _attachments_of(target) if file.kind in _ASKABLE_KINDS)
 

@@ -141,8 +141,6 @@ def _convert_content(
     is_for_other_bot, command = _find_command(text, entities, me, start)
     is_for_us = command is not None or _is_addressed(text, entities, target, me)
     is_addressed = is_direct or (is_for_us and not is_for_other_bot)
-    if is_addressed and not attachments:
-        attachments = _list_replied_files(target, me, command)
     sender = _sender_of(message)
     address = _address_of(message)
     return Inbound(
@@ -162,6 +160,7 @@ def _convert_content(
         reply_to=str(target.message_id) if target else None,
         quote=_quote_of(message, target, me),
         attachments=attachments,
+        replied_files=_list_replied_files(target, me),
         origin=_origin_of(message),
         link_base=_link_base_of(message.chat, address),
         group_id=message.media_group_id,
@@ -534,17 +533,13 @@ def _attachments_of(message: Message) -> tuple[Attachment, ...]:
     )
 
 
-def _list_replied_files(
-    target: Message | None, me: User, command: Command | None
-) -> tuple[Attachment, ...]:
-    """Return the file of the group message that a question to the bot replies to.
+def _list_replied_files(target: Message | None, me: User) -> tuple[Attachment, ...]:
+    """Return the file of the group message that a message replies to.
 
     The bot may never have received that message. A voice message is left out, because its words
-    aren't those of the person who asks. A command that replies to a message doesn't ask about its
-    file.
+    aren't those of the person who asks.
     """
-    is_group = target is not None and target.chat.type != Chat.PRIVATE
-    if target is None or not is_group or target.from_user == me or command is not None:
+    if target is None or target.chat.type == Chat.PRIVATE or target.from_user == me:
         return ()
     return tuple(file for file in _attachments_of(target) if file.kind in _ASKABLE_KINDS)
 

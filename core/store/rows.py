@@ -167,12 +167,12 @@ _adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
 
 
 def dump_inbound(inbound: Inbound) -> str:
-    """Encode an event as JSON, with its scope as a key and without its epoch.
+    """Encode an event as JSON, with its scope as a key, without its epoch and `replied_files`.
 
     The keys `quoted` and `is_nobody` keep their older names, because SQL statements read them.
     """
     values = field_values(inbound)
-    del values["epoch"]
+    del values["epoch"], values["replied_files"]
     values["scope"] = inbound.scope.key
     values["quoted"] = values.pop("quote")
     sender = field_values(inbound.sender)

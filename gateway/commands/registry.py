@@ -383,8 +383,10 @@ class CommandRegistry:
         command = resolve_names(inbound).command
         if typed_command is None or command is None:
             return inbound
-        if command.name == "ask" and (command.arguments or inbound.attachments):
-            return replace(inbound, command=None, text=command.arguments)
+        files = inbound.attachments or inbound.replied_files
+        inbound = replace(inbound, replied_files=())
+        if command.name == "ask" and (command.arguments or files):
+            return replace(inbound, command=None, text=command.arguments, attachments=files)
         if self._is_skill_call is None:
             return inbound
         if command.name == "skill":
@@ -392,7 +394,7 @@ class CommandRegistry:
         elif is_command(typed_command.name):
             return inbound
         if await self._is_skill_call(inbound, scope):
-            return replace(inbound, command=None)
+            return replace(inbound, command=None, attachments=files)
         return inbound
 
     def is_read_only(self, command: Command) -> bool:

@@ -78,6 +78,29 @@ async def test_album_is_one_question_with_all_its_pictures(home: Path) -> None:
         assert [len(pictures_of(request)) for request in model.requests] == [3]
 
 
+async def test_each_kind_of_question_below_a_photo_in_a_group_shows_it_to_the_model(
+    home: Path,
+) -> None:
+    model = ScriptedModel(says("One."), says("Two."), says("Three."), says("Four."))
+    async with open_telegram(home, model) as scene:
+        content = make_photo()
+        scene.api.server.add("p", content)
+        photo = [make_file("p", content, width=640, height=480)]
+        await scene.ask(FORUM, "/setup prefix mne", "mne", user_id=ANA)
+        theirs = scene.api.user_says(FORUM, "", user_id=BO, photo=photo)["message"]["message_id"]
+        scene.api.user_says(FORUM, "nice picture", user_id=BO, reply_to=theirs)
+        questions = {
+            "/ask what is in it?": "One.",
+            "mne, what is in it?": "Two.",
+            "/ask": "Three.",
+            "@mneme_bot what is in it?": "Four.",
+        }
+        for question, answer in questions.items():
+            await scene.ask(FORUM, question, answer, user_id=BO, reply_to=theirs)
+            await scene.settle()
+        assert [len(pictures_of(request)) for request in model.requests] == [1, 1, 1, 1]
+
+
 async def test_tool_at_work_is_named_in_the_draft(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

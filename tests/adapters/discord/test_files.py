@@ -99,7 +99,7 @@ async def test_picture_of_a_channel_that_is_asked_about_comes_with_the_question(
         await api.user_says(channel, f"{api.mention()} what is it?", ana, reply_to=theirs)
         await api.wait_for(lambda: len(router.seen) == 2)
     asked = router.seen[1]
-    assert [(item.kind, item.name) for item in asked.attachments] == [("image", "a.png")]
+    assert [(item.kind, item.name) for item in asked.replied_files] == [("image", "a.png")]
     assert asked.sender.id == ana
 
 

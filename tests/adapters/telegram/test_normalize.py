@@ -629,13 +629,12 @@ async def test_photo_of_a_group_that_is_asked_about_comes_with_the_question(
     photo = [{"file_id": "f", "file_unique_id": "u", "width": 9, "height": 9}]
     theirs = chats.user_says(GROUP, "look", photo=photo)["message"]["message_id"]
     asked = heard(chats, chats.user_says(GROUP, "@mneme_bot what is this?", reply_to=theirs))
-    assert [(file.kind, file.reference) for file in asked.attachments] == [("photo", "f")]
-    talk = heard(chats, chats.user_says(GROUP, "nice", reply_to=theirs))
-    assert talk.attachments == ()
+    assert [(file.kind, file.reference) for file in asked.replied_files] == [("photo", "f")]
+    assert asked.attachments == ()
     voice = {"file_id": "v", "file_unique_id": "v", "duration": 3, "file_size": 10}
     theirs = chats.user_says(GROUP, "", voice=voice)["message"]["message_id"]
     asked = heard(chats, chats.user_says(GROUP, "@mneme_bot what?", reply_to=theirs))
-    assert asked.attachments == (), "somebody else said it"
+    assert asked.replied_files == (), "somebody else said it"
 
 
 async def test_telegram_sticker_is_named_by_its_emoji_and_set(chats: BotChats) -> None:
