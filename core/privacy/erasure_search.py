@@ -288,11 +288,15 @@ def _name_repeat(row: Row) -> str:
 
 
 def _find_repeating_line(text: str, matcher: QuoteMatcher) -> str:
-    """Return the first line that repeats a message, or the text if no line does so alone."""
+    """Return the first line that repeats a message, or "" if no line does so alone.
+
+    The list quotes nothing else. Otherwise a repeated request would take the quoted rest for a text
+    to erase, because the first list is an answer that repeats the message.
+    """
     for line in text.splitlines() if len(text) <= MAX_SCANNED_CHARS else ():
         if matcher.has_words(line) or matcher.has_passage(line):
             return line
-    return text
+    return ""
 
 
 def _is_excerpt_to_erase(row: Row, request: ErasureRequest, matcher: QuoteMatcher) -> bool:
@@ -368,7 +372,9 @@ def _add_copies(connection: Connection, erasure_list: ErasureList, matcher: Quot
             erasure_list.ids[kind].append(row_id)
             if kind in _REPEAT_KINDS:
                 copies = [text for text in texts if _is_copy(matcher, [text], can_match_words)]
-                _add_old_texts(erasure_list, kind, texts, copies, is_derived=is_derived)
+                # The last text is the note after the change, or before it if it was removed.
+                derived_texts = texts[-1:] if is_derived else []
+                _add_old_texts(erasure_list, kind, copies, derived_texts, matcher)
             elif kind in _SHOWN_KINDS:
                 erasure_list.items.append(
                     ErasureItem(kind=_SHOWN_KINDS[kind], text=texts[0], at=to_datetime(at))
@@ -378,18 +384,18 @@ def _add_copies(connection: Connection, erasure_list: ErasureList, matcher: Quot
 def _add_old_texts(
     erasure_list: ErasureList,
     kind: str,
-    texts: Sequence[str],
     copies: Sequence[str],
-    *,
-    is_derived: bool,
+    derived_texts: Sequence[str],
+    matcher: QuoteMatcher,
 ) -> None:
-    """Add the texts of a row that repeats the messages. `copies` are those that repeat them."""
-    erasure_list.repeats.append((_REPEAT_KINDS[kind], (copies or texts)[-1]))
+    """Add the old texts of a row to the repetitions.
+
+    `copies` are those that repeat the messages, `derived_texts` those that came from them.
+    """
+    quote = _find_repeating_line(copies[-1], matcher) if copies else ""
+    erasure_list.repeats.append((_REPEAT_KINDS[kind], quote))
     if kind == "note_changes":
-        erasure_list.note_entries.update(copies)
-        if is_derived:
-            # The last text is the note after the change, or before it if it was removed.
-            erasure_list.note_entries.update(texts[-1:])
+        erasure_list.note_entries.update(copies, derived_texts)
 
 
 def _is_copy(matcher: QuoteMatcher, texts: Sequence[str], can_match_words: bool) -> bool:

@@ -341,7 +341,7 @@ async def test_forget_deletes_a_summary_that_repeats_the_forgotten_message(home:
             "heron knows when it leaves"
             in exported.files[1].content.decode().partition("is for reference")[2]
         )
-        assert "lines in summaries" in (await harness.say("/forget heron")).text
+        assert "- In a summary" in (await harness.say("/forget heron")).text
         await harness.say("yes")
         assert [row for row in await history(harness) if "heron" in str(row)] == []
         (left,) = [row.text for row in await history(harness) if row.kind == "summary"]
