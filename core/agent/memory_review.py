@@ -25,11 +25,12 @@ from core.facts.closeness import Support
 from core.facts.evidence import Evidence
 from core.facts.reading.operations import parse_items
 from core.facts.wording import extract_own_words
+from core.guard.foreign_texts import list_foreign_texts
 from core.guard.guard import find_suspicion
 from core.models.wrappers import ask_model
 from core.notes.notebook import FILES, Notebook
 from core.ports import Clock, Model
-from core.review.transcript import list_foreign_texts, mark_repeats
+from core.review.transcript import mark_repeats
 from core.skills.format import Skill
 from core.skills.library import Skills
 from core.store.facts.facts import Facts

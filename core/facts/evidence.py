@@ -26,11 +26,12 @@ from core.facts.wording import (
     is_english,
     split_sentences,
 )
+from core.guard.foreign_texts import list_foreign_texts
 from core.guard.origin_and_fence import typed_text
 from core.review.transcript import (
     MAX_EARLIER,
+    drop_repetitions,
     find_question,
-    list_foreign_texts,
     load_takers,
     mark_repeats,
 )
@@ -401,11 +402,13 @@ class EvidenceSearch:
         latest = await self.conversations.list_latest_from_outside(scopes, MAX_EARLIER)
         takers = await load_takers(self.conversations, history, session)
 
-        def mark() -> list[Message]:
-            return mark_repeats(history, list_foreign_texts(latest, session))
+        def compare() -> Evidence:
+            earlier = list_foreign_texts(latest, session)
+            marked = mark_repeats(history, earlier)
+            return Evidence(marked, drop_repetitions(takers, history, earlier))
 
         # Comparing long texts takes time, so it runs in a thread.
-        return Evidence(await asyncio.to_thread(mark), takers)
+        return await asyncio.to_thread(compare)
 
     async def explain_missing(
         self, contents: Sequence[str], context: ToolContext, accepted_notes: Sequence[str] = ()

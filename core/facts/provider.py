@@ -26,12 +26,12 @@ from core.facts.evidence import EvidenceSearch
 from core.facts.extraction import FactReader
 from core.facts.patterns import claim_pattern
 from core.facts.reading.reports import ReportedFact, Support
+from core.guard.foreign_texts import OWN_TOOLS
 from core.guard.guard import find_suspicion
 from core.guard.origin_and_fence import typed_text
 from core.guard.tool_definitions import build_tool, parse_arguments
 from core.memory.provider import MemoryProvider
 from core.review.pending import find_foreign_source
-from core.review.transcript import OWN_TOOLS
 from core.store.facts.facts import Alias, Candidates, Facts
 from core.store.facts.rows import Fact, FactKind, Precision
 from core.store.notes import FACT, Author, Operation

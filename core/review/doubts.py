@@ -21,6 +21,7 @@ from core.review.phrases import (
     find_languages,
     has_marker,
     is_question,
+    list_plain_words,
     marker,
     mask_quotations,
     split_clauses,
@@ -69,12 +70,14 @@ def may_contain_wish(message: str, effect: Effect) -> bool:
 def speaks_against_wish(message: str, effect: Effect) -> bool:
     """Return whether a message contradicts a request, such as by hearsay or a condition.
 
+    It may also end with "Nope."
+
     If its language is unknown, the result is True.
     """
     if _is_in_other_language(message):
         return True
     languages = find_languages(message)
-    if _names_author(message, languages):
+    if _names_author(message, languages) or _takes_itself_back(message):
         return True
     return any(
         BULLET.match(line)
@@ -92,6 +95,13 @@ def _names_author(message: str, languages: frozenset[str]) -> bool:
         if not is_polite(to_plain(match[0]), languages):
             return True
     return False
+
+
+def _takes_itself_back(message: str) -> bool:
+    """Return whether a message ends with "Nope", "Nein!" or the like after other sentences."""
+    sentences = [to_plain(sentence).strip() for sentence in SENTENCE_END.split(message)]
+    sentences = [sentence for sentence in sentences if sentence]
+    return len(sentences) > 1 and sentences[-1] in list_plain_words("no")
 
 
 def _is_in_other_language(message: str) -> bool:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from core.guard.foreign_texts import list_foreign_texts
 from core.guard.origin_and_fence import find_edited_origin, typed_part
 from core.ports import EditJudge
 from core.review.repetition import repeats
-from core.review.transcript import MAX_EARLIER, list_foreign_texts
+from core.review.transcript import MAX_EARLIER
 from core.store.sessions import Conversations
 from core.types import Inbound, Message, Origin, Scope
 

@@ -218,7 +218,7 @@ def filler_words(language: str) -> frozenset[str]:
 
 
 @cache
-def _list_plain_words(table: str) -> frozenset[str]:
+def list_plain_words(table: str) -> frozenset[str]:
     """Return the words in a table of `wishes.toml` for all languages, without accents."""
     tables = language_data("wishes", "core.review")
     return frozenset(to_plain(word) for words in tables[table].values() for word in words)
@@ -228,7 +228,7 @@ def is_plain_yes(text: str) -> bool:
     """Return whether a text is just a "yes" in any language, perhaps with polite words."""
     if "?" in text or "\uff1f" in text:
         return False
-    yes, polite = _list_plain_words("yes"), _list_plain_words("polite")
+    yes, polite = list_plain_words("yes"), list_plain_words("polite")
     words = to_plain(text).split()
     while words and words[-1] in polite and " ".join(words) not in yes:
         words = words[:-1]

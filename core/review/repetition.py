@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from difflib import SequenceMatcher
+from functools import lru_cache
 
 from core.text.normalize import is_unspaced, words_of
-from core.text.terms import word_terms
+from core.text.terms import terms_of, word_terms
 
 SEQUENCE_WORDS = 4
 SEQUENCE_CHARACTERS = 8
@@ -16,6 +17,8 @@ MIN_SHARED_RUN = 2
 MIN_REPEATED_WORDS = 5
 """A shorter text counts as a repetition only if it equals a whole sentence."""
 MIN_REPEATED_SHARE = 0.7
+MIN_QUESTION_SHARE = 0.6
+"""A question counts as repeated if a sentence has this share of its terms."""
 MAX_COMPARED_WORDS = 60
 """Longer texts are only compared by their sequences of words."""
 _SENTENCE_END = re.compile(r"[.!?;:\n\u3002\uff01\uff1f]+")
@@ -25,6 +28,30 @@ def shares_words(text: str, other: str, min_share: float) -> bool:
     """Return whether at least this share of a text's terms occurs in another text."""
     terms = set(word_terms(text))
     return bool(terms) and len(terms & set(word_terms(other))) >= min_share * len(terms)
+
+
+def list_sentence_terms(texts: Sequence[str]) -> list[frozenset[str]]:
+    """Return the terms of each sentence of some texts, without words such as "the"."""
+    sentences: list[frozenset[str]] = []
+    for text in texts:
+        sentences += _read_sentence_terms(text)
+    return sentences
+
+
+@lru_cache(maxsize=300)
+def _read_sentence_terms(text: str) -> tuple[frozenset[str], ...]:
+    parts = _SENTENCE_END.split(text)
+    return tuple(frozenset(terms_of(part)) for part in parts if part.strip())
+
+
+def has_terms_of(question: str, sentences: Sequence[frozenset[str]]) -> bool:
+    """Return whether most terms of a question are in a single sentence of the given ones.
+
+    See `list_sentence_terms`. A question with fewer than two terms names nothing.
+    """
+    terms = frozenset(terms_of(question))
+    min_count = max(2, MIN_QUESTION_SHARE * len(terms))
+    return any(len(terms & sentence) >= min_count for sentence in sentences)
 
 
 def repeats(text: str, foreign_texts: Sequence[str]) -> bool:

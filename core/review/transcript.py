@@ -11,9 +11,17 @@ import asyncio
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from types import MappingProxyType
 
 from core.errors import Sentence
+from core.guard.foreign_texts import (
+    ForeignText,
+    list_foreign_texts,
+    list_message_parts,
+    list_own_foreign_texts,
+    list_result,
+)
 from core.guard.origin_and_fence import (
     EARLIER_ANSWERS_LEAD,
     FILE_LEAD,
@@ -21,30 +29,31 @@ from core.guard.origin_and_fence import (
     RULES_LEAD,
     SKILL_LEAD,
     find_foreign_start,
-    is_partly_pasted,
-    list_insertions,
     typed_part,
     typed_text,
 )
 from core.review.carried_out import MadeCall, list_made_calls
 from core.review.phrases import is_plain_yes, mask_quotations
-from core.review.repetition import repeats, shares_words
+from core.review.repetition import (
+    has_terms_of,
+    list_sentence_terms,
+    repeats,
+    shares_words,
+)
 from core.review.wishes import is_marked, is_single_line
 from core.store.actions import YES_TO_MODEL, YES_TO_REPETITION, YES_TO_SEVERAL
 from core.store.sessions import Conversations
 from core.text.normalize import words_of
 from core.types import Command, Message, Sender, Session, ToolContext
 
-# Tools whose results contain only text that people typed or approved.
-OWN_TOOLS = frozenset({"facts", "remember_this", "memory", "reminder", "skill_manage"})
-# Ends the line of an imported reminder in such a result. Other people may have written it.
-CALENDAR_FILE_MARK = "(from a calendar file)"
 # The number of the latest messages that are searched for foreign text that a person repeats.
 MAX_EARLIER = 300
 _TOOL_SOURCE = Sentence("source_tool_description")
 _PROMPT_SOURCE = Sentence("source_prompt")
 # The number of earlier answers whose conversations are searched for foreign text.
 MAX_EARLIER_ANSWERS = 20
+# A longer reply isn't just a "yes".
+MAX_REPLY_CHARS = 60
 # A question repeats foreign texts if they contain this share of its words.
 MIN_REPEATED_SHARE = 0.5
 _SENTENCE_END = re.compile(r"(?<=[.!?…。！？])[)\]*_”\"']*\s+|(?<=[。！？])|\n+")
@@ -60,25 +69,6 @@ _FRAME_SOURCES = {
     f"[{EARLIER_ANSWERS_LEAD}": "source_job",
     f"[{FILE_LEAD}": "source_file",
 }
-_ORIGIN_SOURCES = {
-    "forwarded": "source_forwarded",
-    "pasted": "source_pasted",
-    "via_bot": "source_via_bot",
-    "member": "source_member",
-    "imported": "source_imported",
-    "job": "source_job",
-    "tool": "source_tool",
-    "file": "source_file",
-    "service": "source_service",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class ForeignText:
-    """A text that the person didn't type, and its source as a noun phrase."""
-
-    source: Sentence
-    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,8 +146,15 @@ class TranscriptReader:
 
         def read() -> Transcript:
             earlier = list_foreign_texts(latest, session)
+            checked_takers = drop_repetitions(takers, own_rows, earlier)
             transcript = read_transcript(
-                own_rows, session, context.sender, earlier, self.prompt_marks, recalled, takers
+                own_rows,
+                session,
+                context.sender,
+                earlier,
+                self.prompt_marks,
+                recalled,
+                checked_takers,
             )
             others = [ForeignText(_TOOL_SOURCE, text) for text in self.list_definitions()]
             if has_erased:
@@ -373,23 +370,6 @@ def _list_all_foreign(
     return foreign
 
 
-def list_foreign_texts(rows: Sequence[Message], session: Session | None = None) -> list[str]:
-    """Return the foreign texts in messages of earlier conversations.
-
-    Messages of the session itself are left out, because `read_transcript` reads them.
-    """
-    texts: list[str] = []
-    for row in rows:
-        if session is not None and row.session_id == session.id:
-            continue
-        if row.role == "tool":
-            if row.tool_name not in OWN_TOOLS:
-                texts.append(row.text)
-        else:
-            texts += [item.text for item in _list_message_parts(row)]
-    return texts
-
-
 async def load_takers(
     conversations: Conversations, rows: Sequence[Message], session: Session
 ) -> Mapping[int, str] | None:
@@ -412,6 +392,31 @@ async def load_takers(
     return await conversations.load_takers(answers)
 
 
+def drop_repetitions(
+    takers: Mapping[int, str] | None, rows: Sequence[Message], foreign_texts: Sequence[str]
+) -> Mapping[int, str] | None:
+    """Return the takers, with "" for answers that repeat foreign texts of earlier conversations.
+
+    Only answers before a short reply are compared, because comparing takes long.
+    """
+    if not takers or not foreign_texts:
+        return takers
+    answers = [
+        answer
+        for answer, reply in pairwise(rows)
+        if takers.get(answer.id) and len(reply.text) <= MAX_REPLY_CHARS
+    ]
+    if not answers:
+        return takers
+    sentences = list_sentence_terms(foreign_texts)
+    checked_takers = dict(takers)
+    for answer in answers:
+        questions = list_questions(answer.text)
+        if any(has_terms_of(question, sentences) for question in questions):
+            checked_takers[answer.id] = ""
+    return checked_takers
+
+
 def find_question(
     earlier: Sequence[Message], reply: Message, takers: Mapping[int, str] | None = None
 ) -> str:
@@ -423,9 +428,10 @@ def find_question(
     person wrote in between, the "yes" may answer that person.
 
     `takers` says which event took the question that was shown with an answer, by the id of the
-    answer's message (`core.store.messages.load_takers`). It must be the reply. A question that
-    repeated foreign text when it was stored has no taker, because that text may be edited later. If
-    `takers` is None, it isn't known which questions were shown, and only the messages decide.
+    answer's message (`core.store.messages.load_takers`). It must be the reply. The taker is "" if
+    the question repeated foreign text when it was stored, because that text may be edited later.
+    The same question in a later answer isn't confirmed, either. If `takers` is None, it isn't known
+    which questions were shown, and only the messages decide.
     """
     for message in reversed(earlier):
         if message.role == "assistant" and message.text.strip():
@@ -433,10 +439,23 @@ def find_question(
                 return ""
             if takers is not None and takers.get(message.id) != f"message:{reply.external_id}":
                 return ""
-            return _read_question(message.text, earlier)
+            question = _read_question(message.text, earlier)
+            return "" if _repeats_doubtful_question(question, earlier, takers) else question
         if message.role != "user" or not _is_same_sender(message, reply):
             break
     return ""
+
+
+def _repeats_doubtful_question(
+    question: str, earlier: Sequence[Message], takers: Mapping[int, str] | None
+) -> bool:
+    """Return whether a question repeats an earlier one that repeated foreign text."""
+    return any(
+        takers is not None
+        and takers.get(row.id) == ""
+        and shares_words(question, row.text, MIN_REPEATED_SHARE)
+        for row in earlier
+    )
 
 
 def _read_question(answer: str, earlier: Sequence[Message]) -> str:
@@ -448,7 +467,7 @@ def _read_question(answer: str, earlier: Sequence[Message]) -> str:
         item.text
         for row in earlier
         if row.role != "assistant"
-        for item in _list_own_foreign_texts(row)
+        for item in list_own_foreign_texts(row)
     ]
     if texts and questions[0].strip() != answer.strip():
         return ""
@@ -519,24 +538,6 @@ def ends_with_question(text: str) -> bool:
     return text.rstrip(" *_”\"')]").endswith(("?", "\uff1f"))
 
 
-def _list_own_foreign_texts(row: Message) -> list[ForeignText]:
-    """Return the foreign texts in a person's message or in a tool's result."""
-    if row.role == "tool":
-        return _list_result(row, is_group=False)
-    return _list_message_parts(row)
-
-
-def _list_result(row: Message, *, is_group: bool) -> list[ForeignText]:
-    """Return a tool's result, unless it contains only what the person typed or approved.
-
-    In a group, notes, facts and reminders may come from other members. Reminders from a calendar
-    file may come from others, too.
-    """
-    if row.tool_name in OWN_TOOLS and not is_group and CALENDAR_FILE_MARK not in row.text:
-        return []
-    return [ForeignText(Sentence("source_result", {"tool": row.tool_name}), row.text)]
-
-
 def mark_repeats(rows: Sequence[Message], earlier_foreign: Sequence[str]) -> list[Message]:
     """Return the rows, with the origin "pasted" for those that repeat a foreign text.
 
@@ -548,7 +549,7 @@ def mark_repeats(rows: Sequence[Message], earlier_foreign: Sequence[str]) -> lis
     marked: list[Message] = []
     for row in rows:
         if row.role == "user" and row.sender is not None:
-            parts = [item.text for item in _list_message_parts(row)]
+            parts = [item.text for item in list_message_parts(row)]
             text = row.text.strip()
             doubtful_text = text[find_foreign_start(text, row.sender_name) :].strip()
             if texts and doubtful_text and repeats(doubtful_text, texts):
@@ -592,7 +593,7 @@ def _list_foreign(
     if row.kind == "summary":
         return [ForeignText(Sentence("source_summary"), row.text)]
     if row.role == "tool":
-        return _list_result(row, is_group=session.scope.is_group)
+        return list_result(row, is_group=session.scope.is_group)
     if row.role == "assistant":
         if row.origin == "job":
             return [ForeignText(Sentence("source_job"), row.text)]
@@ -603,31 +604,7 @@ def _list_foreign(
         return texts
     if row.sender is not None and row.sender.id != asker.id:
         return [*texts, ForeignText(Sentence("source_member"), row.text)]
-    return [*texts, *_list_message_parts(row)]
-
-
-def _list_message_parts(row: Message) -> list[ForeignText]:
-    """Return the parts of a person's message that its sender didn't type."""
-    parts: list[ForeignText] = []
-    if row.quote is not None and not row.quote.is_ours:
-        # The name is foreign, too, because it becomes a part of the sent message.
-        quoted_text = f"{row.quote.name} {row.quote.text}".strip()
-        if quoted_text:
-            parts.append(ForeignText(Sentence("source_quote"), quoted_text))
-    if row.origin not in ("typed", "spoken"):
-        source = _ORIGIN_SOURCES.get(row.origin, "source_untyped")
-        return [*parts, ForeignText(Sentence(source), row.text)]
-    typed = row.text
-    text = row.text.strip()
-    start = find_foreign_start(text, row.sender_name)
-    if is_partly_pasted(text) or start < len(text):
-        # A text that is too long counts as pasted as a whole.
-        start = start if text[start:].strip() else 0
-        parts.append(ForeignText(Sentence("source_pasted"), text[start:].strip()))
-        typed = text[:start]
-    for inserted in list_insertions(typed):
-        parts.append(ForeignText(Sentence("source_inserted_name"), inserted))
-    return parts
+    return [*texts, *list_message_parts(row)]
 
 
 def _list_recalled_ids(rows: Sequence[Message]) -> set[int]:
@@ -679,7 +656,7 @@ def _is_own_line(
         return False
     is_quoted = _is_quoted(message, f"{message.sender.name}: ", match["rest"])
     is_typed = message.origin == "typed" and typed_text(message) != ""
-    return is_quoted and is_typed and not _list_message_parts(replace(message, quote=None))
+    return is_quoted and is_typed and not list_message_parts(replace(message, quote=None))
 
 
 def _is_quoted(message: Message, lead: str, line: str) -> bool:

@@ -35,8 +35,6 @@ from core.scheduling.phrases import plain_words
 from core.store.jobs import Job
 from core.types import Effect
 
-# This many times of a schedule are compared. Its shortest interval is between two of them.
-_COMPARED_TIMES = 3
 # This many times are enough to show the days and hours of a schedule.
 _MANY_TIMES = 40
 # This many times are compared if schedules end or leave out months. They cover a year of days.
@@ -268,12 +266,15 @@ def _skips(schedule: Schedule) -> list[str]:
 
 
 def _shortest_interval(schedule: Schedule, now: datetime) -> timedelta | None:
-    """Return the shortest time between the first runs of a schedule, or None if it runs once."""
-    due_times = _list_first(schedule, now)
+    """Return the shortest time between the first runs of a schedule, or None if it runs once.
+
+    Dense times may follow sparse ones: "at minute 1, 17, 33, 49 and 50 of hour 9".
+    """
+    due_times = _list_first(schedule, now, _YEAR_TIMES)
     return min((later - earlier for earlier, later in pairwise(due_times)), default=None)
 
 
-def _list_first(schedule: Schedule, now: datetime, count: int = _COMPARED_TIMES) -> list[datetime]:
+def _list_first(schedule: Schedule, now: datetime, count: int) -> list[datetime]:
     """Return the first times of a schedule, without seconds."""
     due_times: list[datetime] = []
     next_at = next_due(schedule, now)

@@ -20,11 +20,12 @@ from pydantic import Field
 from core.dates.recurrence import next_recurrence
 from core.dates.schedule import ParsedSchedule, Schedule, load_zone, resolve_wall_time
 from core.errors import Refused, ToolError, word_clause
+from core.guard.foreign_texts import CALENDAR_FILE_MARK
 from core.guard.tool_definitions import ToolArguments, build_tool, parse_arguments
 from core.review.carried_out import may_want_several
 from core.review.naming import resembles
 from core.review.pending import Review
-from core.review.transcript import CALENDAR_FILE_MARK, Transcript, TranscriptReader
+from core.review.transcript import Transcript, TranscriptReader
 from core.review.wish_judge import WishedCall, WishJudge
 from core.review.wishes import find_wishes
 from core.scheduling.appointments import HELD_ACTIONS, Action, Appointments, Requester

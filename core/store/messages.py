@@ -15,7 +15,7 @@ from typing import Any
 from core.errors import StoreError
 from core.ports import EditJudge
 from core.store import rows
-from core.store.actions import YES_TO_MODEL, YES_TO_SEVERAL
+from core.store.actions import YES_TO_MODEL, YES_TO_REPETITION, YES_TO_SEVERAL
 from core.store.engine import Connection, Database, Row, Values, in_list
 from core.store.mailbox import INTENT_MARK
 from core.store.rows import MESSAGE_COLUMNS, History, address_values, read_message
@@ -72,6 +72,11 @@ SELECT 1 FROM outbox WHERE done_at IS NULL AND dead_at IS NULL AND payload IS NO
 LIMIT 1
 """
 _SELECT_TAKERS = f"""
+SELECT outbox.message_id, '' AS taker
+FROM actions JOIN outbox ON outbox.key = actions.outbox_key
+WHERE actions.command = 'yes' AND actions.arguments = :repetition
+    AND {in_list("outbox.message_id", "ids")}
+UNION ALL
 SELECT outbox.message_id, actions.taker
 FROM actions JOIN outbox ON outbox.key = actions.outbox_key
 WHERE actions.command = 'yes' AND actions.arguments = :model AND actions.taker IS NOT NULL
@@ -508,12 +513,13 @@ async def has_undelivered_answer(database: Database, message_ids: Sequence[int])
 async def load_takers(database: Database, answer_ids: Sequence[int]) -> Mapping[int, str]:
     """Return, by answer, the event that took the question at the end of the shown answer.
 
-    It has the form "message:12". An answer is missing if its question wasn't alone or repeated
-    foreign text, if no event answered it after its delivery, or if that event could have answered
-    something else.
+    It has the form "message:12", or is "" if the question repeated foreign text. An answer is
+    missing if its question wasn't alone, if no event answered it after its delivery, or if that
+    event could have answered something else.
     """
     values = {"ids": encode_list(answer_ids)}
     values |= {"model": YES_TO_MODEL.arguments, "several": YES_TO_SEVERAL.arguments}
+    values["repetition"] = YES_TO_REPETITION.arguments
     taken = await database.fetch_all(_SELECT_TAKERS, values)
     return {row["message_id"]: row["taker"] for row in taken}
 

@@ -520,6 +520,7 @@ DOUBTFUL = (
     ("ru", ["Мне приснилось, что Ева моя начальница"], "Ева моя начальница"),
     # Jokes, games, messages to others and limits.
     ("en", ["Eve is my boss. Just kidding"], "Eve is my boss"),
+    ("en", ["Eve is my boss. Nope."], "Eve is my boss"),
     ("en", ["Eve is my boss. NOT!"], "Eve is my boss"),
     ("en", ["April fools: Eve is my boss"], "Eve is my boss"),
     ("de", ["Eve ist meine Chefin. Scherz!"], "Eve ist meine Chefin"),

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from core.guard.foreign_texts import CALENDAR_FILE_MARK
 from core.guard.origin_and_fence import EARLIER_ANSWERS_LEAD
-from core.review.transcript import CALENDAR_FILE_MARK, TranscriptReader, read_transcript
+from core.review.transcript import TranscriptReader, read_transcript
 from core.store.engine import Database
 from core.store.sessions import Conversations
 from core.types import (

@@ -88,6 +88,7 @@ async def test_helper_models_answer_other_than_yes_rejects_the_wish(answer: obje
         "- kill the plumber reminder",
         "FYI: the plumber is over",
         "I'm done with the plants",
+        "Delete the plumber reminder. Nope.",
     ],
 )
 async def test_helper_model_is_not_called_if_the_rules_exclude_a_wish(text: str) -> None:

@@ -12,8 +12,9 @@ from core.agent.tool_runner import NOT_DONE, STILL_WAITING, ToolRunner
 from core.dates.schedule import ParsedSchedule, Schedule
 from core.errors import Refused, ToolError
 from core.facts.evidence import EvidenceSearch
+from core.guard.foreign_texts import CALENDAR_FILE_MARK
 from core.review.pending import Review
-from core.review.transcript import CALENDAR_FILE_MARK, TranscriptReader
+from core.review.transcript import TranscriptReader
 from core.review.wish_judge import WishJudge
 from core.scheduling.appointments import Appointments
 from core.scheduling.tool import read_choices, reminder_tool
