@@ -74,6 +74,7 @@ class PendingItem:
 
     note: PendingNote
     heading: str
+    reason: str
     changes: str
     # The texts that the person may reword before approving. Empty for a change without words, and
     # for texts that are too long for a form.
@@ -166,10 +167,10 @@ async def _load_health(request: PageRequest) -> tuple[list[str], list[str]]:
 def _list_checked_problems(request: PageRequest) -> dict[str, str]:
     """Return the problems of the last checks by their subjects, as lines of Markdown.
 
-    While Mneme runs, it knows the state of its parts itself.
+    Problems that were found while Mneme was stopped count until it runs, and the other way round.
     """
     checks = request.last_checks
-    if checks.at is None or is_running(request.services.settings.home):
+    if checks.at is None or is_running(request.services.settings.home) != checks.was_running:
         return {}
     moment = request.texts.format_moment(checks.at, request.zone)
     return {
@@ -180,32 +181,34 @@ def _list_checked_problems(request: PageRequest) -> dict[str, str]:
 
 async def _describe(request: PageRequest, note: PendingNote) -> PendingItem:
     heading = _describe_heading(request, note)
+    reason = escape(request.texts.word_stored(note.reason))
     editable = await list_pending_texts(request, note)
     if any(len(each.text) > MAX_FIELD_CHARS for each in editable):
         editable = []
     if _is_read_reminder(note, editable):
         time, text = editable
         changes = request.texts.pair(escape(time.text), escape(text.text))
-        return PendingItem(note, heading, changes, editable, is_reminder=True)
+        return PendingItem(note, heading, reason, changes, editable, is_reminder=True)
     changes = "\n".join(render_pending_changes(request.texts, note))
     if note.target in FILES and all(each.action == "add" for each in note.operations):
         quotes = [request.texts.quote(each.content) for each in note.operations]
         changes = "\n\n".join([request.words["ASK_ADD"], *quotes])
-    return PendingItem(note, heading, changes, editable)
+    return PendingItem(note, heading, reason, changes, editable)
 
 
 def _describe_heading(request: PageRequest, note: PendingNote) -> str:
-    """Return when a change was proposed, what it would change, and why it waits, as Markdown.
+    """Return when a change was proposed and what it would change, as Markdown.
 
     The person's own account isn't named.
     """
     texts = request.texts
-    titles = {**ALL_FILES, **texts.table("PENDING_KINDS"), **texts.table("NOTE_TITLES")}
+    notes = {target: request.words[f"NOTES_{target.upper()}"] for target in FILES}
+    titles = {**ALL_FILES, **texts.table("PENDING_KINDS"), **texts.table("NOTE_TITLES"), **notes}
     place = titles[note.target]
     if note.account is not None and not is_own_account(request.context, note.account):
         place = texts.PENDING_FOR.format(place=place, account=note.account.key)
     moment = texts.format_moment(note.at, request.zone)
-    return f"{moment} · {escape(place)} · {escape(texts.word_stored(note.reason))}"
+    return f"{moment} · {escape(place)}"
 
 
 async def load_checks(request: PageRequest) -> Values | None:
@@ -220,6 +223,7 @@ async def load_checks(request: PageRequest) -> Values | None:
 
     results = await run_checks(request.services.settings, texts=request.texts)
     request.last_checks.at = request.services.clock.now()
+    request.last_checks.was_running = is_running(request.services.settings.home)
     request.last_checks.problems = [result for result in results if result.state == "wrong"]
     if not is_running(request.services.settings.home):
         text = request.words["NOT_RUNNING"]

@@ -43,6 +43,8 @@ class LastChecks:
     """The problems that the owner's last checks found, and when. All requests share it."""
 
     at: datetime | None = None
+    # Whether Mneme ran at that time.
+    was_running: bool = False
     problems: Sequence[CheckResult] = ()
 
 

@@ -68,9 +68,13 @@ async def load_fact(request: PageRequest) -> Values | None:
     closing = None
     if fact.closed_by is not None:
         closing = await facts.find(fact.closed_by, request.scopes)
+    entries = await _describe_history(request, fact, changes)
     return {
         "fact": fact,
-        "entries": await _describe_history(request, fact, changes),
+        "entries": entries,
+        # The change that gave the fact its text, if it has no message.
+        "typed": _find_typed_change(entries, changes),
+        "previous": (changes[-1].before or "") if changes else "",
         "source": FactCommands(request.services).describe_source(
             request.texts, fact, changes, request.context
         ),
@@ -106,6 +110,19 @@ async def _describe_history(
         )
         after = change.before if change.before is not None else after
     return await describe_changes(request, logged)
+
+
+def _find_typed_change(
+    entries: Sequence[HistoryEntry], changes: Sequence[FactChange]
+) -> HistoryEntry | None:
+    """Return the last change of a fact's words if a command or the page made it, or None.
+
+    `entries` describe the `changes`, latest first.
+    """
+    for entry, change in zip(entries, reversed(changes), strict=True):
+        if change.action in WORDED:
+            return entry if change.message_id is None else None
+    return None
 
 
 async def _load_sources(

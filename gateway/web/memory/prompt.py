@@ -19,8 +19,8 @@ _HEADING = re.compile(r"(?m)^(?=#{1,3} )")
 _LABELS = {
     "How you": ("page_memory", "PROMPT_WORK"),
     "What you": ("page_memory", "PROMPT_KNOWS"),
-    "MEMORY ": ("NOTE_TITLES", "memory"),
-    "USER ": ("NOTE_TITLES", "user"),
+    "MEMORY ": ("page", "NOTES_MEMORY"),
+    "USER ": ("page", "NOTES_USER"),
     "Skills": ("page_memory", "SKILLS"),
     "Instructions ": ("page_memory", "INSTRUCTIONS"),
     "Where you": ("page_memory", "PROMPT_PLACE"),

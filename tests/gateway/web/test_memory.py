@@ -79,6 +79,7 @@ async def test_skill_is_judged_corrected_and_undone_where_its_history_is(home: P
         opened = await page.browser.open(path)
         assert "Make a skill that tidies my inbox" in opened.text
         assert f'tabindex="0">{SKILL.strip()}' in opened.body
+        assert "/do/skill-disable" not in opened.body
         wrong = await page.browser.send(opened.form("/do/skill-wrong"))
         assert DONE["wrong"] in wrong.text
         skills = page.harness.services.skills

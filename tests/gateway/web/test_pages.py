@@ -157,7 +157,12 @@ async def test_fact_shows_the_messages_that_it_comes_from_and_who_said_them(home
         # The history shows the correction, and the button that takes it back is at the top.
         assert fact.body.count("<ins>Porto</ins>") == 1
         undo_forms = [form for form in fact.forms if form.action == "/do/fact-undo"]
-        assert [form.label for form in undo_forms] == [MEMORY["UNDO_LAST"]]
+        undo_label = MEMORY["UNDO_TO"].format(text="I live in Lisbon")
+        assert [form.label for form in undo_forms] == [undo_label]
+        assert history.form("/do/fact-undo").label == undo_label
+        # A correction that was typed as a command has no message, so the page says how it was made.
+        corrected = source.partition(MEMORY["BY_COMMAND"])[0]
+        assert load_texts("en").table("FACT_DONE")["correct"] in corrected
         assert SHARED["OPEN_MESSAGE"] in source
         for path in ("/memory", "/memory/facts", "/memory/facts/1", "/memory/history"):
             shown = (await page.browser.open(path)).text
@@ -230,6 +235,8 @@ async def test_page_of_a_note_undoes_its_last_change_with_one_button(home: Path)
         assert link is not None
         note = await page.browser.open(link[1])
         assert note.text.count(MEMORY["UNDO_LAST"]) == 1
+        source = note.text.partition(MEMORY["SOURCE"])[2].partition(MEMORY["FACT_HISTORY"])[0]
+        assert "/memory replace 1234 => 4471" in source
         assert load_texts("en").BUTTON_UNDO not in [form.label for form in note.forms]
         fields = note.form("/do/note-forget").fields
         await page.browser.post("/do/change-undo", fields)
@@ -719,8 +726,10 @@ async def test_prompt_of_a_conversation_is_shown_in_parts_with_their_tokens(home
         weights = [int(number.replace(",", "")) for number in numbers]
         assert sum(weights[1:]) == weights[0] > 0
         sections = re.findall(r"<summary><bdi>(.+?)</bdi>", prompt.body)
-        titles = load_texts("en").table("NOTE_TITLES")
-        assert {titles["memory"], titles["user"], MEMORY["PROMPT_PLACE"]} <= set(sections)
+        titles = load_texts("en").table("page")
+        assert {titles["NOTES_MEMORY"], titles["NOTES_USER"], MEMORY["PROMPT_PLACE"]} <= set(
+            sections
+        )
         # The headings of the prompt speak to Mneme, not to the reader.
         assert not re.search(r"MEMORY|USER|Where you|How you|Your", " ".join(sections))
 

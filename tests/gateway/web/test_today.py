@@ -51,7 +51,8 @@ async def test_note_that_waits_is_approved_on_the_page(home: Path) -> None:
         today = await page.browser.open("/today")
         assert "The gate code is 4471." in today.text
         waiting = today.text.partition(WORDS["WAITING"])[2].partition(WORDS["WISHES"])[0]
-        assert load_texts("en").table("NOTE_TITLES")["memory"] in waiting
+        assert load_texts("en").table("page")["NOTES_MEMORY"] in waiting
+        assert WORDS["WHY_ASKS"].format(reason="") in waiting
         assert "MEMORY.md" not in waiting
         assert "telegram:42" not in waiting
         await page.browser.send(today.form("/do/approve-change"))
@@ -258,6 +259,18 @@ async def test_problems_that_the_checks_found_are_on_today_until_mneme_runs(home
             running = await page.browser.open("/today")
         for subject in subjects:
             assert f"{subject} (" not in running.text.partition(WORDS["WAITING"])[0]
+
+
+async def test_problems_that_the_checks_found_while_mneme_runs_are_on_today(home: Path) -> None:
+    async with open_page(home) as page:
+        with lock_home(home):
+            checks = await page.browser.open("/today/checks")
+            subjects = re.findall(r'<li class="state-wrong">\s*<p><b>([^<]+):</b>', checks.body)
+            today = await page.browser.open("/today")
+        assert subjects
+        for subject in subjects:
+            assert f"{subject} (" in today.text.partition(WORDS["WAITING"])[0]
+        assert "mneme check" in checks.text
 
 
 async def test_checks_are_worded_in_the_language_of_the_reader(home: Path) -> None:
