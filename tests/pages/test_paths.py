@@ -61,7 +61,7 @@ async def test_wrong_fact_is_corrected_and_taken_back_by_mouse(tab: Any) -> None
     await tab.wait_for_selector("section.answer >> text=I live in Porto")
     await tab.locator("li", has_text="I live in Porto").locator("a", has_text="Why?").click()
     await tab.wait_for_selector("ins >> text=Porto")
-    await tab.click("button >> text=Undo the last change")
+    await tab.click("button >> text=Undo: back to")
     await tab.wait_for_selector("h1 >> text=I live in Lisbon")
 
 
