@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from datetime import UTC, datetime
 from pathlib import Path
@@ -725,7 +726,7 @@ async def test_prompt_of_a_conversation_is_shown_in_parts_with_their_tokens(home
         numbers = re.findall(r"(\d[\d,]*) tokens", prompt.text)
         weights = [int(number.replace(",", "")) for number in numbers]
         assert sum(weights[1:]) == weights[0] > 0
-        sections = re.findall(r"<summary><bdi>(.+?)</bdi>", prompt.body)
+        sections = re.findall(r"<summary><bdi>(.+?)</bdi>", html.unescape(prompt.body))
         titles = load_texts("en").table("page")
         assert {titles["NOTES_MEMORY"], titles["NOTES_USER"], MEMORY["PROMPT_PLACE"]} <= set(
             sections
