@@ -22,6 +22,7 @@ from zoneinfo import ZoneInfo
 
 from core.guard.origin_and_fence import FILE_LEAD, FRAME_START, OPENING, TIME_LINE
 from core.ports import TextCallback
+from core.review.pending import is_waiting_result
 from core.text.normalize import join_sentences
 from core.text.terms import find_short_message, is_smalltalk
 from core.types import Completion, Json, Request
@@ -257,7 +258,7 @@ class _Answerer:
             key += "s"
         answer = self.texts[key].format(files=listed, reason=self.reason)
         if any(file.has_text for file in files):
-            answer += f" {self.texts['find_page']}"
+            answer = join_sentences((answer, self.texts["find_page"]))
         return _get_text(answer)
 
     def _answer_small_talk(self, text: str, messages: Sequence[Json]) -> str | None:
@@ -374,7 +375,8 @@ class _Answerer:
         if last_result.is_error:
             return _get_text(self.texts["failed"].format(reason=last_result.text))
         if last_result.tool_name != "session_search":
-            return _get_text(self.texts["done"])
+            is_waiting = is_waiting_result(last_result.text)
+            return _get_text(self.texts["acknowledged" if is_waiting else "done"])
 
         # Imported here because only questions need it.
         from core.agent.answers import (

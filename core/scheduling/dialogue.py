@@ -442,8 +442,12 @@ def _decide_skip_or_remove(text: str, situation: Situation) -> Step:
     words = split_command("remove", text)
     if words is None:
         return Step(move=Move.NONE)
-    is_reminder_named = find_phrase("last", text) and not is_answer("last", words or "it")
-    return find_named(words, situation, Move.REMOVE, is_sure=bool(is_reminder_named))
+    is_reminder_named = (
+        find_phrase("last", text)
+        and not is_answer("last", words or "it")
+        and not find_phrase("other_things", words)
+    )
+    return find_named(words, situation, Move.REMOVE, is_sure=is_reminder_named)
 
 
 def _decide_removal(text: str, situation: Situation) -> Step | None:

@@ -19,11 +19,11 @@ _UNITS = {"bytes": 1, "kB": 1_000, "MB": 1_000_000}
 def describe_details(texts: Texts, file: AttachedFile) -> str:
     """Return the type and size of a file, such as "pdf, 12 Seiten, 1,2 MB"."""
     content = file.content
-    kind = texts.table("FILE_KINDS").get(file.kind.replace(" ", "_"), file.kind)
+    kind = _word_kind(texts, file.kind)
     if content is None:
         return texts.COMMA.join([kind, texts.FILE_NOT_KEPT])
     file_type = name_type(content.type)
-    details = [kind if len(file_type) > MAX_TYPE_CHARS else file_type]
+    details = [kind if len(file_type) > MAX_TYPE_CHARS else _word_kind(texts, file_type)]
     if content.pages:
         details.append(texts.format_count(content.pages, "page"))
     if content.width and content.height:
@@ -46,7 +46,12 @@ def _word_detail(texts: Texts, detail: str) -> str:
     size = _SIZE.fullmatch(detail)
     if size is not None:
         return format_size(texts, round(float(size[1]) * _UNITS[size[2]]))
-    return texts.table("FILE_KINDS").get(detail.replace(" ", "_"), detail)
+    return _word_kind(texts, detail)
+
+
+def _word_kind(texts: Texts, kind: str) -> str:
+    """Return a kind or type of file as text. A type such as "pdf" stays as it is."""
+    return texts.table("FILE_KINDS").get(kind.replace(" ", "_"), kind)
 
 
 def format_size(texts: Texts, size: int) -> str:

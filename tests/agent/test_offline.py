@@ -16,6 +16,7 @@ from core.agent.offline import OfflineModel
 from core.agent.prompt import PromptWriter
 from core.guard.origin_and_fence import JOB_RESULTS_LEAD, NUDGE_LEAD, QUOTE_LEAD, SKILL_LEAD, fence
 from core.memory.manager import MemoryManager
+from core.review.pending import WAITING_LEAD
 from core.scheduling.tool import NEEDS_TIME
 from core.types import (
     Address,
@@ -149,7 +150,9 @@ async def test_offline_answer_explains_what_is_possible_only_once() -> None:
     assert second.text == "I've saved that."
 
 
-@pytest.mark.parametrize("text", ["yes", "Yes please!", "ja", "sí", "да", "好"])
+@pytest.mark.parametrize(
+    "text", ["yes", "Yes please!", "ja", "oui", "sí", "sim", "да", "好", "はい", "네", "evet"]
+)
 async def test_offline_model_answers_a_yes_with_nothing_to_confirm_when_nothing_is_pending(
     text: str,
 ) -> None:
@@ -226,6 +229,25 @@ async def test_offline_model_saves_what_is_no_wish_to_forget(text: str) -> None:
         ("ポルトについて話したことを忘れて", "`/forget`"),
         ("포르투에 대해 말한 거 잊어줘", "`/forget`"),
         ("Porto için söylediklerimi unut", "`/forget`"),
+        ("Olvídate de mi hermana", "`/forget`"),
+        ("请忘记我妹妹的事", "`/forget`"),
+        ("zeig meine Notizen", "`/memory`"),
+        ("muéstrame mis notas", "`/memory`"),
+        ("montre-moi mes notes", "`/memory`"),
+        ("mostra minhas anotações", "`/memory`"),
+        ("покажи мои заметки", "`/memory`"),
+        ("看看我的笔记", "`/memory`"),
+        ("メモを見せて", "`/memory`"),
+        ("메모 보여줘", "`/memory`"),
+        ("notlarımı göster", "`/memory`"),  # noqa: RUF001
+        ("Abbrechen", "`/cron remove 1`"),
+        ("annuler", "`/cron remove 1`"),
+        ("cancelar", "`/cron remove 1`"),
+        ("отмена", "`/cron remove 1`"),
+        ("取消", "`/cron remove 1`"),
+        ("キャンセル", "`/cron remove 1`"),
+        ("취소", "`/cron remove 1`"),
+        ("iptal", "`/cron remove 1`"),
         ("cancel reminder 1", "`/cron remove 1`"),
         ("delete all my reminders", "`/cron remove 1`"),
         ("what can you do", "`/help`"),
@@ -293,7 +315,8 @@ async def test_offline_question_about_a_topic_is_also_searched_by_related_words(
         ("please remember: the code is 4711.", "The code is 4711."),
         ("don't forget my sister is called Ana", "My sister is called Ana"),
         ("Keep in mind that we meet\non Mondays", "We meet\non Mondays"),
-        ("Merk dir, dass Ana in Porto wohnt", "Ana in Porto wohnt"),
+        # The clause keeps its "dass", without which its verb would be in the wrong place.
+        ("Merk dir, dass Ana in Porto wohnt", "Dass Ana in Porto wohnt"),
         ("bitte notiere: Der Code ist 4711", "Der Code ist 4711"),
         ("Recuerda que Ana vive en Oporto", "Ana vive en Oporto"),
         ("Retiens que Ana habite à Porto", "Ana habite à Porto"),
@@ -400,6 +423,11 @@ async def test_offline_answer_names_the_origin_in_the_language_of_the_person(ori
     completion = await model.complete(request, print, print)
     assert f"Ben ({texts[f'origin_{origin}']})" in completion.text
     assert origin not in completion.text
+
+
+async def test_offline_answer_does_not_call_a_change_done_that_waits_for_a_tap() -> None:
+    waiting = searched(f"{WAITING_LEAD}its wording differs.", "memory")
+    assert (await complete(turn("Remember that Ana lives in Porto"), *waiting)).text == "All right."
 
 
 @pytest.mark.slow

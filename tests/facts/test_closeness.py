@@ -230,6 +230,8 @@ POSSIBLE = (
     ("es", ["No como carne"], "El usuario no come carne."),
     ("es", ["Tengo un gato negro"], "User has a black cat."),
     ("pt", ["Tenho dois filhos"], "User has two children."),
+    ("pt", ["Lembre que meu carro é azul"], "Meu carro é azul"),
+    ("ko", ["내 차는 파란색이라고 기억해줘"], "내 차는 파란색"),
     ("ru", ["Я не пью кофе"], "Пользователь не пьёт кофе."),
     ("ru", ["У меня две дочери"], "User has two daughters."),
     ("zh", ["我有两只猫"], "User has two cats."),

@@ -41,6 +41,13 @@ def test_pages_and_size_of_a_file_are_in_the_language_of_the_reader(language: st
     assert word_details("pdf, 12 pages, 1.2 MB", language) == DETAILS[language]
 
 
+@each_row(("language", "name"), [("en", "text"), ("de", "Text"), ("ru", "текст"), ("ko", "텍스트")])
+def test_plain_text_is_named_in_the_language_of_the_reader(language: str, name: str) -> None:
+    notes = FileContent(hash="0" * 64, size=2_000, type="text/plain", pages=0)
+    assert describe_details(Texts(language), make_file(notes)).startswith(f"{name}")
+    assert word_details("plain, 2 kB", language).startswith(f"{name}")
+
+
 # Lines of messages as they are stored, and as a German reads them.
 ATTACHMENT_LINES = {
     "The boat\n[attached photo: photo.jpg (image/jpeg, 5,473 bytes)]": "The boat\n📎 Foto",

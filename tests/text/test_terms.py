@@ -318,6 +318,7 @@ alles klar, danke|D’accord merci|ça marche|muchísimas gracias|tá bom, valeu
 хорошо, спасибо|понял, спс|ахахаха
 好的谢谢|哈哈哈哈哈|嗯嗯嗯|了解しました、ありがとう|ㅋㅋㅋㅋ|네 감사합니다|شكرا جزيلا|cảm ơn bạn|terima kasih banyak
 ขอบคุณมากครับ|köszönöm szépen|ok bye, see you later|ok, no problem, thanks
+gute Nacht|au revoir|hasta pronto|até mais|до встречи|明天见|さようなら|잘 자|iyi geceler|hoşça kal
 """
 ABOUT = """
 where is the key?|key|Porto|ok, where is it|thanks for the soup|42|danke für die Suppe|где ключ|鍵はどこ|钥匙在哪里

@@ -53,7 +53,7 @@ class TaskReader:
                 texts.append(text)
         separator = "" if self._lexicon.is_unspaced else " "
         task = _trim_task(separator.join(texts), self._lexicon)
-        if plain_text(task).plain.strip(" ?!.") in self._lexicon.task_placeholders:
+        if _is_placeholder(task, self._lexicon):
             return ""
         return task or self._alarm_task()
 
@@ -190,6 +190,8 @@ class TaskReader:
 def _trim_task(text: str, lexicon: Lexicon) -> str:
     """Return a task without words such as "to" and "about" at its ends."""
     text = re.sub(r"[^\S\n]+", " ", text).strip(" \n,;:-–—")
+    if _is_placeholder(text, lexicon):
+        return ""
     for _ in range(MAX_TRIMMED_WORDS):
         text = _trim_start(text, lexicon)
     for _ in range(MAX_TRIMMED_WORDS):
@@ -198,6 +200,11 @@ def _trim_task(text: str, lexicon: Lexicon) -> str:
         if text.endswith(ending):
             return text.removesuffix(ending) + replacement
     return text
+
+
+def _is_placeholder(task: str, lexicon: Lexicon) -> bool:
+    """Return whether a task names nothing: "something"."""
+    return plain_text(task).plain.strip(" ?!.") in lexicon.task_placeholders
 
 
 def _trim_start(text: str, lexicon: Lexicon) -> str:
@@ -223,4 +230,6 @@ def _trim_end(text: str, lexicon: Lexicon) -> str:
 def _is_word_end(plain: str, end: int, lexicon: Lexicon) -> bool:
     if lexicon.is_unspaced or end >= len(plain) or not plain[end - 1].isalnum():
         return True
-    return not plain[end].isalnum()
+    # Russian "что" is a word, but "что-нибудь" is another one.
+    following = plain[end : end + 2].lstrip("-")
+    return not following[:1].isalnum()

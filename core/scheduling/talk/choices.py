@@ -52,9 +52,11 @@ def decide_for_choice(request: str, job: Job) -> Step | None:
 def names_unknown_reminder(text: str, situation: Situation) -> bool:
     """Return whether a message asks to remove or move something that is no reminder.
 
-    Examples are "cancel the dentist" and "move it to 11".
+    Examples are "cancel the dentist" and "move it to 11". "Delete the note" isn't about a reminder.
     """
     removed, moved = split_command("remove", text), split_command("move", text)
+    if removed and find_phrase("other_things", removed):
+        return False
     if removed and _is_short(removed):
         return True
     if not moved or not _is_short(moved):
