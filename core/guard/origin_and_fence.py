@@ -22,7 +22,7 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
-from core.text import pastes
+from core.text import frames, pastes
 from core.text.pastes import TYPED_CHARS
 from core.types import MEMORY_TAG, Account, Json, Message, Origin
 
@@ -68,7 +68,7 @@ EARLIER_ANSWERS_LEAD = "Your answers to this scheduled question"
 SKILL_LEAD = "The person calls the skill"
 NUDGE_LEAD = "Not from the person, and nothing to answer"
 RULES_LEAD = "Rules of your owner's projects for what is named here"
-FILE_LEAD = "Contents of file"
+FILE_LEAD = frames.FILE_LEAD
 # The end of the text of a watch, which Mneme adds. It counts neither as typed nor as pasted.
 WATCH_INSTRUCTION = ' (If there is nothing to tell, answer with exactly "NOTHING NEW".)'
 _FRAME_LEADS = "|".join(

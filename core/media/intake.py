@@ -7,9 +7,10 @@ the background. The files of an incognito conversation stay in memory until the 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
-import re
 import secrets
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,6 +21,13 @@ import structlog
 from config.media_options import MediaOptions
 from core.errors import FileError, Refused, StoreError
 from core.media.decoding import Decoded, Decoder
+from core.media.file_rows import (
+    describe_content,
+    hide_animation,
+    list_parts,
+    make_row,
+    name_made_kind,
+)
 from core.media.folder import MediaFolder, list_views
 from core.media.speech import Transcriber, Transcript
 from core.ports import Clock, FileSource
@@ -64,8 +72,6 @@ _RETRYABLE = frozenset({"", "failed", "disk", "person_full", "all_full"})
 _UNTRANSCRIBED = frozenset({"unheard", "inaudible"})
 # The address, message and position of a file.
 _Key = tuple[str, str, int]
-# The signs that change the direction of the text after them.
-_DIRECTIONS = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _log = structlog.get_logger("media")
 
 
@@ -130,6 +136,12 @@ class MediaIntake:
         # of a message must not exceed a quota together.
         self._reserved: dict[_Key, tuple[str, int]] = {}
         self._room_lock = asyncio.Lock()
+        # The running downloads whose files have a row. If the row is gone at the end of the
+        # download, the person has removed the file.
+        self._recorded: set[_Key] = set()
+        # How many running downloads have the bytes with a hash.
+        self._hash_users: Counter[str] = Counter()
+        self._bytes_lock = asyncio.Lock()
 
     async def receive(
         self, inbound: Inbound, scope: Scope, epoch: ErasureEpoch | None = None
@@ -146,7 +158,7 @@ class MediaIntake:
         for position, attachment in enumerate(inbound.attachments):
             file = files_by_position.get(position)
             if file is None or is_replaced(file.reference, attachment):
-                file = _describe(inbound, scope, position, attachment)
+                file = make_row(inbound, scope, position, attachment)
             elif file.content is not None or file.problem not in _RETRYABLE:
                 continue
             tasks[position] = self._start_download(file, epoch, inbound.language)
@@ -156,12 +168,12 @@ class MediaIntake:
         for position, task in tasks.items():
             if task.done() and not task.cancelled():
                 files_by_position[position] = task.result()
-            else:
-                attachment = inbound.attachments[position]
-                unfinished.append(attachment.name)
-                await self._record_unfinished(
-                    _describe(inbound, scope, position, attachment), epoch
-                )
+                continue
+            attachment = inbound.attachments[position]
+            unfinished.append(attachment.name)
+            if not task.cancelled():
+                file = make_row(inbound, scope, position, attachment)
+                await self._record_unfinished(file, epoch)
         received_files = [files_by_position[position] for position in sorted(files_by_position)]
         transcript = await self._load_transcript(received_files)
         if transcript:
@@ -175,16 +187,21 @@ class MediaIntake:
         )
 
     async def _record_unfinished(self, file: AttachedFile, epoch: ErasureEpoch | None) -> None:
-        """Record a file whose download continues after the turn, so that a new process resumes it.
+        """Record a file whose download continues after the turn.
 
-        The download records the file itself at its end.
+        The row lets a new process resume the download, and the person remove the file meanwhile.
+        Files of incognito conversations aren't recorded.
         """
-        if self.is_incognito(file.address):
+        key = _make_key(file)
+        if key in self._recorded or self.is_incognito(file.address):
             return
         try:
             await self.unfinished_files.store(file, epoch)
         except StoreError as error:
             _log.warning("an unfinished download can't be recorded", error=str(error))
+            return
+        if key in self._downloads:
+            self._recorded.add(key)
 
     async def resume_downloads(self, platform: str, is_ours: Callable[[Address], bool]) -> None:
         """Start the downloads of a platform that an earlier process didn't finish.
@@ -213,7 +230,7 @@ class MediaIntake:
             attachment = inbound.attachments[file.position]
             if is_replaced(file.reference, attachment):
                 has_new_file = True
-                new_file = _describe(inbound, scope, file.position, attachment)
+                new_file = make_row(inbound, scope, file.position, attachment)
                 self._start_download(new_file, None, inbound.language)
             else:
                 unchanged_files.append(file)
@@ -323,7 +340,7 @@ class MediaIntake:
             position=0,
             message_id=context.message_id,
             account=context.asker.key,
-            kind=_name_made_kind(made_file),
+            kind=name_made_kind(made_file),
             name=made_file.name,
             size=len(made_file.content),
             at=context.now,
@@ -405,10 +422,13 @@ class MediaIntake:
             del self._transient[key]
 
     async def cancel_erased(self) -> None:
-        """Stop the downloads of messages that were erased, and delete what they have written."""
+        """Stop the downloads of erased messages and removed files, and delete their bytes."""
         tasks: list[asyncio.Task[AttachedFile]] = []
-        for download in list(self._downloads.values()):
-            if await self.unfinished_files.is_erased(download.file):
+        for key, download in list(self._downloads.items()):
+            is_removed = key in self._recorded and not await self.unfinished_files.has_row(
+                download.file
+            )
+            if is_removed or await self.unfinished_files.is_message_erased(download.file):
                 download.task.cancel()
                 tasks.append(download.task)
         if tasks:
@@ -430,12 +450,15 @@ class MediaIntake:
         task = asyncio.create_task(self._download_and_record(file, epoch, language, earlier_task))
         download = _Download(file, task, self.is_incognito(file.address))
         self._downloads[key] = download
+        if file.id:
+            self._recorded.add(key)
         task.add_done_callback(lambda _: self._end_download(key, download))
         return task
 
     def _end_download(self, key: _Key, download: _Download) -> None:
         if self._downloads.get(key) is download:
             del self._downloads[key]
+            self._recorded.discard(key)
 
     async def _download_and_record(
         self,
@@ -457,7 +480,7 @@ class MediaIntake:
             if is_incognito:
                 return await self._keep_in_memory(file, problem, content, language)
             if content is None:
-                return await self.files.store(replace(file, problem=problem), (), epoch)
+                return await self._store(replace(file, problem=problem), (), epoch)
             return await self._store_in_home(file, content, epoch, language)
         except OSError as error:
             _log.warning("a file can't be written", error=str(error))
@@ -530,32 +553,64 @@ class MediaIntake:
         """Write the bytes to the home, decode them, and record the file.
 
         If the file can't be recorded, for example because its scope was erased meanwhile, or if
-        this is cancelled, the bytes are deleted.
+        this is cancelled, the bytes are deleted, unless another file has them.
         """
-        content_hash = await asyncio.to_thread(self.folder.write, content)
-        known_content = await self.files.find_content(content_hash)
+        content_hash = hashlib.sha256(content).hexdigest()
+        self._hash_users[content_hash] += 1
         try:
-            if known_content is not None:
-                parts: Sequence[FilePart] = await self.files.load_parts(content_hash)
-                if known_content.note in _UNTRANSCRIBED and self.transcriber is not None:
-                    known_content, parts = await self._decode_and_transcribe(
-                        self.folder.path_of(content_hash), known_content
-                    )
-                new_row = replace(file, size=len(content), content=known_content, problem="")
-                return await self.files.store(new_row, parts, epoch)
-            decoded = _hide_animation(file, await self._decode(content_hash, file.name, language))
-            file_content = _describe_content(content_hash, len(content), decoded)
-            parts = _list_parts(decoded)
-            if self._has_speech(file, decoded):
-                file_content, parts = await self._decode_and_transcribe(
-                    self.folder.path_of(content_hash), file_content
-                )
-            new_row = replace(file, size=len(content), content=file_content, problem="")
-            return await self.files.store(new_row, parts, epoch)
+            async with self._bytes_lock:
+                await asyncio.to_thread(self.folder.write, content)
+            return await self._decode_and_store(file, content_hash, len(content), epoch, language)
         except (StoreError, asyncio.CancelledError):
-            if known_content is None:
-                await asyncio.to_thread(self.folder.remove, content_hash)
+            with contextlib.suppress(StoreError):
+                await self._remove_bytes(content_hash)
             raise
+        finally:
+            self._hash_users[content_hash] -= 1
+            if not self._hash_users[content_hash]:
+                del self._hash_users[content_hash]
+
+    async def _remove_bytes(self, content_hash: str) -> None:
+        """Delete bytes that no stored file and no other running download has."""
+        async with self._bytes_lock:
+            is_used = self._hash_users[content_hash] > 1
+            if not is_used and await self.files.find_content(content_hash) is None:
+                await asyncio.to_thread(self.folder.remove, content_hash)
+
+    async def _store(
+        self, file: AttachedFile, parts: Sequence[FilePart], epoch: ErasureEpoch | None
+    ) -> AttachedFile:
+        """Record a file. Raises StaleReadError if it was removed during its download."""
+        needs_row = _make_key(file) in self._recorded
+        return await self.files.store(file, parts, epoch, needs_row=needs_row)
+
+    async def _decode_and_store(
+        self,
+        file: AttachedFile,
+        content_hash: str,
+        size: int,
+        epoch: ErasureEpoch | None,
+        language: str,
+    ) -> AttachedFile:
+        """Decode a file whose bytes are in the home, and record it.
+
+        Bytes that are known aren't decoded again.
+        """
+        known_content = await self.files.find_content(content_hash)
+        path = self.folder.path_of(content_hash)
+        if known_content is not None:
+            parts: Sequence[FilePart] = await self.files.load_parts(content_hash)
+            if known_content.note in _UNTRANSCRIBED and self.transcriber is not None:
+                known_content, parts = await self._decode_and_transcribe(path, known_content)
+            new_row = replace(file, size=size, content=known_content, problem="")
+            return await self._store(new_row, parts, epoch)
+        decoded = hide_animation(file, await self._decode(content_hash, file.name, language))
+        file_content = describe_content(content_hash, size, decoded)
+        parts = list_parts(decoded)
+        if self._has_speech(file, decoded):
+            file_content, parts = await self._decode_and_transcribe(path, file_content)
+        new_row = replace(file, size=size, content=file_content, problem="")
+        return await self._store(new_row, parts, epoch)
 
     async def _decode(self, content_hash: str, name: str, language: str = "") -> Decoded:
         path = self.folder.path_of(content_hash)
@@ -574,11 +629,11 @@ class MediaIntake:
                 view_path = Path(folder, "file.view")
                 await asyncio.to_thread(path.write_bytes, content)
                 decoded = await self.decoder.read(path, view_path, file.name, language)
-                decoded = _hide_animation(file, decoded)
+                decoded = hide_animation(file, decoded)
                 views = [view.read_bytes() for view in list_views(view_path)]
                 content_hash = hashlib.sha256(content).hexdigest()
-                file_content = _describe_content(content_hash, len(content), decoded)
-                parts = _list_parts(decoded)
+                file_content = describe_content(content_hash, len(content), decoded)
+                parts = list_parts(decoded)
                 if self._has_speech(file, decoded):
                     file_content, parts = await self._decode_and_transcribe(path, file_content)
             transient_file = replace(transient_file, size=len(content), content=file_content)
@@ -590,23 +645,6 @@ class MediaIntake:
 def _make_key(file: AttachedFile) -> _Key:
     """Return the key of a file among the running downloads."""
     return file.address.key, file.external_id, file.position
-
-
-def _hide_animation(file: AttachedFile, decoded: Decoded) -> Decoded:
-    """Remove the text of a moving sticker from the content of a file.
-
-    Moving stickers of Discord are drawings in JSON. Their text isn't meant to be read.
-    """
-    if file.kind != "sticker" or not decoded.parts:
-        return decoded
-    return decoded.model_copy(update={"parts": (), "note": "unknown"})
-
-
-def _name_made_kind(file: File) -> str:
-    """Return the kind under which a file from a tool is stored."""
-    if file.is_document:
-        return "document"
-    return "audio" if file.mime.startswith("audio/") else "image"
 
 
 def _add_transcript(inbound: Inbound, transcript: str) -> Inbound:
@@ -627,45 +665,3 @@ def is_replaced(reference: str | None, attachment: Attachment) -> bool:
     """
     old_reference = (reference or "").partition("?")[0]
     return old_reference != (attachment.reference or "").partition("?")[0]
-
-
-def _describe(
-    inbound: Inbound, scope: Scope, position: int, attachment: Attachment
-) -> AttachedFile:
-    """Return the row of a file that isn't stored yet."""
-    return AttachedFile(
-        scope=scope,
-        address=inbound.address,
-        external_id=inbound.message_id,
-        position=position,
-        account=inbound.account.key,
-        kind=attachment.kind,
-        name=_clean_name(attachment),
-        mime=attachment.mime,
-        size=attachment.size_bytes,
-        reference=attachment.reference,
-        at=inbound.sent_at,
-    )
-
-
-def _clean_name(attachment: Attachment) -> str:
-    """Return the name of a file without signs that reverse it, or its kind if the name is blank."""
-    return _DIRECTIONS.sub("", attachment.name).strip() or attachment.kind
-
-
-def _describe_content(content_hash: str, size: int, decoded: Decoded) -> FileContent:
-    """Return the stored details of a decoded file."""
-    return FileContent(
-        hash=content_hash,
-        type=decoded.type,
-        size=size,
-        pages=decoded.pages,
-        duration_s=decoded.duration_s,
-        width=decoded.width,
-        height=decoded.height,
-        note=decoded.note,
-    )
-
-
-def _list_parts(decoded: Decoded) -> list[FilePart]:
-    return [FilePart(label=part.label, text=part.text) for part in decoded.parts]

@@ -14,7 +14,7 @@ import pytest
 
 from core.agent.offline import OfflineModel
 from core.errors import FileError, ModelError
-from core.media.decoding import Decoder
+from core.media.decoding import Decoded, Decoder
 from core.media.folder import MediaFolder
 from core.media.speech import ProgramLimits, ProgramTranscriber, ServerTranscriber
 from core.types import Address, Attachment
@@ -46,6 +46,11 @@ def hold_downloads(harness: GatewayHarness) -> asyncio.Event:
 
     platform.fetch_file = fetch_slowly  # type: ignore[method-assign, assignment]
     return arrived
+
+
+def list_files_with(home: Path, text: bytes) -> list[Path]:
+    """The files of the home that contain a text."""
+    return [path for path in home.rglob("*") if path.is_file() and text in path.read_bytes()]
 
 
 async def test_download_of_a_killed_process_is_resumed_and_its_orphaned_bytes_are_deleted(
@@ -86,6 +91,68 @@ async def test_forgetting_a_message_stops_its_transcription_and_deletes_the_byte
         assert "1 file" in await forget(harness, "zebra")
         assert download.task.cancelled()
         assert kept_files(home) == []
+
+
+@pytest.mark.parametrize("is_removed_elsewhere", [False, True])
+async def test_file_that_is_removed_during_its_download_does_not_come_back(
+    home: Path, is_removed_elsewhere: bool
+) -> None:
+    model = ScriptedModel(says("Later."))
+    async with open_gateway(home, model, "[media]\nwait_s = 0.2\n") as harness:
+        arrived = hold_downloads(harness)
+        await harness.send(make_pdf(), "contract.pdf")
+        (download,) = harness.path.media._downloads.values()
+        if is_removed_elsewhere:
+            # Another process, such as the command line, can't stop the download.
+            await harness.services.files.remove(1, frozenset({download.file.scope}))
+        else:
+            assert "contract.pdf is removed" in (await harness.say("/files remove 1")).text
+        arrived.set()
+        await asyncio.wait([download.task])
+        assert download.task.cancelled() is not is_removed_elsewhere
+        assert "There are no files here yet" in (await harness.say("/files")).text
+        assert kept_files(home) == []
+
+
+async def test_bytes_of_a_removed_download_stay_for_another_message_with_the_same_bytes(
+    home: Path,
+) -> None:
+    model = ScriptedModel(says("Later."), says("Later."))
+    async with open_gateway(home, model, "[media]\nwait_s = 0.2\n") as harness:
+        media = harness.path.media
+        decoding = asyncio.Event()
+        decode = media._decode
+
+        async def decode_slowly(content_hash: str, name: str, language: str = "") -> Decoded:
+            await decoding.wait()
+            return await decode(content_hash, name, language)
+
+        media._decode = decode_slowly  # type: ignore[method-assign]
+        await harness.send(make_pdf(), "one.pdf")
+        await harness.send(make_pdf(), "two.pdf")
+        await wait_until(lambda: bool(kept_files(home)))
+        downloads = list(media._downloads.values())
+        await harness.say("/files remove 1")
+        decoding.set()
+        await asyncio.wait([download.task for download in downloads])
+        assert "two.pdf (pdf, 8 pages" in (await harness.say("/files")).text
+        answer = (await harness.say("/files send 2")).answer
+        assert answer is not None
+        assert answer.files[0].content == make_pdf()
+
+
+async def test_text_of_a_removed_file_leaves_the_next_request_and_the_database(home: Path) -> None:
+    model = ScriptedModel(says("Kept."), says("Quoted."), says("Gone."))
+    async with open_gateway(home, model) as harness:
+        document = make_pdf(["The zyzzyva password is kumquat."])
+        await harness.send(document, "secret.pdf", text="Look", message_id="70")
+        await harness.say("/new")
+        await harness.say("And this?", reply_to="70")
+        assert "kumquat" in json.dumps(model.requests[1].messages)
+        assert "secret.pdf is removed" in (await harness.say("/files remove 1")).text
+        await harness.say("Now?")
+        assert "kumquat" not in json.dumps(model.requests[2].messages)
+    assert list_files_with(home, b"kumquat") == []
 
 
 async def test_bytes_without_a_message_are_named_by_the_check(home: Path) -> None:

@@ -18,9 +18,9 @@ from typing import Any
 from core.errors import StaleReadError
 from core.store import rows
 from core.store.engine import Connection, Database, Ranking, Row, in_list
+from core.store.media.sent_forms import forget_file, forget_sent_form
 from core.store.query import FILE_KINDS, FileHit, SearchFilters, SearchQuery
 from core.store.rows import address_values, request_compaction, to_timestamp
-from core.store.usage_limits import record_prefix_break
 from core.store.visibility import encode_list, scope_parameter, visible
 from core.text.normalize import comparison_form, shorten
 from core.text.terms import query_terms, terms_of
@@ -164,10 +164,9 @@ DELETE FROM message_files
 WHERE address_id = :address_id AND external_id = :external_id AND position = :position
     AND reference <> :reference
 """
-_FORGET_SENT_FORM = """
-UPDATE messages SET sent = NULL
-WHERE address_id = :address_id AND external_id = :external_id AND sent IS NOT NULL
-RETURNING session_id
+_SELECT_ROW = """
+SELECT 1 FROM message_files
+WHERE address_id = :address_id AND external_id = :external_id AND position = :position
 """
 MADE_PREFIX = "tool:"
 """The beginning of the `external_id` of a file that a tool made. Such a file has no id on a
@@ -228,21 +227,25 @@ class Files:
         file: AttachedFile,
         parts: Sequence[FilePart] = (),
         epoch: ErasureEpoch | None = None,
+        *,
+        needs_row: bool = False,
     ) -> AttachedFile:
         """Store a file of a message with its content, and return the stored row.
 
         A file with another reference at the same position of the message is replaced. `parts`
-        replaces the stored text of the content. Raises StaleReadError if the message was
-        erased.
+        replaces the stored text of the content. Raises StaleReadError if the message was erased,
+        or if `needs_row` and the file has no row, because it was removed.
         """
 
         def write(connection: Connection) -> AttachedFile:
             """Store the content and the file, unless the message was erased."""
             content = file.content
             values = file_values(connection, file)
+            if needs_row and connection.execute(_SELECT_ROW, values).fetchone() is None:
+                raise StaleReadError("file_removed")
             # First, because the trigger of the deletion may delete the content.
             if connection.execute(_DELETE_REPLACED_FILE, values).rowcount:
-                _forget_sent_form(connection, values)
+                forget_sent_form(connection, values)
             if content is not None:
                 _store_content(connection, content, parts)
             is_made = file.external_id.startswith(MADE_PREFIX)
@@ -404,13 +407,22 @@ class Files:
         return FileUsage(row["files"], row["size"])
 
     async def remove(self, file_id: int, scopes: frozenset[Scope]) -> bool:
-        """Remove a file from its message. Returns False if it isn't visible in these scopes."""
+        """Remove a file from its message, and its text from what the model gets.
+
+        Returns False if the file isn't visible in these scopes.
+        """
 
         def write(connection: Connection) -> bool:
             request_compaction(connection)
             values = {"id": rows.int64_or_zero(file_id), "scopes": scope_parameter(scopes)}
-            statement = f"DELETE FROM message_files WHERE id = :id AND {_IS_SHOWN}"
-            return connection.execute(statement, values).rowcount > 0
+            statement = f"""
+                DELETE FROM message_files WHERE id = :id AND {_IS_SHOWN}
+                RETURNING address_id, external_id, message_id
+            """
+            removed_rows = connection.execute(statement, values).fetchall()
+            for row in removed_rows:
+                forget_file(connection, file_id, row)
+            return bool(removed_rows)
 
         return await self._database.write(write)
 
@@ -518,12 +530,6 @@ def _store_content(connection: Connection, content: FileContent, parts: Sequence
             },
         )
         connection.index.index_file_part(connection, part_id, part.text)
-
-
-def _forget_sent_form(connection: Connection, values: dict[str, object]) -> None:
-    """Delete the blocks that show the model the replaced file of a message."""
-    for row in connection.execute(_FORGET_SENT_FORM, values).fetchall():
-        record_prefix_break(connection, row["session_id"], "edit")
 
 
 def _drop_shared_description(connection: Connection, content_hash: str) -> None:

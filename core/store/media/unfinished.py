@@ -11,6 +11,10 @@ from core.store.rows import address_values
 from core.types import ErasureEpoch
 
 _INSERT_UNFINISHED = INSERT_FILE.partition("ON CONFLICT")[0] + "ON CONFLICT DO NOTHING"
+_SELECT_ROW = f"""
+SELECT 1 FROM message_files WHERE address_id = ({rows.ADDRESS_ID})
+    AND external_id = :external_id AND position = :position
+"""
 _SELECT_ERASED = f"""
 SELECT 1 FROM messages WHERE address_id = ({rows.ADDRESS_ID}) AND external_id = :external_id
     AND kind = 'command' AND text = ''
@@ -44,7 +48,16 @@ class UnfinishedFiles:
         found_rows = await self._database.fetch_all(statement, {"platform": platform})
         return [read_file(row) for row in found_rows]
 
-    async def is_erased(self, file: AttachedFile) -> bool:
+    async def has_row(self, file: AttachedFile) -> bool:
+        """Return whether a file is recorded, and wasn't removed."""
+        values = {
+            **address_values(file.address),
+            "external_id": file.external_id,
+            "position": file.position,
+        }
+        return await self._database.fetch_one(_SELECT_ROW, values) is not None
+
+    async def is_message_erased(self, file: AttachedFile) -> bool:
         """Return whether the message of a file was erased."""
         values = {**address_values(file.address), "external_id": file.external_id}
         return await self._database.fetch_one(_SELECT_ERASED, values) is not None
