@@ -32,8 +32,9 @@ class CalendarEntry:
     start: datetime
     # The RRULE without its name, such as ``FREQ=DAILY``. Empty for a single moment.
     rule: str = ""
-    # Days of the rule that are left out.
+    # Days and wall times of the rule that are left out.
     excluded_days: frozenset[date] = frozenset()
+    excluded_times: frozenset[datetime] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +67,8 @@ def write_calendar(entries: Sequence[CalendarEntry]) -> bytes:
             event.add("rrule", vRecur.from_ical(entry.rule))
         for day in sorted(entry.excluded_days):
             event.add("exdate", entry.start.replace(year=day.year, month=day.month, day=day.day))
+        for wall_time in sorted(entry.excluded_times):
+            event.add("exdate", wall_time.replace(tzinfo=entry.start.tzinfo))
         alarm = Alarm()
         alarm.add("action", "DISPLAY")
         alarm.add("description", entry.text)
@@ -112,8 +115,11 @@ def _read_items(components: Sequence[Any], now: datetime, zone: ZoneInfo) -> Ite
         status = str(component.get("STATUS", "")).upper()
         if component.name in ("VEVENT", "VTODO") and status not in ("CANCELLED", "COMPLETED"):
             item = _read_item(component, moved, zone)
-            if item is not None and _is_due_later(item, now):
-                yield item
+            if item is None:
+                continue
+            for each in (item, *_read_added(component, item, zone)):
+                if _is_due_later(each, now):
+                    yield each
 
 
 def _read_item(
@@ -141,31 +147,47 @@ def _read_item(
         return replace(item, uid=f"{uid}@{moment.isoformat()}")
     if rule is None:
         return item
-    excluded = [*moved.get(uid, ()), *_list_excluded(component)]
-    excluded_days = _list_days(excluded, own_zone)
-    recurrence = _build_recurrence(wall_time, own_zone, rule, excluded_days)
+    excluded = [*moved.get(uid, ()), *_list_values(component, "EXDATE")]
+    recurrence = _build_recurrence(wall_time, own_zone, rule, excluded)
     return replace(item, moment=None, recurrences=(recurrence,))
 
 
-def _list_excluded(component: Any) -> list[Any]:
-    """Return the values of the EXDATE lines of an event."""
-    lines = component.get("EXDATE", [])
+def _read_added(component: Any, item: CalendarItem, zone: ZoneInfo) -> Iterator[CalendarItem]:
+    """Yield an item for each moment that the RDATE lines of an event add."""
+    for value in _list_values(component, "RDATE"):
+        try:
+            start = value.dt[0] if isinstance(value.dt, tuple) else value.dt
+            wall_time, own_zone = _read_start(start, zone)
+        except ValueError:
+            continue
+        moment = resolve_wall_time(wall_time, own_zone)
+        if moment != item.moment:
+            uid = f"{item.uid}@{moment.isoformat()}"
+            yield replace(item, uid=uid, moment=moment, recurrences=())
+
+
+def _list_values(component: Any, name: str) -> list[Any]:
+    """Return the values of the EXDATE or RDATE lines of an event."""
+    lines = component.get(name, [])
     lines = lines if isinstance(lines, list) else [lines]
     return [value for line in lines for value in line.dts]
 
 
-def _list_days(values: Sequence[Any], zone: ZoneInfo) -> set[date]:
-    """Return the days of dates and moments in a zone, without values that aren't dates."""
-    days = set()
+def _list_excluded(values: Sequence[Any], zone: ZoneInfo) -> tuple[set[date], set[datetime]]:
+    """Return the days, and the wall times in a zone, of values that are dates or moments."""
+    days: set[date] = set()
+    times: set[datetime] = set()
     for value in values:
         try:
             moment = value.dt
         except ValueError:
             continue
-        if isinstance(moment, datetime):
-            moment = (moment if moment.tzinfo is None else moment.astimezone(zone)).date()
-        days.add(moment)
-    return days
+        if not isinstance(moment, datetime):
+            days.add(moment)
+            continue
+        local = moment if moment.tzinfo is None else moment.astimezone(zone)
+        times.add(local.replace(tzinfo=None))
+    return days, times
 
 
 def _find_unknown_zone(start: Any) -> str:
@@ -199,15 +221,22 @@ def _zone_of(info: tzinfo) -> ZoneInfo | None:
         return None
 
 
-def _build_recurrence(
-    wall_time: datetime, zone: ZoneInfo, rule: Any, excluded_days: set[date]
-) -> str:
-    """Return a recurrence. Days are left out only of rules that are due at most once a day."""
-    lines = [f"DTSTART;TZID={zone.key}:{wall_time:%Y%m%dT%H%M%S}"]
+def _build_recurrence(start: datetime, zone: ZoneInfo, rule: Any, excluded: Sequence[Any]) -> str:
+    """Return a recurrence without the excluded days and moments.
+
+    A rule that is due at most once a day leaves out the whole day of a moment.
+    """
+    lines = [f"DTSTART;TZID={zone.key}:{start:%Y%m%dT%H%M%S}"]
     is_frequent = not _SEVERAL_PER_DAY.isdisjoint(rule.get("FREQ", ()))
-    if excluded_days and not is_frequent:
-        days = ",".join(f"{day:%Y%m%d}" for day in sorted(excluded_days))
-        lines.append(f"EXDATE;VALUE=DATE:{days}")
+    is_frequent |= any(len(rule.get(name, ())) > 1 for name in ("BYHOUR", "BYMINUTE"))
+    days, times = _list_excluded(excluded, zone)
+    if not is_frequent:
+        days |= {wall_time.date() for wall_time in times}
+        times = set()
+    if days:
+        lines.append("EXDATE;VALUE=DATE:" + ",".join(f"{day:%Y%m%d}" for day in sorted(days)))
+    if times:
+        lines.append("EXDATE:" + ",".join(f"{each:%Y%m%dT%H%M%S}" for each in sorted(times)))
     return "\n".join([*lines, f"RRULE:{rule.to_ical().decode()}"])
 
 

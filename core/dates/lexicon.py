@@ -70,6 +70,8 @@ class Lexicon:
     letters: re.Pattern[str] = re.compile(LATIN_LETTERS)
     # Matches a wish to be told when something happens: "tell me if the price falls".
     watches: re.Pattern[str] | None = None
+    # Matches words that replace the named day by another one: "not next Tuesday, the one after".
+    other_day: re.Pattern[str] | None = None
     # A star at the end of a phrase matches at most this many letters.
     max_ending_letters: int = MAX_ENDING_LETTERS
     phrases: dict[str, tuple[Token, ...]] = field(default_factory=dict)
@@ -216,6 +218,7 @@ def build_lexicon(language: str, data: Mapping[str, Any]) -> Lexicon:
         has_particles=any(particles),
         letters=re.compile(data.get("letters", LATIN_LETTERS)),
         watches=re.compile(plain_phrase(data["watches"])) if "watches" in data else None,
+        other_day=re.compile(plain_phrase(data["other_day"])) if "other_day" in data else None,
         particles=frozenset(particles),
         task_starts=tuple(map(plain_phrase, task.get("starts", ()))),
         task_ends=tuple(map(plain_phrase, task.get("ends", ()))),

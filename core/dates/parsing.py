@@ -40,9 +40,10 @@ _CRON_FIELD = re.compile(r"[0-9A-Za-z*/,#-]{1,60}")
 """A field of a cron line: ``*/15``, ``9-17``, ``MON-FRI``."""
 _NUMERIC_CRON_FIELD = re.compile(r"[0-9*/,#L-]{1,60}")
 """A field without names, except ``L`` for the last day: ``*``, ``1,15``, ``L``."""
-_RULES = re.compile(r"((?:DTSTART\S*\s+(?:EXDATE\S*\s+)?RRULE:\S+\s*)+)(?:\|\s*(.*))?", re.DOTALL)
+_RULES = re.compile(r"((?:DTSTART\S*\s+(?:EXDATE\S*\s+)*RRULE:\S+\s*)+)(?:\|\s*(.*))?", re.DOTALL)
 _RULE = re.compile(
-    r"(?P<start>DTSTART(?:;TZID=(?P<zone>[\w+/-]+))?\S*)\s+(?:(?P<days>EXDATE\S*)\s+)?(?P<rule>RRULE:\S+)"
+    r"(?P<start>DTSTART(?:;TZID=(?P<zone>[\w+/-]+))?\S*)\s+(?P<excluded>(?:EXDATE\S*\s+)*)"
+    r"(?P<rule>RRULE:\S+)"
 )
 _NUMBER_FIRST = re.compile(r"(?:at |um |à |a las |às |в )?\d", re.IGNORECASE)
 _NUMBER_NEAR_START = re.compile(r"(?:\S+ ){0,2}\d{1,2}(?!\d)")
@@ -199,7 +200,7 @@ def _parse_rules(match: re.Match[str], zone: ZoneInfo) -> ParsedSchedule:
     recurrences = []
     zone_name = zone.key
     for rule in _RULE.finditer(match[1]):
-        lines = filter(None, (rule["start"], rule["days"], rule["rule"]))
+        lines = (rule["start"], *rule["excluded"].split(), rule["rule"])
         recurrences.append("\n".join(lines))
         zone_name = rule["zone"] or zone_name
     schedule = Schedule(zone=zone_name, recurrences=tuple(recurrences))

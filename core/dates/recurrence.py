@@ -5,7 +5,8 @@ A recurrence is a text with the DTSTART and RRULE of RFC 5545.
 the clocks of Lisbon, even across clock changes. Intervals of minutes and hours have a DTSTART in
 UTC, such as ``DTSTART:20261120T103000Z``, because clock changes don't affect them. A job may have
 several recurrences, because no single RRULE is due at 8:00 and 20:30. Between DTSTART and RRULE,
-``EXDATE;VALUE=DATE:20261130,20261214`` leaves out all moments on these days.
+``EXDATE;VALUE=DATE:20261130,20261214`` leaves out all moments on these days, and
+``EXDATE:20261130T180000`` leaves out this wall time.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ _DATE = re.compile(r"\d{8}")
 _TEXT = re.compile(
     r"DTSTART(?:;TZID=(?P<zone>[\w+/-]+))?:(?P<start>\d{8}T\d{6})(?P<utc>Z?)\s+"
     r"(?:EXDATE;VALUE=DATE:(?P<excluded>\d{8}(?:,\d{8})*)\s+)?"
+    r"(?:EXDATE:(?P<excluded_times>\d{8}T\d{6}(?:,\d{8}T\d{6})*)\s+)?"
     r"RRULE:(?P<rule>[A-Z0-9=;,+-]+)"
 )
 _FIXED_UNITS = {
@@ -79,6 +81,11 @@ def find_excluded_days(text: str) -> frozenset[date]:
     return _load(text).excluded_days
 
 
+def find_excluded_times(text: str) -> frozenset[datetime]:
+    """Return the wall times that a recurrence leaves out. Raises Refused if it's invalid."""
+    return _load(text).excluded_times
+
+
 def easter_sunday(year: int, *, is_orthodox: bool = False) -> date:
     """Return the date of Easter Sunday, for the Western or the Orthodox churches."""
     from dateutil.easter import (  # type: ignore[import-untyped]
@@ -100,12 +107,17 @@ class _Recurrence(NamedTuple):
     start: datetime
     # The names and values of the RRULE. UNTIL is a wall time.
     fields: dict[str, str]
-    # The days of the EXDATE.
+    # The days and the wall times of the EXDATEs.
     excluded_days: frozenset[date] = frozenset()
+    excluded_times: frozenset[datetime] = frozenset()
 
     @property
     def interval(self) -> int:
         return int(self.fields.get("INTERVAL", "1"))
+
+    def excludes(self, wall_time: datetime) -> bool:
+        """Return whether an EXDATE leaves out a wall time."""
+        return wall_time.date() in self.excluded_days or wall_time in self.excluded_times
 
     @property
     def text(self) -> str:
@@ -124,7 +136,7 @@ def _next_of_one(text: str, after: datetime, count: int) -> list[datetime]:
     rule = _rule_near(recurrence, local_after)
     moments: list[datetime] = []
     for wall_time in _wall_times(rule, local_after):
-        if wall_time.date() in recurrence.excluded_days:
+        if recurrence.excludes(wall_time):
             continue
         moment = resolve_wall_time(wall_time, zone)
         # Two wall times may be one moment if a clock change skips the first one.
@@ -139,7 +151,7 @@ def _fixed_step(recurrence: _Recurrence) -> timedelta | None:
     """Return the length of an interval if it never varies. Returns None for other rules."""
     unit = _FIXED_UNITS.get(recurrence.fields["FREQ"])
     is_plain = recurrence.fields.keys() <= {"FREQ", "INTERVAL", "COUNT", "UNTIL"}
-    is_plain = is_plain and not recurrence.excluded_days
+    is_plain = is_plain and not recurrence.excluded_days and not recurrence.excluded_times
     is_utc = recurrence.zone.key == "UTC"
     return unit * recurrence.interval if unit and is_plain and is_utc else None
 
@@ -220,7 +232,10 @@ def _load(text: str) -> _Recurrence:
         _parse_time(f"{day}T000000").date()
         for day in filter(None, (match["excluded"] or "").split(","))
     )
-    recurrence = _Recurrence(zone, start, fields, excluded_days)
+    excluded_times = frozenset(
+        map(_parse_time, filter(None, (match["excluded_times"] or "").split(",")))
+    )
+    recurrence = _Recurrence(zone, start, fields, excluded_days, excluded_times)
     is_number = all(fields.get(name, "1").isdecimal() for name in ("INTERVAL", "COUNT"))
     if "FREQ" not in fields or not is_number or recurrence.interval < 1:
         raise Refused("recurrence_needs_frequency")

@@ -8,7 +8,7 @@ from datetime import date, datetime, timedelta
 from typing import NamedTuple
 
 from core.dates.calendar_file import CalendarEntry
-from core.dates.recurrence import find_excluded_days, next_recurrences
+from core.dates.recurrence import find_excluded_days, find_excluded_times, next_recurrences
 from core.dates.rules import to_recurrences
 from core.dates.schedule import Schedule, load_zone
 from core.scheduling.due import next_due
@@ -25,6 +25,7 @@ class _Rule(NamedTuple):
     # The RRULE, or "" for a single moment.
     text: str = ""
     excluded_days: frozenset[date] = frozenset()
+    excluded_times: frozenset[datetime] = frozenset()
 
 
 def list_calendar_entries(jobs: Sequence[Job], now: datetime) -> list[CalendarEntry]:
@@ -41,6 +42,7 @@ def list_calendar_entries(jobs: Sequence[Job], now: datetime) -> list[CalendarEn
                     start=rule.start.astimezone(load_zone(job.schedule.zone)),
                     rule=rule.text,
                     excluded_days=rule.excluded_days,
+                    excluded_times=rule.excluded_times,
                 )
             )
     return entries
@@ -61,8 +63,9 @@ def _list_rules(job: Job, now: datetime) -> list[_Rule]:
         match = _RULE.search(text)
         start = next_due(Schedule(zone=schedule.zone, recurrences=(text,)), before_next)
         if match is not None and start is not None:
-            days = find_excluded_days(text)
-            rules.append(_Rule(start, _count_remaining(match[1], text, before_next), days))
+            remaining = _count_remaining(match[1], text, before_next)
+            days, times = find_excluded_days(text), find_excluded_times(text)
+            rules.append(_Rule(start, remaining, days, times))
     # If no rule expresses a cron line, only its next time is exported.
     return rules if schedule_by_rules.recurrences else [_Rule(next_at)]
 

@@ -513,6 +513,10 @@ def filter_by_time(
     """
     period = period_name.read_period(value, now, zone)
     if period is None:
+        from core.dates.requests.coming_day import read_coming_day
+
+        period = read_coming_day(value, now, zone)
+    if period is None:
         return None
     start, end = period
     after = query.filters.after

@@ -202,6 +202,10 @@ def read_coming_period(
     """
     period = period_name.read_period(text or "today", now, zone)
     if period is None:
+        from core.dates.requests.coming_day import read_coming_day
+
+        period = read_coming_day(text, now, zone)
+    if period is None:
         return None
     start, end = (each.astimezone(zone).replace(tzinfo=None) for each in period)
     is_short = end - start <= _WEEK and now - period[0] < 2 * _WEEK

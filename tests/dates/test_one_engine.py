@@ -8,7 +8,10 @@ from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from core.dates.period_name import read_period
+from core.dates.requests.coming_day import read_coming_day
 from core.dates.requests.reader import read_request
+from core.search.query import extract_filters
+from core.store.query import SearchQuery
 from tests.fixtures.tables import each_row
 
 MADRID = ZoneInfo("Europe/Madrid")
@@ -120,3 +123,34 @@ def test_name_of_a_day_means_the_same_day_in_a_filter_and_in_a_request(
     assert first.date() == date.fromisoformat(day)
     assert end.date() == first.date() + timedelta(days=1)
     assert reading.moment.astimezone(MADRID).date() == first.date()
+
+
+@each_row(
+    ("name", "day"),
+    [
+        ("in 3 days", "2026-03-07"),
+        ("Friday week", "2026-03-13"),
+        ("in 3 Tagen", "2026-03-07"),
+        ("Montag in einer Woche", "2026-03-16"),
+        ("dans 3 jours", "2026-03-07"),
+        ("lundi en huit", "2026-03-16"),
+        ("en 3 días", "2026-03-07"),
+        ("daqui a 3 dias", "2026-03-07"),
+        ("через 3 дня", "2026-03-07"),
+        ("3天后", "2026-03-07"),
+        ("3日後", "2026-03-07"),
+        ("3일 후", "2026-03-07"),
+        ("3 gün sonra", "2026-03-07"),
+    ],
+)
+def test_filter_reads_a_coming_day_as_a_request_does(name: str, day: str) -> None:
+    query = SearchQuery(text=f'budget on:"{name}"', scopes=frozenset())
+    filters = extract_filters(query, NOW, MADRID).query.filters
+    midnight = datetime.fromisoformat(f"{day}T00:00").replace(tzinfo=MADRID)
+    assert filters.after == midnight
+    assert filters.before == midnight + timedelta(days=1)
+
+
+@each_row("text", ["8 pm", "in 3 hours", "project 3", "kitchen", "call Ana in 3 days"])
+def test_text_that_names_no_coming_day_is_no_filter(text: str) -> None:
+    assert read_coming_day(text, NOW, MADRID) is None

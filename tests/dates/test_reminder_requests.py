@@ -774,3 +774,86 @@ def test_story_about_another_assistant_or_a_reminder_that_is_not_needed_sets_not
     text: str,
 ) -> None:
     assert read(text).intent is Intent.STORY
+
+
+@each_row(
+    "text",
+    [
+        "remind me next Tuesday, no, the one after, at 9 to call",
+        "erinner mich nächsten Dienstag nicht, den darauf um 9 an Anna",
+        "rappelle-moi mardi prochain non, le suivant, à 9h d'appeler",
+        "recuérdame el martes que viene no, el otro, a las 9 llamar",
+        "me lembra na terça que vem não, na outra, às 9 de ligar",
+        "напомни в следующий вторник нет, через один, в 9 позвонить",
+        "不是下周二，是再下一个周二上午9点提醒我打电话",
+        "来週の火曜日じゃなくて、その次の火曜日の9時に電話するとリマインドして",
+        "다음 주 화요일 말고 그 다음 주 화요일 9시에 전화하라고 알려줘",
+        "gelecek salı değil, ondan sonraki salı saat 9'da aramayı hatırlat",
+    ],
+)
+def test_day_that_another_one_replaces_is_asked_about_in_ten_languages(text: str) -> None:
+    reading = read(text)
+    assert (reading.intent, reading.moment) == (Intent.SET, None)
+    assert reading.missing == {Missing.TIME}
+
+
+@each_row(
+    ("text", "task"),
+    [
+        ("remind me every Monday at 9 and every Tuesday at 10 to run", "run"),
+        ("erinnere mich jeden Montag um 9 und jeden Dienstag um 10 an Sport", "Sport"),
+        ("rappelle-moi tous les lundis à 9h et tous les mardis à 10h de courir", "courir"),
+        ("recuérdame cada lunes a las 9 y cada martes a las 10 correr", "correr"),
+        ("me lembra toda segunda às 9 e toda terça às 10 de correr", "correr"),
+        ("напоминай каждый понедельник в 9 и каждый вторник в 10 бегать", "бегать"),
+        ("每周一9点和每周二10点提醒我跑步", "跑步"),
+        ("毎週月曜9時と毎週火曜10時に走るとリマインドして", "走る"),
+        ("매주 월요일 9시와 매주 화요일 10시에 운동하라고 알려줘", "운동하기"),
+        ("her pazartesi 9'da ve her salı 10'da koşmayı hatırlat", "koşmayı"),
+    ],
+)
+def test_two_rhythms_with_their_own_hours_become_two_rules(text: str, task: str) -> None:
+    reading = read(text)
+    assert reading.missing == frozenset()
+    assert moments_of(reading)[:3] == ["2026-03-09 09:00", "2026-03-10 10:00", "2026-03-16 09:00"]
+    assert reading.task == task
+
+
+@each_row(
+    "text",
+    [
+        "remind me every Monday at 9 and every Tuesday to run",
+        "remind me every Monday at 9 and every Tuesday at 10 until June to run",
+        "remind me every day at 9 except on the 1st to drink",
+        "remind me to call at 10, to eat at 12",
+    ],
+)
+def test_times_that_do_not_fit_together_are_asked_about(text: str) -> None:
+    reading = read(text)
+    assert (reading.intent, reading.moment, reading.recurrences) == (Intent.SET, None, ())
+    assert Missing.TIME in reading.missing
+
+
+@each_row(
+    ("text", "moment"),
+    [
+        ("gece yarım'da ilacı hatırlat", "2026-03-05 00:30"),
+        ("2027 Mayıs'ın ikinci salısı saat 9'da dişçiyi hatırlat", "2027-05-11 09:00"),
+        ("напомни без двадцати семь позвонить", "2026-03-04 18:40"),
+        ("remind me every day starting at 8 to drink", "2026-03-05 08:00"),
+    ],
+)
+def test_rarely_written_time_is_read(text: str, moment: str) -> None:
+    assert moments_of(read(text))[0] == moment
+
+
+def test_date_that_does_not_exist_and_remark_about_reminders_set_nothing() -> None:
+    reading = read("remind me on 2026-13-01 to call")
+    assert (reading.missing, reading.problem) == ({Missing.DATE}, Problem.NO_SUCH_DATE)
+    assert read("reminder emails at 9 annoy me").intent is Intent.STORY
+
+
+@each_row("text", ["明天9点提醒Anna付钱", "明天9点提醒我妈吃药"])
+def test_chinese_request_to_remind_another_person_is_recognized_by_the_name(text: str) -> None:
+    assert read(text).intent is Intent.OTHER_PERSON
+    assert read("明天9点提醒我给Anna打电话").intent is Intent.SET

@@ -151,6 +151,36 @@ def test_excluded_and_moved_occurrences_of_an_event_are_left_out_and_exported_so
     )
 
 
+def test_excluded_times_of_an_hourly_event_and_added_times_are_read_and_exported() -> None:
+    changed = TRIP.replace(
+        "RRULE:FREQ=WEEKLY;BYDAY=MO\n",
+        "RRULE:FREQ=HOURLY;INTERVAL=3\nEXDATE;TZID=Europe/Lisbon:20261120T150000\n"
+        "RDATE:20261120T133000Z,20200101T100000Z\n",
+    )
+    items = [i for i in read_calendar(changed.encode(), NOW, ZONE) if i.text == "Dance class"]
+    assert [item.moment for item in items] == [None, datetime(2026, 11, 20, 13, 30, tzinfo=UTC)]
+    assert len({item.uid for item in items}) == 2
+    hours = [f"{at:%d %H}" for at in next_recurrences(items[0].recurrences, NOW, 3)]
+    assert hours == ["20 18", "20 21", "21 00"]
+    schedule = Schedule(zone="Europe/Lisbon", recurrences=items[0].recurrences)
+    line = format_rules(schedule)
+    assert parse_schedule(f"{line} | dance", NOW, ZONE.key).schedule == schedule
+    (entry,) = list_calendar_entries([make_job(schedule, NOW)], NOW)
+    (again,) = read_calendar(write_calendar([entry]), NOW, ZONE)
+    assert [f"{at:%d %H}" for at in next_recurrences(again.recurrences, NOW, 3)] == hours
+
+
+def test_exported_calendar_leaves_out_the_time_that_the_person_skipped() -> None:
+    rule = "DTSTART;TZID=Europe/Lisbon:20261118T083000\nRRULE:FREQ=DAILY"
+    schedule = Schedule(zone="Europe/Lisbon", recurrences=(rule,))
+    # The job is due on the 22nd, because the 21st was skipped.
+    job = make_job(schedule, datetime(2026, 11, 22, 8, 30, tzinfo=UTC))
+    (entry,) = list_calendar_entries([job], NOW)
+    (item,) = read_calendar(write_calendar([entry]), NOW, ZONE)
+    days = [f"{at:%m-%d}" for at in next_recurrences(item.recurrences, NOW, 2)]
+    assert days == ["11-22", "11-23"]
+
+
 def test_unknown_time_zone_of_a_calendar_file_is_named_before_the_import(
     home: Path, tmp_path: Path
 ) -> None:

@@ -13,7 +13,13 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from core.dates.requests import clocks, days, grammar, rhythms
-from core.dates.requests.combining import AFTER_MARKERS, MARKERS, combine, conflicts
+from core.dates.requests.combining import (
+    AFTER_MARKERS,
+    MARKERS,
+    combine,
+    combine_further,
+    conflicts,
+)
 from core.dates.requests.grammar import SPAN, TIMER_LENGTH, Context, TimeItem, read_span
 from core.dates.requests.halves import ClockTime
 from core.dates.requests.parts import Problem, TimeParts
@@ -142,7 +148,7 @@ class ClusterReader:
             return None
         if item.is_denied:
             return last._replace(end=item.end)
-        parts = combine(last.parts, item.parts, item.marker)
+        parts = combine_further(last.parts, item.parts, item.marker)
         if parts is None and self._are_joined(last.end, item.start, last.parts, item.parts):
             # "Tomorrow at 9 then daily": two times that can't be combined into one.
             parts = replace(last.parts, problem=Problem.SEVERAL_TIMES)
@@ -345,6 +351,9 @@ class ClusterReader:
         if parts.is_time and self._has_unread_lead(used_indexes):
             return True
         if self._has_unread_words_before_task(selection):
+            return True
+        other_day = self._lexicon.other_day
+        if parts.has_day and other_day and other_day.search(self._sentence.text.plain):
             return True
         if not parts.has_clock and self._has_unread_limit(used_indexes):
             return True

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import date
+from datetime import date, datetime
 from itertools import pairwise
+from zoneinfo import ZoneInfo
 
 from core.dates import forms
 from core.dates.lexicon import Lexicon
@@ -15,7 +16,14 @@ from core.dates.requests.halves import (
     ClockTime,
     clock_in_part,
 )
-from core.dates.requests.parts import Problem, Repeat, TimeParts
+from core.dates.requests.parts import (
+    Missing,
+    Problem,
+    Repeat,
+    Resolution,
+    TimeParts,
+    resolve_parts,
+)
 from core.dates.tokenizer import Text
 from core.dates.tokens import Kind, Token, Unit
 
@@ -79,6 +87,49 @@ def combine(parts: TimeParts, item: TimeParts, marker: Kind | None) -> TimeParts
         parts = replace(parts, problem=None)
     is_listed = marker is Kind.AND and item.names() <= {"clocks", "part", "times"}
     return _join_parts(parts, item, is_listed=is_listed)
+
+
+def combine_further(parts: TimeParts, item: TimeParts, marker: Kind | None) -> TimeParts | None:
+    """Combine the parts with an item, which may begin another rhythm or complete it.
+
+    "Every Monday at 9 and every Tuesday at 10" has two rhythms. Returns None if the item begins
+    another time.
+    """
+    *others, last = (replace(parts, also=()), *parts.also)
+    combined = combine(last, item, marker)
+    if combined is not None:
+        rhythms = (*others, combined)
+    elif marker is Kind.AND and item.repeat and all(map(_is_whole_rhythm, (*others, last))):
+        rhythms = (*others, last, item)
+    else:
+        return None
+    return replace(rhythms[0], also=rhythms[1:])
+
+
+def _is_whole_rhythm(parts: TimeParts) -> bool:
+    """Return whether the parts are days that recur and a clock time, and nothing else."""
+    allowed = {"repeat", "weekdays", "month_days", "nth", "clocks", "part", "assumptions"}
+    return bool(parts.repeat and parts.clocks) and parts.names() <= allowed
+
+
+def resolve_rhythms(parts: TimeParts, now: datetime, zone: ZoneInfo) -> Resolution:
+    """Return the moment or the recurrences that parts and their further rhythms mean."""
+    first = replace(parts, also=())
+    today = now.astimezone(zone).date()
+    resolution = resolve_parts(limit_to_period(first, today), now, zone)
+    if not parts.also or resolution.missing:
+        return resolution
+    others = [resolve_parts(rhythm, now, zone) for rhythm in parts.also]
+    is_whole = all(map(_is_whole_rhythm, (first, *parts.also)))
+    if not is_whole or any(other.missing for other in others):
+        missing = frozenset({Missing.TIME})
+        return Resolution(missing=missing, problem=Problem.SEVERAL_TIMES)
+    recurrences = list(resolution.recurrences)
+    assumptions = resolution.assumptions
+    for other in others:
+        recurrences += other.recurrences
+        assumptions |= other.assumptions
+    return replace(resolution, recurrences=tuple(recurrences), assumptions=assumptions)
 
 
 def _join_parts(parts: TimeParts, item: TimeParts, *, is_listed: bool) -> TimeParts | None:

@@ -116,6 +116,8 @@ class TimeParts:
     start: TimeParts | None = None
     except_weekdays: tuple[int, ...] = ()
     zone: str | None = None
+    # Further rhythms: the Tuesdays of "every Monday at 9 and every Tuesday at 10".
+    also: tuple[TimeParts, ...] = ()
     problem: Problem | None = None
     assumptions: frozenset[Assumption] = frozenset()
 
@@ -190,15 +192,8 @@ class TimeParts:
 
 
 _DAY_PARTS = {
-    "days",
-    "weekdays",
-    "week_offset",
-    "month_days",
-    "month_offset",
-    "offset",
-    "repeat",
-    "nth",
-    "times",
+    *("days", "weekdays", "week_offset", "month_days", "month_offset"),
+    *("offset", "repeat", "nth", "times"),
 }
 
 

@@ -24,7 +24,7 @@ from core.dates.lexicon import (
 )
 from core.dates.recurrence import next_recurrence
 from core.dates.requests.clusters import ClusterReader
-from core.dates.requests.combining import contradict, limit_to_period, settle_points, settle_wishes
+from core.dates.requests.combining import contradict, resolve_rhythms, settle_points, settle_wishes
 from core.dates.requests.grammar import VAGUE_LATER, Context, find_length
 from core.dates.requests.intents import Intent, IntentReader
 from core.dates.requests.parts import (
@@ -33,7 +33,6 @@ from core.dates.requests.parts import (
     Problem,
     Span,
     TimeParts,
-    resolve_parts,
 )
 from core.dates.requests.sentence import ALARM, ASKING, WAKE_UP, Cluster, Sentence
 from core.dates.requests.tasks import TaskReader
@@ -132,6 +131,10 @@ def revise_reading(
     if not answer.names_time:
         return None
     parts = previous.parts.revise(answer.parts)
+    if previous.parts.also and not answer.parts.also:
+        # It's unclear which of the rhythms changes, unless the answer is a rhythm of its own.
+        is_complete = answer.parts.repeat is not None and answer.parts.has_clock
+        parts = answer.parts if is_complete else replace(parts, problem=Problem.SEVERAL_TIMES)
     if is_addition and previous.parts.repeat is not None and answer.parts.weekdays:
         weekdays = {*previous.parts.weekdays, *answer.parts.weekdays}
         parts = replace(previous.parts, weekdays=tuple(sorted(weekdays)))
@@ -386,8 +389,7 @@ def _finish(
 
     The time is missing if the parts name none, as in "remind me to call Ana".
     """
-    today = now.astimezone(zone).date()
-    resolution = resolve_parts(limit_to_period(parts, today), now, zone)
+    resolution = resolve_rhythms(parts, now, zone)
     missing = resolution.missing
     problem = resolution.problem
     recurrences = resolution.recurrences

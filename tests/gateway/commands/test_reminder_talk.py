@@ -393,3 +393,25 @@ async def test_reminder_for_another_person_is_offered_to_this_person(
         assert await texts_of_jobs(harness) == []
         assert "at 09:00" in (await harness.say(messages[1])).text
         assert await texts_of_jobs(harness) == [task]
+
+
+async def test_reminder_for_another_person_in_a_group_is_offered_to_everyone_there(
+    home: Path,
+) -> None:
+    async with open_gateway(
+        home, OfflineModel("UTC"), options='rooms = ["telegram:-100"]\n'
+    ) as harness:
+        address = Address(platform="telegram", chat_id="-100")
+        place = {"address": address, "scope": ROOM, "is_direct": False}
+        offered = await harness.say("remind Anna tomorrow at 9 to pay", "7", **place)
+        assert offered.text.startswith("I can't address other people")
+        assert await texts_of_jobs(harness) == []
+        assert "at 09:00" in (await harness.say("yes", "7", **place)).text
+
+
+async def test_two_rhythms_of_one_request_are_read_back_with_their_next_times(home: Path) -> None:
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        receipt = await harness.say("remind me every Monday at 9 and every Tuesday at 10 to run")
+        assert "09:00" in receipt.text
+        assert "10:00" in receipt.text
+        assert await texts_of_jobs(harness) == ["run"]
