@@ -308,8 +308,8 @@ def _decide_answer(text: str, dialogue: Dialogue, situation: Situation) -> Step 
     step = (
         _decide_skip(text, situation)
         or _decide_removal(text, situation)
-        or _decide_snooze(text, situation)
         or _decide_shift(text, situation)
+        or _decide_snooze(text, situation)
     )
     if step is not None:
         return step
@@ -392,23 +392,13 @@ def _decide_new_time(text: str, situation: Situation) -> Step | None:
 
 
 def _decide_snooze(text: str, situation: Situation) -> Step | None:
-    """Return the step for "snooze for two hours", or None for any other message.
-
-    A reminder that isn't due yet moves by the length. A delivered one comes back after it.
-    """
+    """Return the step for "snooze for two hours", or None for any other message."""
     words = split_command("snooze", text)
     span = read_snooze_length(words, situation.languages) if words else None
     if span is None:
         return None
-    shift = Shift(span, is_earlier=False, name="")
     job = situation.dialogue.job if situation.dialogue is not None else None
-    if job is None or job.schedule.at is None:
-        return replace(_snooze_by_length(shift), job=job)
-    due_at = job.next_at or job.schedule.at
-    if due_at <= situation.now:
-        return _snooze_by(job, shift)
-    moment = shift.apply(due_at, situation.zone).astimezone(situation.zone)
-    return _change_to(f"{moment:%Y-%m-%d %H:%M}", job, (), situation)
+    return replace(_snooze_by_length(Shift(span, is_earlier=False, name="")), job=job)
 
 
 def _decide_skip(text: str, situation: Situation) -> Step | None:
