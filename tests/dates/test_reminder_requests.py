@@ -849,7 +849,8 @@ def test_rarely_written_time_is_read(text: str, moment: str) -> None:
 
 def test_date_that_does_not_exist_and_remark_about_reminders_set_nothing() -> None:
     reading = read("remind me on 2026-13-01 to call")
-    assert (reading.missing, reading.problem) == ({Missing.DATE}, Problem.NO_SUCH_DATE)
+    assert reading.missing == {Missing.DATE}
+    assert reading.problem is Problem.NO_SUCH_DATE
     assert read("reminder emails at 9 annoy me").intent is Intent.STORY
 
 
