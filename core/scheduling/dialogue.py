@@ -256,7 +256,8 @@ def decide_edit(words: str, job: Job, situation: Situation) -> Step:
         return Step(move=Move.CHANGE, reading=reading, job=job)
     reading = revise_reading(previous, words, situation.now, situation.zone) or answer
     reading = keep_rhythm(replace(reading, task=answer.task or job.text), job, situation)
-    return Step(move=Move.CHANGE, reading=reading, job=job, lines=(words,))
+    move = Move.CHANGE if reading.is_complete else Move.ASK
+    return Step(move=move, reading=reading, job=job, lines=(words,))
 
 
 def _is_about_past(reading: ReminderReading) -> bool:

@@ -137,7 +137,8 @@ class ReminderTalk:
         if words.strip():
             situation = await self._load_situation(context, None)
             step = await asyncio.to_thread(decide_edit, words, job, situation)
-            result = await self._change(step, context)
+            is_clear = step.move is Move.CHANGE
+            result = await self._change(step, context) if is_clear else self._ask(step, context)
         else:
             question = self._build_question_about(job, (), context)
             text = texts.EDIT_HOW.format(

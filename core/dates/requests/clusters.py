@@ -350,10 +350,7 @@ class ClusterReader:
             return True
         if parts.is_time and self._has_unread_lead(used_indexes):
             return True
-        if self._has_unread_words_before_task(selection):
-            return True
-        other_day = self._lexicon.other_day
-        if parts.has_day and other_day and other_day.search(self._sentence.text.plain):
+        if self._has_unread_words_before_task(selection) or self._replaces_day(parts):
             return True
         if not parts.has_clock and self._has_unread_limit(used_indexes):
             return True
@@ -363,6 +360,13 @@ class ClusterReader:
             if self._follows_unread_words(cluster, used_indexes):
                 return True
         return False
+
+    def _replaces_day(self, parts: TimeParts) -> bool:
+        """Return whether words replace the named day: "next Tuesday, no, the one after"."""
+        other_day = self._lexicon.other_day
+        if other_day is None or not parts.has_day:
+            return False
+        return other_day.search(self._sentence.text.plain) is not None
 
     def has_second_task(self, selection: Sequence[Cluster], times: Sequence[Cluster]) -> bool:
         """Return whether another clock time belongs to a second task.

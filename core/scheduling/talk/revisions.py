@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 from core.dates.requests.halves import ClockTime
 from core.dates.requests.intents import Intent
-from core.dates.requests.parts import Missing, TimeParts
+from core.dates.requests.parts import Missing, Problem, TimeParts
 from core.dates.requests.reader import ReminderReading, read_request, revise_reading
 from core.dates.rules import find_clock, move_clock, to_recurrences
 from core.scheduling.phrases import (
@@ -95,8 +95,14 @@ def keep_rhythm(reading: ReminderReading, job: Job, situation: Situation) -> Rem
     is_clock = parts.names() - {"assumptions", "part"} == {"clocks"} and len(parts.clocks) == 1
     schedule = to_recurrences(job.schedule, situation.now)
     old_minutes = find_clock(schedule)
-    if not is_clock or reading.moment is None or old_minutes is None:
+    if not is_clock or reading.moment is None:
         return reading
+    if old_minutes is None:
+        if job.schedule.at is not None:
+            return reading
+        # It's unclear which of several clock times changes.
+        missing = reading.missing | {Missing.TIME}
+        return replace(reading, moment=None, missing=missing, problem=Problem.SEVERAL_TIMES)
     local = reading.moment.astimezone(situation.zone)
     minutes = 60 * local.hour + local.minute
     if parts.clocks[0].is_bare and parts.part is None:

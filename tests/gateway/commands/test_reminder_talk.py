@@ -409,9 +409,13 @@ async def test_reminder_for_another_person_in_a_group_is_offered_to_everyone_the
         assert "at 09:00" in (await harness.say("yes", "7", **place)).text
 
 
-async def test_two_rhythms_of_one_request_are_read_back_with_their_next_times(home: Path) -> None:
+async def test_two_rhythms_of_one_request_stay_until_it_is_clear_which_of_them_changes(
+    home: Path,
+) -> None:
+    both = "every Monday at 09:00 and every Tuesday at 10:00"
     async with open_gateway(home, OfflineModel("UTC")) as harness:
         receipt = await harness.say("remind me every Monday at 9 and every Tuesday at 10 to run")
-        assert "09:00" in receipt.text
-        assert "10:00" in receipt.text
-        assert await texts_of_jobs(harness) == ["run"]
+        assert both in receipt.text
+        for words in ("move the reminder to 11", "/cron edit 1 11:00"):
+            assert (await harness.say(words)).text == "Which of the times do you mean?"
+        assert both in (await harness.say("/cron")).text
