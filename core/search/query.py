@@ -513,7 +513,7 @@ def filter_by_time(
     """
     period = period_name.read_period(value, now, zone)
     if period is None:
-        from core.dates.requests.coming_day import read_coming_day
+        from core.dates.coming_day import read_coming_day
 
         period = read_coming_day(value, now, zone)
     if period is None:

@@ -202,7 +202,7 @@ def read_coming_period(
     """
     period = period_name.read_period(text or "today", now, zone)
     if period is None:
-        from core.dates.requests.coming_day import read_coming_day
+        from core.dates.coming_day import read_coming_day
 
         period = read_coming_day(text, now, zone)
     if period is None:

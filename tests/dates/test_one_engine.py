@@ -7,8 +7,8 @@ from __future__ import annotations
 from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from core.dates.coming_day import read_coming_day
 from core.dates.period_name import read_period
-from core.dates.requests.coming_day import read_coming_day
 from core.dates.requests.reader import read_request
 from core.search.query import extract_filters
 from core.store.query import SearchQuery
