@@ -299,14 +299,19 @@ def read_yes_or_no(answer: str, texts: Texts) -> bool | None:
     The words that confirm a command in a chat work, and so do words without their accents, such as
     "si".
     """
-    word = without_marks(answer.strip().lower())
+    word = _fold_word(answer)
     letters = texts.tables("setup")["dialog"]
     words = language_data("confirmations", "gateway.commands")
     for kind, is_yes in (("yes", True), ("no", False)):
-        common_words = map(without_marks, words[kind].split())
-        if word in (letters[kind], without_marks(texts.compose(kind)), kind[0], *common_words):
+        common_words = map(_fold_word, words[kind].split())
+        if word in (letters[kind], _fold_word(texts.compose(kind)), kind[0], *common_words):
             return is_yes
     return None
+
+
+def _fold_word(word: str) -> str:
+    """Return a word in lower case and without marks. Turkish letters "i" are all the same."""
+    return without_marks(word.strip().lower()).replace("\N{LATIN SMALL LETTER DOTLESS I}", "i")
 
 
 def print_markdown(markdown: str) -> None:

@@ -168,6 +168,7 @@ def test_question_is_asked_until_the_answer_is_yes_or_no_in_the_language_of_the_
         ("ko", "예", True),
         ("ja", "いいえ", False),
         ("tr", "h", False),
+        ("tr", "HAYIR", False),
         ("fr", "yes", True),
         ("fr", "peut-être", None),
     ],

@@ -209,6 +209,8 @@ async def test_failure_of_a_confirmed_command_is_reported_to_the_person(home: Pa
         "Да, пожалуйста",
         "是",
         "예",
+        "evet, lütfen",
+        "ouais",
         "نعم",
         "yes 👍",
         "yes please",
@@ -232,7 +234,21 @@ def test_message_with_more_than_a_yes_is_not_a_confirmation(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["yes", "Yes!", "ok", "OK.", "ok thanks", "👍", "ja", "sí", "да", "好", "d'accord", "オーケー"],
+    [
+        "yes",
+        "Yes!",
+        "ok",
+        "OK.",
+        "ok thanks",
+        "👍",
+        "ja",
+        "sí",
+        "да",
+        "好",
+        "d'accord",
+        "オーケー",
+        "tamam",
+    ],
 )
 async def test_a_yes_to_a_suggested_time_sets_the_reminder(home: Path, text: str) -> None:
     async with open_gateway(home) as harness:

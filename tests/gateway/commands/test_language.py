@@ -72,13 +72,17 @@ async def test_a_language_is_chosen_by_its_name_and_counts_after_a_restart(home:
         assert "English" in unknown.text
     async with open_gateway(home) as harness:
         reply = await harness.say("/language", "7", language="de", message_id="later")
+        assert "I write in English" in reply.text
 
 
-async def test_in_a_group_a_member_does_not_set_the_language(home: Path) -> None:
+async def test_language_of_a_group_is_set_by_its_admins_and_the_owner_only(home: Path) -> None:
     async with open_gateway(home, options='rooms = ["telegram:-5"]') as harness:
         refusal = await say_in_group(harness, "/language English", "7")
         assert refusal == load_texts("en").ADMINS_ONLY
         assert GROUP.key not in harness.services.languages.codes
+        harness.platforms["telegram"].admins = {"7"}
+        await say_in_group(harness, "/language Deutsch", "7")
+        assert harness.services.languages.codes[GROUP.key] == "de"
         await say_in_group(harness, "/language English", "42")
         assert harness.services.languages.codes[GROUP.key] == "en"
 
@@ -212,8 +216,17 @@ async def test_model_is_told_the_language_of_the_person(home: Path) -> None:
         await harness.say("Hallo", "7", language="de")
         await harness.say("Hi", "42", language="en")
     german, english = (request.system[0]["text"] for request in model.requests)
-    assert "The person's language is de." in german
+    assert "The person's language is de. Write answers, titles and questions in it" in german
     assert "The person's language" not in english
+
+
+async def test_title_of_a_conversation_is_asked_for_in_its_language(home: Path) -> None:
+    helper = ScriptedModel()
+    async with open_gateway(home, ScriptedModel(says("Gute Reise!")), titles=helper) as harness:
+        await harness.say("Wir fahren im Mai nach Porto", "7", language="de")
+    request = next(request for request in helper.requests if request.kind == "title")
+    assert "in its language" in str(request.system)
+    assert "Wir fahren im Mai nach Porto" in str(request.messages)
 
 
 @each_row(
