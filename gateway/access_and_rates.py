@@ -128,14 +128,28 @@ class Access:
         if not self._languages.is_loaded:
             await self._languages.load()
         codes = self._languages.codes
-        language = codes.get(judgement.scope.key, "")
-        if inbound.server_id and not language:
-            language = codes.get(server_key(inbound), "")
+        language = self._find_group_language(inbound, judgement)
         own_language = codes.get(inbound.account.key, "en")
         if inbound.language and inbound.account.key not in codes:
             own_language = await self._languages.choose(inbound, judgement.scope)
         language = language or own_language
         return inbound if language == inbound.language else replace(inbound, language=language)
+
+    async def set_group_language(self, inbound: Inbound, judgement: Judgement) -> Inbound:
+        """Return a copy of the event with the language of its group or server, if that has one.
+
+        Unlike `set_language`, this stores nothing about the sender.
+        """
+        if not self._languages.is_loaded:
+            await self._languages.load()
+        language = self._find_group_language(inbound, judgement)
+        return replace(inbound, language=language) if language else inbound
+
+    def _find_group_language(self, inbound: Inbound, judgement: Judgement) -> str:
+        """Return the language that was set for a chat or its server, or ""."""
+        codes = self._languages.codes
+        server_language = codes.get(server_key(inbound), "") if inbound.server_id else ""
+        return codes.get(judgement.scope.key, "") or server_language
 
     async def apply_chat_rules(self, inbound: Inbound) -> Inbound:
         """Return the event with `is_addressed` set according to the settings of its group.
@@ -204,7 +218,21 @@ class Access:
         await self.chat_rules.load()
         place = server_key(inbound) or replace(inbound.address, thread_id=None).key
         is_introduced = self.chat_rules.get(place).introduced_at is not None
-        return is_introduced or self._is_listed(scope, inbound.scope)
+        return is_introduced or self.is_listed(scope, inbound.scope)
+
+    def explain_unserved_group(self, inbound: Inbound) -> str:
+        """Return a text that says how the owner lets a group in."""
+        key = replace(inbound.address, thread_id=None).key
+        return load_texts(inbound.language).SETUP_NOT_SERVED.format(key=key)
+
+    async def explain_anonymity(self, inbound: Inbound, scope: Scope) -> str:
+        """Return how an admin who writes in the name of the group gets answers, if anyone does."""
+        texts = load_texts(inbound.language)
+        if not await self.is_group_served(inbound, scope):
+            return self.explain_unserved_group(inbound)
+        if self.is_listed(scope, inbound.scope):
+            return texts.ANONYMOUS_ADMIN
+        return f"{texts.ANONYMOUS_ADMIN} {texts.SETUP_APPROVED_ONLY}"
 
     def _find_verdict(self, inbound: Inbound, account: Account, access: AccountAccess) -> Verdict:
         """Return the verdict on an event, given the access of the account that sent it."""
@@ -254,11 +282,11 @@ class Access:
             return access.is_owner
         if access.has_access(account, self._listed_people):
             return True
-        is_group_listed = self._is_listed(access.scope, chat)
+        is_group_listed = self.is_listed(access.scope, chat)
         is_let_in = (access.scope.key, account) in self._let_in_by_role
         return (is_group_listed or is_let_in) and not access.is_removed
 
-    def _is_listed(self, *scopes: Scope) -> bool:
+    def is_listed(self, *scopes: Scope) -> bool:
         """Return whether the settings list a group by one of its scopes."""
         group_keys = {
             scope.key.removeprefix("room:").partition("#")[0] for scope in scopes if scope.is_group
@@ -343,7 +371,8 @@ class Access:
                 return None
             outbox_key = f"{outbox_key}:{introduced_at.isoformat()}"
         texts = load_texts(inbound.language)
-        text = texts.INTRODUCTION_ALL if stores_all else texts.INTRODUCTION
+        is_listed = self.is_listed(judgement.scope, inbound.scope)
+        text = texts.choose_introduction(stores_all=stores_all, is_listed=is_listed)
         return Introduction(place=place, outbox_key=outbox_key, text=text, stores_all=stores_all)
 
     async def record_introduction(self, introduction: Introduction) -> None:

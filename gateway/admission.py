@@ -162,7 +162,10 @@ class Admission:
 
     async def _answer_unserved(self, inbound: Inbound, reply: Reply, judgement: Judgement) -> None:
         """Reply to someone without access if their event gets a reply. Ignored events get none."""
-        if judgement.may_set_up and await self._run_open_command(inbound, reply, judgement):
+        inbound = await self._access.set_group_language(inbound, judgement)
+        if judgement.may_set_up and await self._run_command_without_access(
+            inbound, reply, judgement
+        ):
             return
         if judgement.verdict is Verdict.STRANGER:
             if inbound.kind == "edit":
@@ -173,7 +176,8 @@ class Admission:
         elif judgement.verdict is Verdict.ROLELESS and inbound.is_interaction:
             await self._tell(inbound, reply, load_texts(inbound.language).ROLE_NEEDED)
         elif judgement.verdict is Verdict.ANONYMOUS and self._rates.acquire_command(inbound, None):
-            await self._tell(inbound, reply, load_texts(inbound.language).ANONYMOUS_ADMIN)
+            text = await self._access.explain_anonymity(inbound, judgement.scope)
+            await self._tell(inbound, reply, text)
 
     async def _tell(self, inbound: Inbound, reply: Reply, text: str) -> None:
         """Answer an event of a sender without access.
@@ -183,7 +187,9 @@ class Admission:
         answer = Answer(text=text, is_private=inbound.is_interaction)
         await self._delivery.send_unstored(inbound, reply, answer)
 
-    async def _run_open_command(self, inbound: Inbound, reply: Reply, judgement: Judgement) -> bool:
+    async def _run_command_without_access(
+        self, inbound: Inbound, reply: Reply, judgement: Judgement
+    ) -> bool:
         """Run `/setup` of a sender who isn't answered here, but may manage the group.
 
         Members who lack a required role may also run `/forget`, because earlier words of theirs may
@@ -204,9 +210,7 @@ class Admission:
         if is_roleless or await self._access.is_group_served(inbound, judgement.scope):
             await self._run_unstored(command, inbound, reply, judgement.scope)
         else:
-            key = replace(inbound.address, thread_id=None).key
-            text = load_texts(inbound.language).SETUP_NOT_SERVED.format(key=key)
-            await self._tell(inbound, reply, text)
+            await self._tell(inbound, reply, self._access.explain_unserved_group(inbound))
         return True
 
     async def _apply(self, inbound: Inbound, reply: Reply, judgement: Judgement) -> int | None:

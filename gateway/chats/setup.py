@@ -146,7 +146,7 @@ class SetupCommands:
         lines = [
             f"{texts.SETUP_SHOWN} · {escape(name)}" if name else texts.SETUP_SHOWN,
             f"- {_describe_listening(texts, settings)}",
-            f"- {texts.table('SETUP_STORES')['all' if stores_all else 'addressed']}",
+            f"- {self._describe_storing(context, stores_all=stores_all)}",
         ]
         if not self._serves_everyone(context):
             lines.append(f"- {texts.SETUP_APPROVED_ONLY}")
@@ -169,6 +169,12 @@ class SetupCommands:
             if words != (settings.listens or "mention reply")
         ]
         return Answer(text="\n".join([*lines, "", texts.SETUP_HINT]), buttons=tuple(buttons))
+
+    def _describe_storing(self, context: CommandContext, *, stores_all: bool) -> str:
+        """Return a text that says which messages are stored."""
+        if stores_all and not self._serves_everyone(context):
+            return context.texts.SETUP_STORES_ALLOWED
+        return context.texts.table("SETUP_STORES")["all" if stores_all else "addressed"]
 
     def _serves_everyone(self, context: CommandContext) -> bool:
         """Return whether the owner's settings list this group, so that all members get answers."""
@@ -237,8 +243,9 @@ class SetupCommands:
         stored_all = self._stores_all_at(key, context)
         await self._rules.save(key, stores=None if is_cleared else stores)
         stores_all = self._stores_all_at(key, context)
-        is_owners_group = context.scopes != {context.scope}
-        if stores_all != stored_all and not is_owners_group:
+        # Only the owner uses a group in which the owner's other scopes are visible.
+        has_other_users = context.scopes == {context.scope}
+        if stores_all != stored_all and has_other_users:
             await self._introduce_again(context, stores_all=stores_all)
             if key == chat_keys(context.inbound)[-1]:
                 told = "all" if stores_all else None
@@ -258,12 +265,13 @@ class SetupCommands:
 
         On Discord, only the person who types `/setup` sees its answer.
         """
-        texts = context.texts
+        is_listed = self._serves_everyone(context)
+        text = context.texts.choose_introduction(stores_all=stores_all, is_listed=is_listed)
         notice = OutboxItem(
             key=f"introduction:{context.idempotency_key}",
             kind="notice",
             address=context.inbound.address,
-            answer=Answer(text=texts.INTRODUCTION_ALL if stores_all else texts.INTRODUCTION),
+            answer=Answer(text=text),
             next_at=self._services.clock.now(),
         )
         if await self._services.outbox.put(notice):

@@ -1,8 +1,9 @@
-"""Notifies people in another chat when a message to them couldn't be delivered.
+"""Notifies people in another chat when an answer or a reminder for them couldn't be delivered.
 
 A direct chat belongs to one person, so the notice repeats the undelivered text. The text of a group
 stays in the group, so the notice only names the group. It goes to the direct chat of the person who
-asked, or to the owner if the person has none.
+asked. If the person has none, the owner gets a notice that names the person, once a day for each
+person and group or topic.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from core.errors import ChatRefused, MnemeError
 from core.store.mailbox import OutboxItem
 from core.store.message_ids import load_author
-from core.types import Answer, Scope
+from core.types import Account, Answer, Scope
 from gateway.chats.admins import ChatAdmins
 from gateway.services import Services
 from gateway.texts.catalog import Texts
@@ -40,7 +41,7 @@ class UndeliveredNotices:
         self._admins = admins
         self._report_abandoned_task = report_abandoned_task
 
-    async def tell(self, item: OutboxItem, error: MnemeError) -> None:
+    async def notify(self, item: OutboxItem, error: MnemeError) -> None:
         """Notify the recipient of an undeliverable item in another chat, if one is known."""
         if item.kind == "memory":
             await self._report_abandoned_task(item.key)
@@ -53,34 +54,51 @@ class UndeliveredNotices:
         person = await self._find_person(item)
         if person is None:
             return
-        is_own = await self._is_direct(item, person)
-        excluded_platform = item.address.platform if is_own else ""
+        is_direct = await self._is_direct(item, person)
+        excluded_platform = item.address.platform if is_direct else ""
         chat = await self._services.find_private_chat(person, excluded_platform)
-        if chat is None and not is_own:
-            await self._notify_owner(item, error)
-        if chat is None or chat[0] == item.address:
+        if chat is None:
+            if not is_direct:
+                await self._notify_owner(item, error, person)
             return
-        texts = self._services.languages.of_scope(chat[1])
+        address, scope = chat
+        if address == item.address:
+            return
+        texts = self._services.languages.of_scope(scope)
         values = await self._list_values(texts, item, error)
         notice = OutboxItem(
             key=f"undelivered:{item.key}",
             kind="notice",
-            address=chat[0],
-            answer=Answer(text=_render_notice(texts, item, values, is_own=is_own)),
+            address=address,
+            answer=Answer(text=_render_notice(texts, item, values, is_direct=is_direct)),
             next_at=self._services.clock.now(),
         )
         # The notice is erased with the message that it repeats.
         if await self._services.outbox.put(notice, sibling_key=item.key):
             self._services.on_change()
 
-    async def _notify_owner(self, item: OutboxItem, error: MnemeError) -> None:
-        """Tell the owner that messages to a group fail, once a day for each group or topic."""
+    async def _notify_owner(self, item: OutboxItem, error: MnemeError, person: Scope) -> None:
+        """Tell the owner for whom a message to a group was.
+
+        The owner gets one notice a day for each person and group or topic.
+        """
         owner_notices = self._services.owner_notices
         texts = await owner_notices.load_texts()
         values = await self._list_values(texts, item, error)
-        text = texts.UNDELIVERED_FOR_OWNER.format(**values)
-        key = f"undelivered:{item.address.key}:{self._services.clock.now():%Y-%m-%d}"
-        await owner_notices.notify(key, text)
+        text = texts.UNDELIVERED_FOR_OWNER.format(
+            person=await self._load_name(texts, person), **values
+        )
+        day = f"{self._services.clock.now():%Y-%m-%d}"
+        await owner_notices.notify(f"undelivered:{item.address.key}:{person.key}:{day}", text)
+
+    async def _load_name(self, texts: Texts, person: Scope) -> str:
+        """Return the name of a person as a quotation, or the key of the account."""
+        platform, _, user_id = person.key.removeprefix("account:").partition(":")
+        account = Account(platform=platform, user_id=user_id)
+        for named_account in await self._services.links.list_accounts(account):
+            if named_account.name:
+                return texts.quote(named_account.name)
+        return f"`{account.key}`"
 
     async def _list_values(
         self, texts: Texts, item: OutboxItem, error: MnemeError
@@ -114,12 +132,12 @@ class UndeliveredNotices:
 
 
 def _render_notice(
-    texts: Texts, item: OutboxItem, values: Mapping[str, str], *, is_own: bool
+    texts: Texts, item: OutboxItem, values: Mapping[str, str], *, is_direct: bool
 ) -> str:
     """Return a notice that says what wasn't delivered, where, and what to do.
 
-    If `is_own`, the notice repeats the undelivered text.
+    If the item was for a direct chat, the notice repeats the undelivered text.
     """
-    if not is_own or item.answer is None:
+    if not is_direct or item.answer is None:
         return texts.UNDELIVERED_IN_GROUP.format(**values)
     return f"{texts.UNDELIVERED_TO_YOU.format(**values)}\n\n{item.answer.text}"

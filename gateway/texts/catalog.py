@@ -494,6 +494,15 @@ class Texts:
             id=account.user_id,
         )
 
+    def choose_introduction(self, *, stores_all: bool, is_listed: bool) -> str:
+        """Return the text that tells a group which messages are stored and who can read them.
+
+        In a group that isn't listed, only messages of people with access are stored.
+        """
+        if not stores_all:
+            return self.INTRODUCTION
+        return self.INTRODUCTION_ALL if is_listed else self.INTRODUCTION_ALL_ALLOWED
+
     def away_notice(self, age: timedelta) -> str:
         """Return a notice that a message wasn't answered because it's too old."""
         hours = round(age.total_seconds() / 3600)

@@ -356,6 +356,37 @@ async def test_anonymous_admin_sets_up_the_group_but_gets_no_answer_of_the_model
         assert reply.answer is None
 
 
+async def test_anonymous_admin_of_an_unlisted_group_is_told_who_gets_answers(home: Path) -> None:
+    sender = Sender(id="-5", name="The group", is_anonymous=True)
+    anonymous = {**MENTION, "sender": sender}
+    async with open_gateway(home, ScriptedModel(says("hi"))) as harness:
+        harness.platforms["telegram"].admins = {"-5"}
+        refusal = texts.SETUP_NOT_SERVED.format(key="telegram:-5")
+        assert (await harness.say("hello", "-5", **anonymous)).text == refusal
+        assert (await harness.say("/setup", "-5", **anonymous)).text == refusal
+        await harness.say("hello", "7", **GROUP)
+        reply = await harness.say("hello", "-5", **anonymous)
+        assert reply.text == f"{texts.ANONYMOUS_ADMIN} {texts.SETUP_APPROVED_ONLY}"
+
+
+async def test_person_without_access_is_told_so_in_the_language_of_the_group(home: Path) -> None:
+    german = load_texts("de")
+    anonymous = {**GROUP, "sender": Sender(id="-5", name="The group", is_anonymous=True)}
+    async with open_gateway(home, ScriptedModel(says("hi"), says("hi"))) as harness:
+        await say(harness, "hello", "7")
+        await say(harness, "/setup language de", ADMIN)
+        assert await say(harness, "hello", "11", **MENTION) == german.STRANGER_IN_GROUP
+        harness.platforms["telegram"].admins = {"-5"}
+        reply = await harness.say("hello", "-5", **{**anonymous, "is_mention": True})
+        assert reply.text.startswith(german.ANONYMOUS_ADMIN)
+        question = await harness.say("/setup erase", "-5", **anonymous)
+        assert german.SETUP_ERASE_ASKED in question.text
+        assert question.answer is not None
+        button_id = question.answer.buttons[0].id
+        press = {**anonymous, "kind": "action", "message_id": "p1"}
+        assert (await harness.say(button_id, "-5", **press)).text.startswith("Gelöscht: ")
+
+
 @pytest.mark.parametrize(("word", "expected"), [("yes", "Erased: "), ("no", "")])
 async def test_plain_yes_or_no_answers_ones_own_question_without_a_mention(
     home: Path, word: str, expected: str
@@ -700,6 +731,11 @@ async def test_setup_of_a_group_that_is_not_listed_says_that_it_answers_only_som
         overheard = await say(harness, "talk among members", MEMBER, **OVERHEARD)
         assert overheard == ""
         assert await say(harness, "hello", MEMBER, **MENTION) == texts.STRANGER_IN_GROUP
+        assert texts.SETUP_STORES_ALLOWED in await say(harness, "/setup store all", ADMIN)
+        assert [notice.text for _, notice in await notices(harness)] == [
+            texts.INTRODUCTION,
+            texts.INTRODUCTION_ALL_ALLOWED,
+        ]
     async with gateway(home) as harness:
         assert texts.SETUP_APPROVED_ONLY not in await say(harness, "/setup", MEMBER)
 

@@ -9,7 +9,7 @@ import pytest
 
 from core.errors import ChatRefused, DeliveryError
 from core.store.mailbox import OutboxItem
-from core.types import Address, Answer, Scope
+from core.types import Address, Answer, Scope, Sender
 from gateway.texts.catalog import ENGLISH as texts
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, says
@@ -69,20 +69,31 @@ async def test_answer_refused_in_a_group_is_told_in_the_direct_chat_without_its_
         assert "ferry" not in notice.text
 
 
-async def test_answer_refused_in_a_topic_is_told_the_owner_once_if_the_person_has_no_direct_chat(
+async def test_command_whose_answer_a_group_refuses_is_told_in_the_direct_chat(home: Path) -> None:
+    async with open_gateway(home, options='rooms = ["telegram:-5"]\n') as harness:
+        await harness.say("/help")
+        for number, command in enumerate(("/facts", "/setup", "/export")):
+            await say_refused(harness, command, "42", KICKED, **GROUP, message_id=f"7{number}")
+        told = [notice for address, notice in await notices(harness) if address.chat_id == "42"]
+        assert ["`telegram:-5` on Telegram" in notice.text for notice in told] == [True] * 3
+
+
+async def test_answer_refused_in_a_topic_is_told_the_owner_once_a_day_for_each_person(
     home: Path,
 ) -> None:
-    model = ScriptedModel(says("Good day."), says("At nine."), says("At ten."))
+    model = ScriptedModel(*[says(answer) for answer in ("Good day.", "One.", "Two.", "Three.")])
     topic = {**GROUP, "address": Address(platform="telegram", chat_id="-5", thread_id="7")}
     async with open_gateway(home, model, 'rooms = ["telegram:-5"]\n') as harness:
         await harness.say("hello")
-        await say_refused(harness, "@mneme when?", "9", DELETED, **topic)
-        await say_refused(harness, "@mneme and then?", "9", DELETED, **topic, message_id="71")
-        [_, (address, notice)] = await notices(harness)
-        assert address == Address(platform="telegram", chat_id="42")
-        assert "`telegram:-5/7` on Telegram" in notice.text
-        assert "The topic was deleted." in notice.text
-        assert "At nine" not in notice.text
+        for number, who in enumerate(("9", "9", "10")):
+            sender = Sender(id=who, name=f"Person {who}")
+            place = {**topic, "sender": sender, "message_id": f"7{number}"}
+            await say_refused(harness, "@mneme when?", who, DELETED, **place)
+        told = [notice for address, notice in await notices(harness) if address.chat_id == "42"]
+        for notice, name in zip(told, ("“Person 9”", "“Person 10”"), strict=True):
+            assert f"a message for {name} in `telegram:-5/7` on Telegram" in notice.text
+            assert "The topic was deleted." in notice.text
+            assert "One" not in notice.text
 
 
 async def test_reminder_undeliverable_to_a_deleted_chat_is_sent_to_the_persons_other_platform(
