@@ -182,7 +182,7 @@ def _restore(
         restored = job.swap(manifest, now)
     shell.print_text(_describe_restored(restored, home, is_move=is_move))
     report = asyncio.run(_open_restored())
-    if not report and restored.knows_erasures and not is_move:
+    if not report and restored.erasures == "none" and not is_move:
         report = texts.RESTORE_NOTHING_ERASED
     if report:
         shell.print_text(report)
@@ -334,8 +334,11 @@ def _describe_restored(restored: Restored, home: Path, *, is_move: bool) -> str:
     sentences = [texts.RESTORED.format(home=home, moment=moment)]
     if restored.old_home is not None:
         sentences.append(texts.RESTORE_OLD_HOME.format(path=restored.old_home))
-    if not restored.knows_erasures and not is_move:
-        sentences.append(texts.RESTORE_UNKNOWN.format(journal=f"{home}.erasures"))
+    journal = f"{home}.erasures"
+    if restored.erasures == "lost":
+        sentences.append(texts.RESTORE_INCOMPLETE.format(journal=journal))
+    elif restored.erasures == "unknown" and not is_move:
+        sentences.append(texts.RESTORE_UNKNOWN.format(journal=journal))
     return "\n".join(sentences)
 
 

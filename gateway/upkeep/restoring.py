@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Literal
 
 from filelock import FileLock, Timeout
 
@@ -24,7 +25,13 @@ from config.operating_system import exchange_paths, sync_file
 from config.variables import locate_swap_file
 from core.errors import HistoryError, Refused, StoreError
 from core.memory.record import RECORD_FILE, continue_record
-from core.store.sqlite.copying import DatabaseInfo, read_database_info, verify_copy
+from core.store.erasure.journal import Journal, next_key
+from core.store.sqlite.copying import (
+    DatabaseInfo,
+    load_erasures,
+    read_database_info,
+    verify_copy,
+)
 from core.transfer.backup import (
     HOME_FOLDER,
     JOURNAL_ENTRY,
@@ -81,6 +88,15 @@ class SwapPlan:
         )
 
 
+ErasuresAfter = Literal["none", "listed", "lost", "unknown"]
+"""The erasures that were made after a backup.
+
+They are "none" if the previous home shows that there were none, "listed" if the journal can repeat
+them, "lost" if it can't repeat all of them, and "unknown" if neither the journal nor the previous
+home belongs to the backup.
+"""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restored:
     """A backup that has become the home."""
@@ -88,8 +104,7 @@ class Restored:
     manifest: Manifest
     # The path of the old home. None if there was no home.
     old_home: Path | None
-    # Whether the journal or the old state.db lists the erasures after the backup.
-    knows_erasures: bool
+    erasures: ErasuresAfter
 
 
 class RestoreJob:
@@ -152,12 +167,10 @@ class RestoreJob:
     def swap(self, manifest: Manifest, now: datetime) -> Restored:
         """Replace the home with the unpacked one, and keep the previous home next to it."""
         current = self._load_current_state()
-        # The service creates an empty journal, which doesn't show whether there were erasures.
-        had_journal = self._journal.exists() and self._journal.stat().st_size > 0
         self._merge_journals()
         stamp = now.strftime("%Y%m%d-%H%M%S")
         new = self._unpacked / HOME_FOLDER
-        restored_key = read_database_info(new / STATE_FILE).key
+        erasures = self._find_erasures(read_database_info(new / STATE_FILE), current)
         plan = SwapPlan(
             old_home=self._home.with_name(f"{self._home.name}.before-restore-{stamp}"),
             at=now,
@@ -176,12 +189,51 @@ class RestoreJob:
             raise Refused(texts.RESTORE_MOUNT.format(home=self._home, reason=reason)) from error
         kept_home = _complete_plan(plan, self._home)
         self._plan_file.unlink()
-        # The key changes with each erasure, and each home has its own. If it's equal, there was no
-        # erasure since the backup. A new home on another machine doesn't know the erasures.
-        is_newest = current is not None and current.key != "" and current.key == restored_key
-        return Restored(
-            manifest=manifest, old_home=kept_home, knows_erasures=had_journal or is_newest
+        return Restored(manifest=manifest, old_home=kept_home, erasures=erasures)
+
+    def _find_erasures(self, backup: DatabaseInfo, current: DatabaseInfo | None) -> ErasuresAfter:
+        """Return whether there were erasures after the backup, and whether they can be repeated.
+
+        The keys show whether the previous home has continued the state.db of the backup. Another
+        home, for example on a new machine, doesn't know the erasures, and neither does its journal.
+        """
+        journal = Journal.parse(self._read_journal())
+        is_listed = journal.has_erasures_after(backup.epoch, backup.key)
+        is_successor = (
+            current is not None
+            and current.key != ""
+            and current.epoch >= backup.epoch
+            and next_key(backup.key, current.epoch - backup.epoch) == current.key
         )
+        if current is None or not is_successor:
+            if not is_listed:
+                return "unknown"
+            return "lost" if journal.damaged_lines else "listed"
+        if current.epoch == backup.epoch:
+            return "none"
+        try:
+            since = load_erasures(self._home / STATE_FILE, backup.epoch)
+        except StoreError:
+            return "lost"
+        journaled = {line.token for line in journal.lines}
+        is_group_known = bool(journal.lines)
+        missing = [
+            token
+            for token, is_group in since.tokens.items()
+            if token not in journaled and not (is_group and is_group_known)
+        ]
+        if missing or journal.damaged_lines:
+            return "lost"
+        if is_listed:
+            return "listed"
+        advances = current.epoch - backup.epoch - since.detachments
+        return "lost" if advances and not since.tokens else "none"
+
+    def _read_journal(self) -> str:
+        """Return the journal, with replacement characters for damaged bytes."""
+        if not self._journal.is_file():
+            return ""
+        return self._journal.read_text(encoding="utf-8", errors="replace")
 
     def _load_current_state(self) -> DatabaseInfo | None:
         """Return the epoch and the key of the home, or None if it has no readable state.db."""
@@ -196,9 +248,8 @@ class RestoreJob:
         backed_up = self._unpacked / JOURNAL_ENTRY
         if not backed_up.exists():
             return
-        current_text = self._journal.read_text(encoding="utf-8") if self._journal.exists() else ""
-        known_lines = set(current_text.splitlines())
-        lines = backed_up.read_text(encoding="utf-8").splitlines()
+        known_lines = set(self._read_journal().splitlines())
+        lines = backed_up.read_text(encoding="utf-8", errors="replace").splitlines()
         missing = [line for line in lines if line and line not in known_lines]
         if not missing:
             return

@@ -141,7 +141,7 @@ async def test_everything_replaces_settings_and_reminders_only_after_a_yes(tmp_p
     assert f"{other} already has 1 reminder and mneme.toml" in refused.stdout
     assert "bonsai" in good(other, "cron")
     printed = good(other, "import", "-", "--yes", stdin=file.read_bytes())
-    assert "The record lists nothing" not in printed
+    assert "Nothing was forgotten" not in printed
     assert "bonsai" not in good(other, "cron")
     assert good(other, "config", "get", "limits.jobs") == "100\n"
 

@@ -178,7 +178,9 @@ def test_forget_receipt_warns_if_the_erasure_journal_cannot_be_written(home: Pat
     assert "a restored backup brings this back" in good(home, "chat", stdin=FORGET)
 
 
-def test_truncated_line_of_the_erasure_journal_is_ignored_after_a_restore(home: Path) -> None:
+def test_truncated_lines_of_the_erasure_journal_do_not_hide_the_others_and_are_reported_once(
+    home: Path,
+) -> None:
     good(home, "chat", stdin=SAID)
     copy = backed_up(home)
     home.with_name("home.erasures").write_text("1 2026-11-22 0123456789abcdef 0")
@@ -186,7 +188,10 @@ def test_truncated_line_of_the_erasure_journal_is_ignored_after_a_restore(home: 
     with home.with_name("home.erasures").open("a") as journal:
         journal.write("99 2026-11-22 0123456789abcdef 0\n\n99 2026-11-22 0123")
     put_back(copy, home)
-    assert "I erased again" in mneme(home, "status").stderr
+    printed = mneme(home, "status").stderr
+    assert "I erased again" in printed
+    assert "forgotten on 2026-11-22" in printed
+    assert mneme(home, "status").stderr == ""
 
 
 async def test_restored_backup_repeats_each_erasure_only_for_its_asker(home: Path) -> None:

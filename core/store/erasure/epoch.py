@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Sequence
 from datetime import datetime
-from operator import xor
 
 from core.store.engine import Connection
+from core.store.erasure.journal import Journal, next_key, xor_with_key
 from core.store.rows import get_meta, set_meta
 from core.store.visibility import EPOCH_META_KEY, epoch_number, scope_parameter
 from core.types import Scope
@@ -27,17 +26,16 @@ Each advance of the epoch replaces the secret with its digest. Only a backup fro
 has the secret for the line of that erasure, and such a backup contains the erased words anyway.
 """
 
-# Matches the epoch, the day, the token of the erasure, and the ciphertext in hexadecimal, e.g. "12
-# 2026-11-20 Zk3bQw 9f02c4".
-_JOURNAL_LINE = re.compile(r"(?m)^(\d{1,6}) (\S{10}) (\S+) ((?:[0-9a-f]{2})+)$")
+# The key in `state_meta` of the journal lines that were reported as unreadable, as a JSON list of
+# digests.
+_REPORTED_META_KEY = "reported_erasures"
 _SELECT_FOR_JOURNAL = """
 SELECT id, address, account, scopes, made_at, json_remove(list, '$.messages') AS list
 FROM erasures WHERE id = :id
 """
 """Leaves out message ids, because in a restored backup they may belong to other messages. A replay
 of the journal searches for the words instead."""
-# The name of `address` in the lines of earlier versions.
-_EARLIER_ADDRESS = "lane"
+_SELECT_CONTENT = "SELECT 1 FROM messages UNION ALL SELECT 1 FROM note_changes LIMIT 1"
 _INSERT_BEGUN = """
 INSERT INTO erasures (id, address, account, scopes, list, made_at, started_at)
 VALUES (:id, :address, :account, :scopes, :list, :made_at, :now)
@@ -52,7 +50,7 @@ def advance_epoch(connection: Connection) -> int:
     number = epoch_number(connection) + 1
     set_meta(connection, EPOCH_META_KEY, str(number))
     old_key = f"{get_meta(connection, JOURNAL_META_KEY)}"
-    set_meta(connection, JOURNAL_META_KEY, hashlib.sha256(old_key.encode()).hexdigest())
+    set_meta(connection, JOURNAL_META_KEY, next_key(old_key))
     return number
 
 
@@ -74,7 +72,8 @@ def build_journal_line(connection: Connection, token: str, now: datetime) -> str
     """
     row = connection.execute(_SELECT_FOR_JOURNAL, {"id": token}).fetchone()
     content = json.dumps(dict(row)).encode()
-    ciphertext = _xor_with_key(connection, token, content).hex()
+    key = f"{get_meta(connection, JOURNAL_META_KEY)}"
+    ciphertext = xor_with_key(key, token, content).hex()
     return f"{epoch_number(connection)} {now:%Y-%m-%d} {token} {ciphertext}"
 
 
@@ -83,45 +82,43 @@ def replay_journal(
 ) -> tuple[int, Sequence[str]]:
     """Begin the erasures that a restored backup doesn't contain yet.
 
-    The journal lists the erasures. The epoch advances to that of the last line. Returns the number
-    of erasures that began, and the days (ISO 8601) of unreadable lines. If state.db has no
-    messages, return no days, because there was nothing to erase.
+    The journal lists the erasures. The epoch advances to that of the last line that the backup can
+    decrypt. Other lines may belong to another state.db: if the epoch followed them, the lines of
+    this one would be skipped when its journal arrives later. Returns the number of erasures that
+    began, and the days (ISO 8601) of unreadable lines, once for each line. If state.db is empty,
+    returns no days, because there was nothing to erase.
     """
-    backup_epoch = epoch_number(connection)
+    backup_epoch = line_epoch = epoch_number(connection)
+    key = f"{get_meta(connection, JOURNAL_META_KEY)}"
+    reported = json.loads(get_meta(connection, _REPORTED_META_KEY) or "[]")
     # The tokens of the erasures. An erasure may have several lines.
     tokens: set[str] = set()
-    unreadable_days: list[str] = []
-    lines = [(int(line[1]), line[2], line[3], line[4]) for line in _JOURNAL_LINE.finditer(journal)]
-    for number, day, token, ciphertext in sorted(lines):
-        while epoch_number(connection) < number:
-            advance_epoch(connection)
-        if number <= backup_epoch:
+    # The days of unreadable lines, by the digests of the lines.
+    unreadable: dict[str, str] = {}
+    parsed = Journal.parse(journal)
+    for line in parsed.lines:
+        digest = _digest_line(f"{line.epoch} {line.token}")
+        if line.epoch <= backup_epoch or digest in reported:
             continue
+        key, line_epoch = next_key(key, line.epoch - line_epoch), line.epoch
         try:
-            values = _decrypt_line(connection, token, ciphertext)
+            values = line.decrypt(key)
         except ValueError:
-            unreadable_days.append(day)
+            unreadable[digest] = line.day
             continue
+        while epoch_number(connection) < line.epoch:
+            advance_epoch(connection)
         connection.execute(_INSERT_BEGUN, {**values, "now": now})
-        tokens.add(token)
+        tokens.add(line.token)
 
-    has_messages = connection.execute("SELECT 1 FROM messages LIMIT 1").fetchone() is not None
-    if not has_messages:
-        return len(tokens), ()
-    return len(tokens), list(dict.fromkeys(unreadable_days))
-
-
-def _decrypt_line(connection: Connection, token: str, ciphertext: str) -> dict[str, object]:
-    """Return the columns of an erasure. Raises ValueError if the key doesn't fit the line."""
-    content = _xor_with_key(connection, token, bytes.fromhex(ciphertext))
-    values: dict[str, object] = json.loads(content)
-    if _EARLIER_ADDRESS in values:
-        values["address"] = values.pop(_EARLIER_ADDRESS)
-    return values
+    for text, day in parsed.find_damaged_days(backup_epoch).items():
+        unreadable[_digest_line(text)] = day
+    new_days = {digest: day for digest, day in unreadable.items() if digest not in reported}
+    if new_days:
+        set_meta(connection, _REPORTED_META_KEY, json.dumps([*reported, *new_days]))
+    has_content = connection.execute(_SELECT_CONTENT).fetchone() is not None
+    return len(tokens), sorted(set(new_days.values())) if has_content else []
 
 
-def _xor_with_key(connection: Connection, token: str, content: bytes) -> bytes:
-    """Encrypt or decrypt content with the current journal key."""
-    seed = f"{get_meta(connection, JOURNAL_META_KEY)} {token}"
-    stream = hashlib.shake_256(seed.encode()).digest(len(content))
-    return bytes(map(xor, content, stream))
+def _digest_line(line: str) -> str:
+    return hashlib.sha256(line.encode()).hexdigest()[:16]

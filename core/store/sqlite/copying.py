@@ -29,6 +29,12 @@ LOCK_TIMEOUT_S = 10.0
 # The bytes of the file's header that contain `PRAGMA user_version`.
 _VERSION_BYTES = slice(60, 64)
 
+_SELECT_ERASURES = """
+SELECT id, json_extract(list, '$.where') LIKE 'room:%' FROM erasures
+WHERE started_at IS NOT NULL AND COALESCE(epoch, :epoch + 1) > :epoch
+"""
+_COUNT_DETACHMENTS = "SELECT COUNT(*) FROM scope_detachments WHERE epoch > :epoch"
+
 # Called with the number of copied pages and the total number of pages.
 Progress = Callable[[int, int], None]
 
@@ -43,6 +49,17 @@ class DatabaseInfo:
     # The key of the next erasure, or "" if an earlier version has written the file. Only copies of
     # the same state.db have the same key, until one of them erases something.
     key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ErasuresSince:
+    """The advances of the erasure epoch of a state.db since an earlier epoch."""
+
+    # The tokens of erasures of the last 30 days. True if an erasure was in a group: its line in the
+    # journal may then be that of the request in a direct chat.
+    tokens: Mapping[str, bool]
+    # How many advances weren't erasures, but people who lost access to a chat.
+    detachments: int
 
 
 def copy_database(source: Path, target: Path, on_progress: Progress | None = None) -> None:
@@ -98,6 +115,14 @@ def read_database_info(path: Path) -> DatabaseInfo:
             "SELECT value FROM state_meta WHERE key = 'erasure_key'"
         ).fetchone()
         return DatabaseInfo(schema=schema, epoch=epoch, key=str(row[0]) if row else "")
+
+
+def load_erasures(path: Path, epoch: int) -> ErasuresSince:
+    """Load the erasures that a state.db has made after an epoch. Raises StoreError."""
+    with translate_errors(path), contextlib.closing(_connect(path)) as connection:
+        tokens = connection.execute(_SELECT_ERASURES, {"epoch": epoch}).fetchall()
+        count = connection.execute(_COUNT_DETACHMENTS, {"epoch": epoch}).fetchone()[0]
+    return ErasuresSince({row[0]: bool(row[1]) for row in tokens}, count)
 
 
 def count_rows(path: Path, table: Literal["messages", "jobs"]) -> int:

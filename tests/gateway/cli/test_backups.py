@@ -159,7 +159,7 @@ def test_restore_with_a_passphrase_asks_for_it_and_refuses_a_wrong_one(talked: P
     assert wrong.returncode == 1
     assert "can't be decrypted with this key or passphrase" in wrong.stderr
     printed = good(talked, "restore", str(file), "--yes", stdin="correct horse\n")
-    assert "The record lists nothing that had to be erased again" in printed
+    assert "Nothing was forgotten since this backup" in printed
 
 
 def test_restore_on_another_machine_warns_that_later_erasures_are_unknown_there(
@@ -179,6 +179,67 @@ def test_restore_on_another_machine_warns_that_later_erasures_are_unknown_there(
     other.with_name("home.erasures").write_bytes(talked.with_name("home.erasures").read_bytes())
     assert "I erased again" in mneme(other, "recall", "sea").stderr
     assert "moved to" not in good(other, "recall", "Zanzibar")
+
+
+def test_restore_into_a_home_with_another_record_warns_that_later_erasures_are_unknown(
+    talked: Path, tmp_path: Path
+) -> None:
+    good(talked, "remember", "My locker code is 4711")
+    good(talked, "backup")
+    (file,) = list_backups(talked)
+    good(talked, "forget", "locker", "--yes")
+    (tmp_path / "new").mkdir()
+    other = tmp_path / "new" / "home"
+    for word in ("apples", "pears"):
+        good(other, "remember", f"I like {word}")
+        good(other, "forget", word, "--yes")
+    printed = good(other, "restore", str(file), "--yes")
+    assert "belongs to another home" in printed
+    assert "Nothing was forgotten" not in printed
+    # The record that arrives later is used, although the other home had more erasures.
+    with other.with_name("home.erasures").open("ab") as record:
+        record.write(talked.with_name("home.erasures").read_bytes())
+    assert "I erased again" in mneme(other, "recall", "sea").stderr
+    assert "4711" not in good(other, "facts") + good(other, "memory", "list")
+
+
+@pytest.mark.parametrize("damage", ["garbage", "cut line", "cut file", "deleted"])
+def test_restore_with_a_damaged_record_reports_what_it_cannot_erase_again(
+    talked: Path, damage: str
+) -> None:
+    good(talked, "backup")
+    (file,) = list_backups(talked)
+    good(talked, "forget", "sea", "--yes")
+    good(talked, "forget", "Zanzibar", "--yes")
+    record = talked.with_name("home.erasures")
+    first, second = record.read_text().split()[3::4]
+    text = record.read_text()
+    damaged_texts = {
+        "garbage": "garbage\n",
+        "cut line": text[: text.index(second) + 9],
+        "cut file": text[: text.index(first) + len(first)],
+        "deleted": "",
+    }
+    record.write_text(damaged_texts[damage])
+    printed = good(talked, "restore", str(file), "--yes")
+    assert "something was forgotten since that backup that I can't erase again" in printed
+    assert "Nothing was forgotten" not in printed
+    assert ("I erased again" in printed) == damage.startswith("cut")
+
+
+def test_restore_of_a_newer_backup_after_an_older_one_reports_no_loss(talked: Path) -> None:
+    good(talked, "backup")
+    (older,) = list_backups(talked)
+    good(talked, "forget", "sea", "--yes")
+    good(talked, "forget", "Zanzibar", "--yes")
+    good(talked, "remember", "The lighthouse is red")
+    newer = Path(json.loads(good(talked, "backup", "--json"))["path"])
+    copy = newer.with_name("older.tar.gz")
+    copy.write_bytes(older.read_bytes())
+    good(talked, "restore", str(copy), "--yes")
+    printed = good(talked, "restore", str(newer), "--yes")
+    assert "can't" not in printed
+    assert "lighthouse" in good(talked, "facts") + good(talked, "memory", "list")
 
 
 def test_restore_refuses_a_running_home_and_changes_nothing(talked: Path) -> None:
