@@ -69,7 +69,7 @@ def add_commands(root: typer.Typer) -> None:
 
 def backup_command(
     folder: Annotated[
-        Path | None,
+        str | None,
         typer.Argument(),
     ] = None,
     encrypt: Annotated[
@@ -89,6 +89,10 @@ def backup_command(
     then rewritten without what you have forgotten since.
     """
 
+    # An unset variable in a script would otherwise mean the current folder.
+    if folder is not None and not folder.strip():
+        shell.fail(texts.tables("setup")["option_empty"].format(option="FOLDER"))
+
     async def work() -> BackupResult:
         settings = Settings.load()
         general = settings.general.model_copy(update={"log_level": "warning"})
@@ -104,7 +108,7 @@ def backup_command(
                 catalog.note_failure(clock.now(), describe_failure(error))
             raise
         order = BackupOrder(
-            folder=(folder or backup_folder(settings)).expanduser().absolute(),
+            folder=(Path(folder) if folder else backup_folder(settings)).expanduser().absolute(),
             key=key,
             has_secrets=with_secrets,
             is_of_settings=is_of_settings,
@@ -157,6 +161,8 @@ def restore_command(
     """
     with shell.exit_on_error():
         home = find_home()
+        if file.expanduser().is_dir():
+            raise ConfigError(texts.RESTORE_FOLDER.format(folder=file))
         _restore(file, home, key, lambda backup: "" if yes else _describe_restore(backup, home))
 
 

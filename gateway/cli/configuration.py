@@ -297,6 +297,8 @@ def _find_fault_of_secret(draft: SettingsDraft, name: str, value: str) -> str:
 
         if not TELEGRAM_TOKEN.fullmatch(value.strip()):
             return str(texts.tables("setup")["telegram"]["no_token"])
+    if name.endswith(("_KEY", "_TOKEN")) and len(value.split()) > 1:
+        return texts.compose("key_with_blank", name=name)
     if name == find_option(_merge_options(draft.text), "backup.passphrase"):
         from core.transfer.encryption import MIN_PASSPHRASE_CHARS
 

@@ -270,7 +270,8 @@ def require_yes(markdown: str) -> None:
         is_confirmed = False
     if not is_confirmed:
         # If no answer was given, the question has no end of line.
-        typer.echo(f"\n{texts.compose('not_confirmed')}", err=True)
+        yes = texts.tables("setup")["dialog"]["yes"]
+        typer.echo(f"\n{texts.compose('not_confirmed', yes=yes)}", err=True)
         raise typer.Exit(2)
 
 

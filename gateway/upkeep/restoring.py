@@ -28,6 +28,7 @@ from core.memory.record import RECORD_FILE, continue_record
 from core.store.erasure.journal import Journal, next_key
 from core.store.sqlite.copying import (
     DatabaseInfo,
+    ErasuresSince,
     load_erasures,
     read_database_info,
     verify_copy,
@@ -199,35 +200,22 @@ class RestoreJob:
         """
         journal = Journal.parse(self._read_journal())
         is_listed = journal.has_erasures_after(backup.epoch, backup.key)
-        is_successor = (
-            current is not None
-            and current.key != ""
-            and current.epoch >= backup.epoch
-            and next_key(backup.key, current.epoch - backup.epoch) == current.key
-        )
-        if current is None or not is_successor:
-            if not is_listed:
-                return "unknown"
-            return "lost" if journal.damaged_lines else "listed"
-        if current.epoch == backup.epoch:
-            return "none"
-        try:
-            since = load_erasures(self._home / STATE_FILE, backup.epoch)
-        except StoreError:
-            return "lost"
-        journaled = {line.token for line in journal.lines}
-        is_group_known = bool(journal.lines)
-        missing = [
-            token
-            for token, is_group in since.tokens.items()
-            if token not in journaled and not (is_group and is_group_known)
-        ]
-        if missing or journal.damaged_lines:
-            return "lost"
+        if current is not None and _continues(backup, current):
+            if current.epoch == backup.epoch:
+                return "none"
+            try:
+                since = load_erasures(self._home / STATE_FILE, backup.epoch)
+            except StoreError:
+                return "lost"
+            if journal.damaged_lines or _lacks_erasures(journal, since):
+                return "lost"
+            if is_listed:
+                return "listed"
+            advances = current.epoch - backup.epoch - since.detachments
+            return "lost" if advances and not since.tokens else "none"
         if is_listed:
-            return "listed"
-        advances = current.epoch - backup.epoch - since.detachments
-        return "lost" if advances and not since.tokens else "none"
+            return "lost" if journal.damaged_lines else "listed"
+        return "unknown"
 
     def _read_journal(self) -> str:
         """Return the journal, with replacement characters for damaged bytes."""
@@ -258,6 +246,21 @@ class RestoreJob:
             file.write("".join(f"\n{line}\n" for line in missing))
             file.flush()
             sync_file(file.fileno())
+
+
+def _continues(backup: DatabaseInfo, current: DatabaseInfo) -> bool:
+    """Return whether a home has continued the state.db of a backup."""
+    advances = current.epoch - backup.epoch
+    return current.key != "" and advances >= 0 and next_key(backup.key, advances) == current.key
+
+
+def _lacks_erasures(journal: Journal, since: ErasuresSince) -> bool:
+    """Return whether the journal lacks an erasure of the previous home."""
+    journaled = {line.token for line in journal.lines}
+    return any(
+        token not in journaled and not (is_in_group and journaled)
+        for token, is_in_group in since.tokens.items()
+    )
 
 
 def complete_swap(home: Path) -> Path | None:

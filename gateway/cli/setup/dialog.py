@@ -64,6 +64,9 @@ class Dialog:
     is_interactive: bool
     console: Console = field(default_factory=lambda: Console(highlight=False, emoji=False))
     texts: Texts = field(default=ENGLISH, repr=False)
+    # The texts that are printed when it's certain that the setup succeeds, or None if each is
+    # printed at once.
+    held_texts: list[str] | None = None
 
     @property
     def words(self) -> Mapping[str, str]:
@@ -73,7 +76,16 @@ class Dialog:
 
     def tell(self, text: str) -> None:
         """Print a text without interpreting markup, because other people may have written it."""
+        if self.held_texts is not None:
+            self.held_texts.append(text)
+            return
         self.console.print(Text(strip_controls(text)), soft_wrap=True)
+
+    def print_held(self) -> None:
+        """Print the held texts, and print the next ones at once."""
+        texts, self.held_texts = self.held_texts or [], None
+        for text in texts:
+            self.tell(text)
 
     def warn(self, text: str) -> None:
         """Print an error."""

@@ -61,9 +61,12 @@ def check_import_options(setup: Setup) -> None:
 
 
 def import_from_options(setup: Setup) -> None:
-    """Import the files that the options name."""
+    """Import the files that the options name. Exits with an error at the first that fails."""
+    # Imported here because few setups import files.
+    from gateway.cli.history import import_command
+
     for name in setup.options.imports:
-        _import(Path(name).expanduser())
+        import_command(str(Path(name).expanduser()))
 
 
 def _import(path: Path) -> None:

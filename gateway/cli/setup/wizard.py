@@ -29,7 +29,7 @@ from gateway.cli.setup.service import describe_installed
 from gateway.cli.setup.steps import Setup, SetupOptions, StepFailed, find_language
 from gateway.local.manager import find_closed_folder, find_manager
 from gateway.sharing.home_lock import is_running
-from gateway.texts.catalog import list_languages
+from gateway.texts.catalog import SHELL, list_languages
 from gateway.texts.text_files import load_names, match_language
 from gateway.texts.zone_names import find_native_zones
 from gateway.upkeep.catalog import backup_folder, is_in_backups
@@ -68,10 +68,12 @@ def setup_command(  # noqa: PLR0913  Typer reads the options from the signature.
         bool,
         typer.Option("--yes"),
     ] = False,
-    language: Annotated[str, typer.Option("--language", autocompletion=complete_language)] = "",
-    zone: Annotated[str, typer.Option("--zone", autocompletion=complete_zone)] = "",
-    model: Annotated[str, typer.Option("--model")] = "",
-    url: Annotated[str, typer.Option("--url")] = "",
+    language: Annotated[
+        str | None, typer.Option("--language", autocompletion=complete_language)
+    ] = None,
+    zone: Annotated[str | None, typer.Option("--zone", autocompletion=complete_zone)] = None,
+    model: Annotated[str | None, typer.Option("--model")] = None,
+    url: Annotated[str | None, typer.Option("--url")] = None,
     owner: Annotated[
         list[str] | None,
         typer.Option("--owner", metavar="ACCOUNT"),
@@ -80,7 +82,7 @@ def setup_command(  # noqa: PLR0913  Typer reads the options from the signature.
         list[str] | None,
         typer.Option("--import", metavar="FILE"),
     ] = None,
-    backup: Annotated[str, typer.Option("--backup", metavar="FOLDER")] = "",
+    backup: Annotated[str | None, typer.Option("--backup", metavar="FOLDER")] = None,
     service: Annotated[bool, typer.Option("--service")] = False,
 ) -> None:
     """Set up Mneme: time zone, model, Telegram, Discord, earlier conversations, backups, service.
@@ -88,14 +90,22 @@ def setup_command(  # noqa: PLR0913  Typer reads the options from the signature.
     Each answer is tested before it is stored. Options go into mneme.toml, keys and tokens into
     secrets.env. Run it again to change one thing.
     """
+    texts_of_options = {
+        "language": language,
+        "zone": zone,
+        "model": model,
+        "url": url,
+        "backup": backup,
+    }
+    _refuse_empty_options(texts_of_options)
     options = SetupOptions(
-        language=language,
-        zone=zone,
-        model=model,
-        url=url,
+        language=language or "",
+        zone=zone or "",
+        model=model or "",
+        url=url or "",
         owners=tuple(owner or ()),
         imports=tuple(import_files or ()),
-        backup=backup,
+        backup=backup or "",
         wants_service=service,
     )
     with shell.exit_on_error():
@@ -105,6 +115,15 @@ def setup_command(  # noqa: PLR0913  Typer reads the options from the signature.
         if not (sys.stdin.isatty() and sys.stdout.isatty()):
             shell.fail(_begin(options, is_interactive=False).words["no_terminal"].strip())
         run_wizard(step, options)
+
+
+def _refuse_empty_options(values: Mapping[str, str | None]) -> None:
+    """Exit with a sentence if an option was given without a text, as from an unset variable."""
+    for field, value in values.items():
+        if value is not None and not value.strip():
+            words = SHELL.tables("setup")
+            option, _ = _OPTION_STEPS[field]
+            shell.fail(f"{words['option_empty'].format(option=option)} {words['unchanged']}")
 
 
 def _begin(options: SetupOptions, *, is_interactive: bool) -> Setup:
@@ -306,6 +325,8 @@ def run_script(setup: Setup, step: StepName | None) -> None:
     If one step fails, exits with a sentence and writes nothing.
     """
     is_in_use = _warn_if_running(setup)
+    # If the setup is refused, none of its results is true.
+    setup.dialog.held_texts = []
     try:
         _refuse_options_of_other_steps(setup, step)
         past.check_import_options(setup)
@@ -318,6 +339,7 @@ def run_script(setup: Setup, step: StepName | None) -> None:
         setup.draft.write()
     except _FAILURES as error:
         shell.fail(f"{setup.describe_failure(error)} {setup.words['unchanged']}")
+    setup.dialog.print_held()
     past.import_from_options(setup)
     if setup.options.wants_service or step == "service":
         try:

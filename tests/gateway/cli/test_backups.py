@@ -259,7 +259,7 @@ def test_restore_without_confirmation_or_from_a_damaged_file_changes_no_file(tal
     refused = mneme(talked, "restore", str(file))
     assert (refused.returncode, refused.stderr.splitlines()[-1]) == (
         2,
-        'Nothing was changed. Answer "yes", or add --yes.',
+        'Nothing was changed. Answer "y", or add --yes.',
     )
     assert mneme(talked, "restore", str(file), stdin="no\n").returncode == 2
     file.write_bytes(file.read_bytes()[:-100])
@@ -268,6 +268,13 @@ def test_restore_without_confirmation_or_from_a_damaged_file_changes_no_file(tal
     assert "it is damaged" in damaged.stderr
     assert sorted(talked.rglob("*")) == before
     assert not list(talked.parent.glob("*restor*"))
+
+
+def test_restore_of_a_folder_asks_for_the_file_of_a_backup(home: Path, tmp_path: Path) -> None:
+    refused = mneme(home, "restore", str(tmp_path), "--yes")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert f"{tmp_path} is a folder. Name the file of a backup" in refused.stderr
+    assert "Nothing was changed." in refused.stderr
 
 
 def test_restore_works_although_the_settings_are_broken(talked: Path) -> None:
@@ -333,6 +340,7 @@ def test_backups_inside_the_home_are_refused_except_in_the_folder_that_they_leav
     [
         (("--encrypt", "age1nonsense"), "isn't a key to encrypt to"),
         (("/proc/nowhere",), "can't be created"),
+        (("",), "FOLDER is empty."),
         (("--encrypt", "passphrase"), "Use at least 8 characters."),
     ],
 )

@@ -72,6 +72,7 @@ def test_config_set_changes_one_option_and_keeps_every_other_line_of_the_file(ho
         ("telegram_bot_token", "x", "Did you mean TELEGRAM_BOT_TOKEN?"),
         ("model.chat.deep", "x", "can't be set"),
         ("telegram.enabled", "true", "TELEGRAM_BOT_TOKEN in secrets.env"),
+        ("OPENAI_API_KEY", "ab c", "OPENAI_API_KEY can't contain blanks."),
         ("OPENAI_API_KEI", "x", "Did you mean OPENAI_API_KEY?"),
         ("MNEME_HOME", "/tmp", "set it in the environment"),
     ],

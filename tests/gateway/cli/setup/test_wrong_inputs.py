@@ -116,6 +116,8 @@ CASES: dict[str, tuple[list[str], dict[str, str], str]] = {
     "zone that doesn't exist": (["--zone", "Europe/Lissabon"], {}, "isn't a time zone"),
     "owner that is a name": (["--owner", "ana"], {}, "“ana” isn't an account"),
     "owner on another platform": (["--owner", "signal:42"], {}, "isn't an account"),
+    "empty zone": (["--zone", " "], {}, "--zone is empty."),
+    "empty backup folder": (["--backup", ""], {}, "--backup is empty."),
     "export that isn't there": (["--import", "/nowhere/result.json"], {}, "There is no file"),
 }
 
@@ -337,6 +339,19 @@ def test_script_of_one_step_sets_up_only_that_step(home: Path) -> None:
         "general": {"language": "de"},
     }
     assert folder.is_dir()
+
+
+def test_script_with_an_unusable_import_exits_with_one_sentence(home: Path) -> None:
+    (home.parent / "result.json").write_text("no export")
+    done = mneme(home, "setup", "--yes", "--import", str(home.parent / "result.json"))
+    assert done.returncode == 1
+    assert "Everything is in" not in done.stdout
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_refused_script_prints_no_results_of_its_steps(home: Path) -> None:
+    done = mneme(home, "setup", "--yes", "--zone", "Lisbon", "--owner", "ana")
+    assert (done.returncode, done.stdout) == (1, "")
 
 
 def test_script_next_to_a_running_gateway_says_when_it_uses_the_changes(home: Path) -> None:
