@@ -169,11 +169,10 @@ class RestoreJob:
         """Replace the home with the unpacked one, and keep the previous home next to it."""
         current = self._load_current_state()
         self._merge_journals()
-        stamp = now.strftime("%Y%m%d-%H%M%S")
         new = self._unpacked / HOME_FOLDER
         erasures = self._find_erasures(read_database_info(new / STATE_FILE), current)
         plan = SwapPlan(
-            old_home=self._home.with_name(f"{self._home.name}.before-restore-{stamp}"),
+            old_home=_name_old_home(self._home, now),
             at=now,
             epoch=current.epoch if current else 0,
             inode=self._home.lstat().st_ino,
@@ -246,6 +245,16 @@ class RestoreJob:
             file.write("".join(f"\n{line}\n" for line in missing))
             file.flush()
             sync_file(file.fileno())
+
+
+def _name_old_home(home: Path, now: datetime) -> Path:
+    """Return a free path for the previous home, even for two restores in one second."""
+    path = home.with_name(f"{home.name}.before-restore-{now:%Y%m%d-%H%M%S}")
+    number = 1
+    while path.exists():
+        number += 1
+        path = home.with_name(f"{home.name}.before-restore-{now:%Y%m%d-%H%M%S}-{number}")
+    return path
 
 
 def _continues(backup: DatabaseInfo, current: DatabaseInfo) -> bool:
