@@ -35,11 +35,14 @@ _ADDED = re.compile(r"Added: (.*) \[event ([0-9a-f]{32}) in ([^\]\n]+)\]", re.DO
 _EVENT_LINE = re.compile(
     r"[A-Z][a-z]{2} (?P<day>\d{1,2} [A-Z][a-z]{2} \d{4}) "
     r"(?:all day: |until (?P<until>\d{1,2} [A-Z][a-z]{2}): "
-    r"|(?P<start>\d\d:\d\d) (?:to (?P<end>\d\d:\d\d) )?)(?P<text>.*)",
+    r"|(?P<start>\d\d:\d\d) (?:to "
+    r"(?:[A-Z][a-z]{2} (?P<last>\d{1,2} [A-Z][a-z]{2} \d{4}) )?(?P<end>\d\d:\d\d) )?)(?P<text>.*)",
     re.DOTALL,
 )
 _WEEK = timedelta(days=7)
 _DAY = timedelta(days=1)
+# A longer event that ends on another day is shown with that day.
+_NIGHT = timedelta(hours=12)
 
 
 class _Arguments(ToolArguments):
@@ -68,7 +71,7 @@ def calendar_tool(
         start = _parse_time(arguments.start, zone)
         if arguments.action == "add":
             return await _add(calendars, arguments, start, zone)
-        end = _parse_time(arguments.end, zone) if arguments.end else start + _DAY
+        end = _parse_end(arguments.end, zone) if arguments.end else start + _DAY
         if end <= start:
             raise ToolError("calendar_bad_end")
         agenda = await calendars.list_events(start, end, zone)
@@ -90,13 +93,23 @@ def calendar_tool(
 
 
 async def _add(calendars: Calendars, arguments: _Arguments, start: datetime, zone: ZoneInfo) -> str:
-    """Add an event, and return its line. Raises ToolError if that fails."""
-    if not arguments.text.strip():
+    """Add an event, and return its line. Raises ToolError if that fails.
+
+    Dates without a time make an event of whole days.
+    """
+    text = arguments.text.strip()
+    if not text:
         raise ToolError("text: is needed to add an event.")
-    end = _parse_time(arguments.end, zone) if arguments.end else start + DEFAULT_LENGTH
+    is_all_day = _is_date(arguments.start) and _is_date(arguments.end or arguments.start)
+    if is_all_day:
+        end = _parse_end(arguments.end or arguments.start, zone)
+    else:
+        end = _parse_end(arguments.end, zone) if arguments.end else start + DEFAULT_LENGTH
     if end <= start:
         raise ToolError("calendar_bad_end")
-    event = await calendars.add_event(arguments.text.strip(), start, end, zone, arguments.calendar)
+    event = await calendars.add_event(
+        text, start, end, zone, arguments.calendar, is_all_day=is_all_day
+    )
     return f"Added: {render_event(event, has_date=True)} [event {event.uid} in {event.calendar}]"
 
 
@@ -120,8 +133,26 @@ def _parse_time(text: str, zone: ZoneInfo) -> datetime:
     return value if value.tzinfo is not None else resolve_wall_time(value, zone)
 
 
+def _parse_end(text: str, zone: ZoneInfo) -> datetime:
+    """Return the end of a span of time, which contains the whole day if the text is a date."""
+    if not _is_date(text):
+        return _parse_time(text, zone)
+    return resolve_wall_time(datetime.fromisoformat(text) + _DAY, zone)
+
+
+def _is_date(text: str) -> bool:
+    """Return whether a text is a date in ISO format without a time."""
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
 def render_event(event: CalendarEvent, *, has_date: bool = False) -> str:
     """Return an event as text: ``10:00 to 11:00 Dentist (Rua 1)``, or with its date in front."""
+    from core.tools.calendars import NO_TITLE
+
     day = f"{event.start:%a} {event.start.day} {event.start:%b %Y} " if has_date else ""
     if event.is_all_day:
         last = (event.end - timedelta(minutes=1)).date()
@@ -129,11 +160,20 @@ def render_event(event: CalendarEvent, *, has_date: bool = False) -> str:
         clock = f"until {last.day} {last:%b}: " if is_long else "all day: "
     else:
         clock = f"{event.start:%H:%M} "
-        if event.end > event.start:
+        if _ends_on_another_day(event):
+            last_day = f"{event.end:%a} {event.end.day} {event.end:%b %Y}"
+            clock = f"{event.start:%H:%M} to {last_day} {event.end:%H:%M} "
+        elif event.end > event.start:
             clock = f"{event.start:%H:%M} to {event.end:%H:%M} "
-    text = neutralise(make_well_formed(event.text))[:MAX_TEXT_CHARS]
+    text = neutralise(make_well_formed(event.text))[:MAX_TEXT_CHARS] or NO_TITLE
     place = neutralise(make_well_formed(event.place))[:MAX_TEXT_CHARS]
     return f"{day}{clock}{text}{f' ({place})' if place else ''}"
+
+
+def _ends_on_another_day(event: CalendarEvent) -> bool:
+    """Return whether the end of a timed event needs its date. A single night doesn't need it."""
+    is_other_day = event.end.date() > event.start.date()
+    return is_other_day and event.end - event.start > _NIGHT
 
 
 def read_event_line(line: str) -> CalendarEvent | None:
@@ -142,7 +182,7 @@ def read_event_line(line: str) -> CalendarEvent | None:
     Its times have no zone of their own: they are those of the line, in UTC. Its text contains the
     place.
     """
-    from core.tools.calendars import CalendarEvent
+    from core.tools.calendars import NO_TITLE, CalendarEvent
 
     match = _EVENT_LINE.fullmatch(line)
     if match is None:
@@ -153,13 +193,18 @@ def read_event_line(line: str) -> CalendarEvent | None:
         last = datetime.strptime(f"{match['until']} {day.year}", "%d %b %Y").replace(tzinfo=UTC)
         end = (last if last >= day else _add_year(last)) + _DAY
     elif match["start"]:
+        last = datetime.strptime(match["last"] or match["day"], "%d %b %Y").replace(tzinfo=UTC)
         start = datetime.combine(day, time.fromisoformat(match["start"]), UTC)
-        end = datetime.combine(day, time.fromisoformat(match["end"] or match["start"]), UTC)
+        end = datetime.combine(last, time.fromisoformat(match["end"] or match["start"]), UTC)
         if end < start:
             end += _DAY
+    text, place = match["text"], ""
+    if text.startswith(NO_TITLE):
+        text, place = "", text.removeprefix(f"{NO_TITLE} (").removesuffix(")")
+        place = "" if place == NO_TITLE.removesuffix(")") else place
     is_all_day = not match["start"]
     return CalendarEvent(
-        calendar="", text=match["text"], start=start, end=end, is_all_day=is_all_day
+        calendar="", text=text, start=start, end=end, is_all_day=is_all_day, place=place
     )
 
 
@@ -168,12 +213,20 @@ def word_event(event: CalendarEvent, words: Mapping[str, str], *, has_date: bool
 
     `words` are the texts for answers without a model in that language.
     """
-    text = neutralise(make_well_formed(event.text))[:MAX_TEXT_CHARS]
+    text = neutralise(make_well_formed(event.text))[:MAX_TEXT_CHARS] or words["event_no_title"]
     if event.place:
         place = neutralise(make_well_formed(event.place))[:MAX_TEXT_CHARS]
         text = words["event_place"].format(event=text, place=place)
     last = event.end - timedelta(minutes=1)
-    if not event.is_all_day:
+    if not event.is_all_day and _ends_on_another_day(event):
+        has_year = event.end.year != event.start.year
+        line = words["event_days"].format(
+            event=text,
+            start=f"{event.start:%H:%M}",
+            end=f"{event.end:%H:%M}",
+            day=_word_day(event.end, words, "day_with_year" if has_year else "day"),
+        )
+    elif not event.is_all_day:
         key = "event_span" if event.end > event.start else "event_start"
         clock = {"start": f"{event.start:%H:%M}", "end": f"{event.end:%H:%M}"}
         line = words[key].format(event=text, **clock)

@@ -29,6 +29,10 @@ _UNREAD_CALENDAR = re.compile(r"^The calendar (\S+) can't be read: ", re.MULTILI
 _LEFT_OUT_EVENT = re.compile(
     r'^The event "(.*)" in the calendar (\S+) repeats too often to be shown\.$', re.MULTILINE
 )
+# A line of a result about an event that can't be read.
+_DAMAGED_EVENT = re.compile(
+    r'^The event "(.*)" in the calendar (\S+) is damaged and can\'t be shown\.$', re.MULTILINE
+)
 _ENDS = " \t\n¿?\uff1f!\uff01.\u3002"
 
 
@@ -82,8 +86,10 @@ def list_problems(result: str, words: Mapping[str, str]) -> list[str]:
     """Return a sentence for each calendar or event in a result that couldn't be read."""
     names = _UNREAD_CALENDAR.findall(result)
     sentences = [words["calendar_unread"].format(name=escape(name)) for name in names]
-    for event, name in _LEFT_OUT_EVENT.findall(result):
-        sentences.append(words["event_left_out"].format(event=escape(event), name=escape(name)))
+    for key, pattern in (("event_left_out", _LEFT_OUT_EVENT), ("event_damaged", _DAMAGED_EVENT)):
+        for event, name in pattern.findall(result):
+            title = words["event_no_title"] if event == "(no title)" else event
+            sentences.append(words[key].format(event=escape(title), name=escape(name)))
     return sentences
 
 

@@ -53,7 +53,10 @@ about 8,000 calls per year since its start."""
 MAX_PROBLEM_EVENTS = 3
 MAX_DAYS = 400
 """A longer span of time, in days, isn't searched."""
+NO_TITLE = "(no title)"
 _MAX_NAME_CHARS = 60
+# The errors with which the libraries respond to damaged events.
+_DAMAGE = (ArithmeticError, ValueError, LookupError, TypeError, AttributeError)
 _log = structlog.get_logger("calendars")
 
 T = TypeVar("T")
@@ -64,6 +67,7 @@ class CalendarEvent:
     """One occurrence of an event."""
 
     calendar: str
+    # The title. Empty for an event without one.
     text: str
     # Aware. An event of whole days begins and ends at midnight in the person's zone.
     start: datetime
@@ -88,8 +92,10 @@ class _Occurrences:
     """The occurrences in calendar files, as components of `icalendar`."""
 
     components: list[Any] = field(default_factory=list)
-    # The names of events that repeat too often to be expanded.
-    left_out: list[str] = field(default_factory=list)
+    # The titles of events that repeat too often to be expanded.
+    endless: list[str] = field(default_factory=list)
+    # The titles of events that can't be read.
+    damaged: list[str] = field(default_factory=list)
 
 
 class _TooManySteps(Exception):
@@ -136,9 +142,18 @@ class Calendars:
         return Agenda(events[:MAX_EVENTS], problems)
 
     async def add_event(
-        self, text: str, start: datetime, end: datetime, zone: ZoneInfo, name: str = ""
+        self,
+        text: str,
+        start: datetime,
+        end: datetime,
+        zone: ZoneInfo,
+        name: str = "",
+        *,
+        is_all_day: bool = False,
     ) -> CalendarEvent:
         """Add an event to a calendar, by default to the first writable one.
+
+        An event of whole days ends at the midnight after its last day in `zone`.
 
         Raises ToolError if there is no such calendar, or if its server refuses.
         """
@@ -149,13 +164,15 @@ class Calendars:
             raise ToolError("calendars_read_only")
         name = name or writable[0]
         uid = uuid4().hex
-        await self._run(name, lambda: self._add_caldav(name, uid, text, start, end))
+        start, end = start.astimezone(zone), end.astimezone(zone)
+        values: dict[str, date | datetime]
+        if is_all_day:
+            values = {"dtstart": start.date(), "dtend": end.date()}
+        else:
+            values = {"dtstart": start.astimezone(UTC), "dtend": end.astimezone(UTC)}
+        await self._run(name, lambda: self._add_caldav(name, uid, text, values))
         return CalendarEvent(
-            calendar=name,
-            text=text,
-            start=start.astimezone(zone),
-            end=end.astimezone(zone),
-            uid=uid,
+            calendar=name, text=text, start=start, end=end, is_all_day=is_all_day, uid=uid
         )
 
     async def remove_event(self, name: str, uid: str) -> None:
@@ -166,7 +183,7 @@ class Calendars:
             raise ToolError("calendar_event_gone")
 
     async def probe(self, name: str) -> Sentence:
-        """Read today's events of one calendar, and return a sentence about the answer.
+        """Read one calendar's events of the next 7 days, and return a sentence about the answer.
 
         Raises ToolError with a sentence about the failure.
         """
@@ -193,13 +210,17 @@ class Calendars:
             )
         events = []
         for component in result.components:
-            # A damaged event is left out, so that the others are shown.
-            with contextlib.suppress(AttributeError, TypeError, ValueError, OverflowError):
+            try:
                 events += _read_event(name, component, zone)
-        problems = [
-            Sentence("calendar_event_left_out", {"name": name, "text": text})
-            for text in result.left_out[:MAX_PROBLEM_EVENTS]
-        ]
+            except _DAMAGE:
+                result.damaged.append(_name_event(component))
+        problems = []
+        for code, titles in (
+            ("calendar_event_left_out", result.endless),
+            ("calendar_event_damaged", result.damaged),
+        ):
+            for title in list(dict.fromkeys(titles))[:MAX_PROBLEM_EVENTS]:
+                problems.append(Sentence(code, {"name": name, "text": title or NO_TITLE}))
         return events, problems
 
     async def _run(self, name: str, work: Callable[[], T]) -> T:
@@ -243,7 +264,7 @@ class Calendars:
         """Replace each ``${NAME}`` with its variable. Raises ToolError if a variable isn't set."""
         for match in PLACEHOLDER.finditer(value):
             if match[1] not in self.variables:
-                raise ToolError("calendar_no_variable", name=match[1])
+                raise ToolError("variable_not_set", name=match[1])
         return fill_placeholders(value, self.variables)
 
     @contextlib.contextmanager
@@ -298,13 +319,13 @@ class Calendars:
                 contents += [item.data.encode() for item in items]
         return contents
 
-    def _add_caldav(self, name: str, uid: str, text: str, start: datetime, end: datetime) -> None:
+    def _add_caldav(
+        self, name: str, uid: str, text: str, values: Mapping[str, date | datetime]
+    ) -> None:
         with self._open_caldav(name) as calendars:
             if not calendars:
                 raise ToolError("calendar_account_empty", name=name)
-            calendars[0].add_event(
-                uid=uid, summary=text, dtstart=start.astimezone(UTC), dtend=end.astimezone(UTC)
-            )
+            calendars[0].add_event(uid=uid, summary=text, **values)
 
     def _remove_caldav(self, name: str, uid: str) -> bool:
         """Remove an event, and return whether it existed."""
@@ -332,15 +353,14 @@ def _convert_errors(name: str, work: Callable[[], T]) -> T:
     from caldav.lib.error import DAVError
     from niquests.exceptions import RequestException
 
+    access_errors = (DAVError, RequestException, OSError)
     try:
         return work()
-    except (
-        *(DAVError, RequestException, OSError, ArithmeticError),
-        *(ValueError, LookupError, TypeError, AttributeError),
-    ) as error:
+    except (*access_errors, *_DAMAGE, SyntaxError) as error:
         _log.warning("a calendar can't be read", calendar=name, error=type(error).__name__)
         kind = UncertainCallError if isinstance(error, RequestException) else ToolError
-        raise kind("calendar_failed", kind=type(error).__name__) from error
+        code = "calendar_failed" if isinstance(error, access_errors) else "calendar_bad_content"
+        raise kind(code, kind=type(error).__name__) from error
 
 
 def _list_occurrences(
@@ -348,31 +368,75 @@ def _list_occurrences(
 ) -> _Occurrences:
     """Return the occurrences in calendar files that overlap a span of time.
 
-    Damaged events are left out. Raises TimeoutError after `timeout_s` seconds.
+    Events that are damaged or repeat too often are left out, and the result names them. Raises
+    TimeoutError after `timeout_s` seconds, and ValueError if the only file isn't a calendar.
     """
-    import recurring_ical_events  # type: ignore[import-untyped]
-
     from core.dates.calendar_file import parse_calendar
 
     expires_at = monotonic() + timeout_s
     result = _Occurrences()
     for content in contents:
-        calendar = parse_calendar(content)
-        calendar.subcomponents = [each for each in calendar.subcomponents if _can_expand(each)]
-        names = {str(each.get("UID", "")): _name_event(each) for each in calendar.walk("VEVENT")}
-        for series in recurring_ical_events.of(calendar).series:
+        try:
+            calendar = parse_calendar(content)
+        except _DAMAGE:
+            if len(contents) == 1:
+                raise
+            result.damaged.append(_find_title(content))
+            continue
+        for events in _group_by_series(calendar.walk("VEVENT")):
+            title = _name_event(events[0])
             try:
                 with _limit_steps(expires_at):
-                    occurrences = series.between(start, end)
-                    result.components += [each.as_component(False) for each in occurrences]
+                    result.components += _expand(events, start, end)
             except _TooManySteps:
-                result.left_out.append(names.get(str(series.uid), ""))
+                result.endless.append(title)
+            except TimeoutError:
+                raise
+            except _DAMAGE:
+                result.damaged.append(title)
     return result
+
+
+def _group_by_series(events: Sequence[Any]) -> list[list[Any]]:
+    """Return the components of each series: an event, and its occurrences that were changed."""
+    groups: dict[str, list[Any]] = {}
+    for index, event in enumerate(events):
+        uid = event.get("UID")
+        groups.setdefault(f"unique {index}" if uid is None else f"uid {uid}", []).append(event)
+    return list(groups.values())
+
+
+def _expand(events: Sequence[Any], start: datetime, end: datetime) -> list[Any]:
+    """Return the occurrences of one series that overlap a span of time.
+
+    Raises one of the errors in `_DAMAGE` if an event of the series is damaged.
+    """
+    import recurring_ical_events  # type: ignore[import-untyped]
+    from icalendar import Calendar
+
+    for event in events:
+        _check_properties(event)
+    calendar = Calendar()
+    calendar.subcomponents = list(events)
+    occurrences: list[Any] = []
+    for series in recurring_ical_events.of(calendar).series:
+        occurrences += [each.as_component(False) for each in series.between(start, end)]
+    return occurrences
 
 
 def _name_event(component: Any) -> str:
     """Return the text of an event on one line, for a sentence about it."""
-    return neutralise(to_single_line(str(component.get("SUMMARY", ""))))[:_MAX_NAME_CHARS]
+    return _shorten_title(str(component.get("SUMMARY", "")))
+
+
+def _find_title(content: bytes) -> str:
+    """Return the title in a file that can't be parsed, or "" if it has none."""
+    match = re.search(rb"^SUMMARY[^:\r\n]*:([^\r\n]*)", content, re.MULTILINE)
+    return _shorten_title(match[1].decode(errors="replace")) if match else ""
+
+
+def _shorten_title(text: str) -> str:
+    return neutralise(to_single_line(text))[:_MAX_NAME_CHARS]
 
 
 @contextlib.contextmanager
@@ -401,20 +465,24 @@ def _limit_steps(expires_at: float) -> Iterator[None]:
         sys.setprofile(profiler)
 
 
-def _can_expand(component: Any) -> bool:
-    """Return whether a component has at most one start, end, duration and rule.
+def _check_properties(event: Any) -> None:
+    """Raise ValueError if an event repeats a property that it may have once, or ends too early.
 
     A repeated property becomes a list, which `recurring_ical_events` can't read.
     """
-    names = ("DTSTART", "DTEND", "DURATION", "RRULE")
-    return not any(isinstance(component.get(name), list) for name in names)
+    for name in ("DTSTART", "DTEND", "DURATION", "RRULE"):
+        if isinstance(event.get(name), list):
+            raise ValueError(f"{name} is repeated")
+    duration = event.get("DURATION")
+    if duration is not None and duration.dt < timedelta(0):
+        raise ValueError("The duration is negative")
 
 
 def _read_event(name: str, component: Any, zone: ZoneInfo) -> list[CalendarEvent]:
-    """Return a list with the occurrence, or [] if it is cancelled or has no start or text."""
+    """Return a list with the occurrence, or [] if it is cancelled or has no start."""
     text = " ".join(str(component.get("SUMMARY", "")).split())
     start = component.get("DTSTART")
-    if not text or start is None or str(component.get("STATUS", "")).upper() == "CANCELLED":
+    if start is None or str(component.get("STATUS", "")).upper() == "CANCELLED":
         return []
     is_all_day = not isinstance(start.dt, datetime)
     begin = _to_moment(start.dt, zone)

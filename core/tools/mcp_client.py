@@ -249,7 +249,7 @@ class McpConnection:
         for value in values.values():
             for match in PLACEHOLDER.finditer(value):
                 if match[1] not in self._variables:
-                    reason = Sentence("calendar_no_variable", {"name": match[1]})
+                    reason = Sentence("variable_not_set", {"name": match[1]})
                     raise ToolError("mcp_not_started", name=self.name, reason=reason)
         return {name: fill_placeholders(value, self._variables) for name, value in values.items()}
 

@@ -324,7 +324,7 @@ def _render_page(download: Download, page: PageText, part: int, today: date) -> 
         raise ToolError("page_without_text")
     if part > len(parts):
         raise ToolError("page_has_fewer_parts", count=len(parts))
-    lines = [_PAGE_HEAD, f"Address: {download.url}"]
+    lines = [_PAGE_HEAD, f"Address: {_to_line(download.url)}"]
     if page.title:
         lines.append(f"Title: {_to_line(page.title)[:MAX_TITLE_CHARS]}")
     if page.date:

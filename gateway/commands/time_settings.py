@@ -152,9 +152,11 @@ async def hint_at_events(
             agenda = await calendars.list_events(moment, moment + timedelta(minutes=1), zone)
     except (TimeoutError, MnemeError):
         return ""
-    events = [
-        escape(texts.describe_event(event)) for event in agenda.events if not event.is_all_day
-    ]
+    events = []
+    for event in agenda.events:
+        if not event.is_all_day:
+            is_of_day = event.start.date() == moment.astimezone(zone).date()
+            events.append(escape(texts.describe_event(event, has_date=not is_of_day)))
     if not events:
         return ""
     return " " + texts.EVENTS_THEN.format(events=texts.SEMICOLON.join(events[:MAX_EVENTS]))

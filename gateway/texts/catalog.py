@@ -424,12 +424,12 @@ class Texts:
         text = self.schedule_words.format_moment(at.astimezone(ZoneInfo(zone)))
         return self.annotate(text, zone) if has_zone else text
 
-    def describe_event(self, event: CalendarEvent) -> str:
-        """Describe an event of a calendar without its date: ``10:00 to 11:00 Dentist (Rua 1)``."""
+    def describe_event(self, event: CalendarEvent, *, has_date: bool = False) -> str:
+        """Describe an event of a calendar: ``10:00 to 11:00 Dentist (Rua 1)``."""
         # Imported here because most homes have no calendar.
         from core.tools.agenda import word_event
 
-        return word_event(event, load_offline_texts(self.language))
+        return word_event(event, load_offline_texts(self.language), has_date=has_date)
 
     def word_event_line(self, line: str) -> str:
         """Translate the line of an event with its date, in which a tool reported it."""

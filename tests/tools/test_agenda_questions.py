@@ -92,6 +92,23 @@ def test_event_in_a_result_of_the_tool_is_read_and_worded_in_german(
     assert word_event(parsed, load_offline_texts("de"), has_date=True) == german
 
 
+def test_timed_event_of_several_days_without_a_title_is_worded_with_its_last_day() -> None:
+    event = CalendarEvent(
+        calendar="x",
+        text="",
+        start=datetime(2026, 12, 4, 9, tzinfo=UTC),
+        end=datetime(2026, 12, 7, 15, tzinfo=UTC),
+        place="Porto",
+    )
+    english = "Fri 4 Dec 2026 09:00 to Mon 7 Dec 2026 15:00 (no title) (Porto)"
+    assert render_event(event, has_date=True) == english
+    german = "Freitag, 4. Dezember 2026, 09:00 bis 7. Dezember, 15:00 (ohne Titel) (Porto)"
+    parsed = read_event_line(english)
+    assert parsed is not None
+    assert parsed.end == event.end
+    assert word_event(parsed, load_offline_texts("de"), has_date=True) == german
+
+
 def test_agenda_answer_counts_the_events_that_it_does_not_list() -> None:
     result = "\n".join(f"- Wed 25 Nov 2026 {hour}:00 Call {hour}" for hour in range(10, 23))
     question = AgendaQuestion(NOW, NOW + timedelta(days=1))

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Event
+from unittest.mock import AsyncMock
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -18,8 +19,9 @@ from caldav.davclient import DAVClient
 
 from config.tool_options import CalendarSource
 from core.errors import Refused, ToolError
-from core.tools.agenda import read_coming_period, render_event
+from core.tools.agenda import calendar_tool, read_coming_period, render_event
 from core.tools.calendars import Calendars
+from core.types import Address, Scope, Sender, Session, ToolContext
 from tests.fixtures.tables import each_row
 from tests.fixtures.web_pages import PageServer, serve_pages
 
@@ -148,6 +150,46 @@ async def test_event_that_repeats_without_end_is_named_and_the_other_events_are_
     assert [str(problem) for problem in agenda.problems] == [sentence]
 
 
+DAMAGED = [
+    "DTSTART:20261130T100000Z\nRRULE:FREQ=DAILY;UNTIL=2027",
+    "DTSTART:20261130T100000Z\nRRULE:FREQ=WEEKLY;BYDAY=XX",
+    "DTSTART:20261130T100000Z\nRRULE:FREQ=DAILY\nEXDATE:x",
+    "DTSTART:20261130T100000Z\nRECURRENCE-ID:x",
+    "DTSTART:20261130T100000Z\nSEQUENCE:x",
+    "DTSTART:20261130T100000Z\nDTEND:x",
+    "DTSTART:20261130T100000Z\nDURATION:x",
+    "DTSTART:20261130T100000Z\nDURATION:P99999999W",
+    "DTSTART:20261130T100000Z\nDURATION:-PT1H",
+    "DTSTART:20261130T100000Z\nDTSTART:20261130T110000Z",
+    "DTSTART:x",
+    "DTEND:20261130T100000Z",
+]
+
+
+async def test_damaged_event_is_named_and_the_other_events_are_shown(server: PageServer) -> None:
+    for number, lines in enumerate(DAMAGED):
+        event = f"BEGIN:VEVENT\nUID:7@tests\nSUMMARY:Broken\n{lines}\nEND:VEVENT\nEND:VCALENDAR\n"
+        content = FEED.replace("END:VCALENDAR\r\n", event.replace("\n", "\r\n"))
+        server.add(f"/{number}.ics", content, "text/calendar")
+        calendars = read_feed(f"http://127.0.0.1:{server.port}/{number}.ics")
+        agenda = await calendars.list_events(at(30, month=11), at(1), LISBON)
+        assert [event.text for event in agenda.events] == ["Swimming"], lines
+        sentence = 'The event "Broken" in the calendar home is damaged and can\'t be shown.'
+        assert [str(problem) for problem in agenda.problems] == [sentence], lines
+
+
+async def test_event_without_a_title_is_listed_without_one(server: PageServer) -> None:
+    event = "BEGIN:VEVENT\nUID:8@tests\nDTSTART:20261130T100000Z\nEND:VEVENT\nEND:VCALENDAR\n"
+    content = FEED.replace("END:VCALENDAR\r\n", event.replace("\n", "\r\n"))
+    server.add("/feed.ics", content, "text/calendar")
+    calendars = read_feed(f"http://127.0.0.1:{server.port}/feed.ics")
+    agenda = await calendars.list_events(at(30, month=11), at(1), LISBON)
+    assert [render_event(event) for event in agenda.events] == [
+        "10:00 (no title)",
+        "17:00 to 18:00 Swimming (Pool)",
+    ]
+
+
 async def test_slow_calendar_does_not_delay_another_calendar(server: PageServer) -> None:
     server.add("/feed.ics", FEED, "text/calendar")
     url = f"http://127.0.0.1:{server.port}/feed.ics"
@@ -200,6 +242,8 @@ async def test_failing_feed_is_reported_together_with_the_events_of_the_other_fe
     assert [event.text for event in agenda.events] == ["Swimming"]
     problems = "\n".join(map(str, agenda.problems))
     assert "The calendar page can't be read" in problems
+    assert "Its content isn't a calendar that I can read" in problems
+    assert "password" not in problems
     assert "answered with the error 404" in problems
     assert "NOT_SET isn't set. Put it into secrets.env." in problems
 
@@ -282,6 +326,35 @@ async def test_event_is_added_to_a_caldav_account_and_listed(radicale: str) -> N
     assert (await calendars.list_events(at(3), at(4), LISBON)).events == []
     with pytest.raises(ToolError):
         await calendars.remove_event("home", event.uid)
+
+
+@pytest.mark.slow
+async def test_event_of_whole_days_is_added_to_a_caldav_account_with_its_last_day(
+    radicale: str,
+) -> None:
+    source = CalendarSource(url=radicale, kind="caldav", user="ana", key="CALENDAR_PASSWORD")
+    calendars = Calendars({"home": source}, {"CALENDAR_PASSWORD": "s3cret"})
+
+    zone_of, is_owner = AsyncMock(return_value="Europe/Lisbon"), AsyncMock(return_value=True)
+    tool = calendar_tool(calendars, zone_of, is_owner)
+    scope = Scope.account("telegram", "42")
+    chat = Address(platform="telegram", chat_id="42")
+    context = ToolContext(
+        session=Session(address=chat, scope=scope, started_at=at(1, month=7)),
+        scope=scope,
+        scopes=frozenset({scope}),
+        sender=Sender(id="42", name="Ana"),
+        now=at(1, month=7),
+    )
+    trip = {"action": "add", "start": "2026-08-03", "end": "2026-08-10", "text": "Trip"}
+    added = await tool.run(trip, context)
+    assert added.startswith("Added: Mon 3 Aug 2026 until 10 Aug: Trip [event ")
+    await tool.run({"action": "add", "start": "2026-08-12", "text": "Fair"}, context)
+    agenda = await calendars.list_events(at(1, month=8), at(30, month=8), LISBON)
+    assert [render_event(event, has_date=True) for event in agenda.events] == [
+        "Mon 3 Aug 2026 until 10 Aug: Trip",
+        "Wed 12 Aug 2026 all day: Fair",
+    ]
 
 
 @pytest.mark.slow
