@@ -100,6 +100,13 @@ def parse_calendar(content: bytes) -> Calendar:
     return Calendar.from_ical(content)
 
 
+def group_events(events: Sequence[Any]) -> Calendar:
+    """Return a calendar with some components of parsed calendars, and without other properties."""
+    calendar = Calendar()
+    calendar.subcomponents = list(events)
+    return calendar
+
+
 def _read_items(components: Sequence[Any], now: datetime, zone: ZoneInfo) -> Iterator[CalendarItem]:
     """Yield an item for each event and task in the future.
 

@@ -412,14 +412,13 @@ def _expand(events: Sequence[Any], start: datetime, end: datetime) -> list[Any]:
     Raises one of the errors in `_DAMAGE` if an event of the series is damaged.
     """
     import recurring_ical_events  # type: ignore[import-untyped]
-    from icalendar import Calendar
+
+    from core.dates.calendar_file import group_events
 
     for event in events:
         _check_properties(event)
-    calendar = Calendar()
-    calendar.subcomponents = list(events)
     occurrences: list[Any] = []
-    for series in recurring_ical_events.of(calendar).series:
+    for series in recurring_ical_events.of(group_events(events)).series:
         occurrences += [each.as_component(False) for each in series.between(start, end)]
     return occurrences
 
