@@ -128,6 +128,9 @@ class Forgetting:
             derived_count += sum(len(each_list.ids[kind]) for kind in statements.UNLISTED_KINDS)
         erasure_list.derived = derived_count
         erasure_list.first_said_at = _find_first_time(erasure_list.items)
+        if request.scope.is_group:
+            # Others read the question, and what repeats the person's words may be said elsewhere.
+            erasure_list.repeats.clear()
         # Notes come first, because their erasure has the most effect.
         erasure_list.items.sort(key=lambda item: (item.kind != "note", item.kind))
 
