@@ -10,8 +10,10 @@ from __future__ import annotations
 import contextlib
 import json
 import lzma
+import os
 import struct
 import tempfile
+import time
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -25,7 +27,12 @@ from core.store.sqlite.hermes import open_hermes
 from core.text.normalize import shorten, to_single_line
 from core.transfer import assistants, hermes, messengers
 from core.transfer.formats import ImportOptions, read_lines
-from core.transfer.json_stream import BYTE_ORDER_MARK, MAX_VALUE_BYTES, json_events
+from core.transfer.json_stream import (
+    BYTE_ORDER_MARK,
+    MAX_SILENCE_S,
+    MAX_VALUE_BYTES,
+    json_events,
+)
 
 # The size of an archive's content may always be ALWAYS_ALLOWED_BYTES. A larger content may be
 # MAX_RATIO times as large as the archive, but never more than MAX_UNPACKED_BYTES.
@@ -33,6 +40,11 @@ MAX_UNPACKED_BYTES = 4_000_000_000
 ALWAYS_ALLOWED_BYTES = 100_000_000
 MAX_RATIO = 100
 MAX_ENTRIES = 100_000
+# A folder may have more than an archive, because nothing is unpacked. The bytes are those of its
+# texts and databases.
+MAX_FOLDER_ENTRIES = 200_000
+MAX_FOLDER_DEPTH = 32
+MAX_FOLDER_BYTES = 20_000_000_000
 MAX_NAME_CHARS = 100
 _HEAD_BYTES = 4096
 _READ_BYTES = 1 << 20
@@ -197,12 +209,7 @@ class Source:
         files are ignored.
         """
         is_folder = self._root.is_dir()
-        if is_folder:
-            paths = sorted(
-                path for path in self._root.rglob("*") if path.is_file() and not path.is_symlink()
-            )
-        else:
-            paths = [self._root]
+        paths = self._list_folder() if is_folder else [self._root]
         channel_files = [
             _HistoryFile("discord", path) for path in paths if messengers.is_channel_file(path)
         ]
@@ -225,6 +232,49 @@ class Source:
         if errors:
             raise errors[0]
         raise HistoryError("history_nothing", title=self._title)
+
+    def _list_folder(self) -> list[Path]:
+        """Return the files in the folder and its subfolders, sorted. Links aren't followed.
+
+        Raises HistoryError if the folder can't be read, or if it exceeds a limit. If a subfolder
+        can't be read, this is reported after the other files have been read.
+        """
+        paths: list[Path] = []
+        entry_count = 0
+        for folder, subfolders, names in os.walk(self._root, onerror=self._note_unreadable):
+            entry_count += len(subfolders) + len(names)
+            if entry_count > MAX_FOLDER_ENTRIES:
+                raise HistoryError(
+                    "history_many_files", title=self._title, limit=MAX_FOLDER_ENTRIES
+                )
+            if len(Path(folder).relative_to(self._root).parts) > MAX_FOLDER_DEPTH:
+                raise HistoryError("history_deep_folder", title=self._title, limit=MAX_FOLDER_DEPTH)
+            files = (Path(folder, name) for name in names)
+            paths += [path for path in files if path.is_file() and not path.is_symlink()]
+        if sum(map(_count_history_bytes, paths)) > MAX_FOLDER_BYTES:
+            limit = MAX_FOLDER_BYTES // 10**9
+            raise HistoryError("history_large_folder", title=self._title, limit=limit)
+        return sorted(paths)
+
+    def _note_unreadable(self, error: OSError) -> None:
+        """Keep the error of a folder that can't be read. Raises it if it's the root folder."""
+        path = Path(os.fsdecode(error.filename))
+        reason = error.strerror or str(error)
+        problem = HistoryError("history_unreadable", title=self._file_title(path), reason=reason)
+        if path == self._root:
+            raise problem from error
+        self._read_error = self._read_error or problem
+
+
+def _count_history_bytes(path: Path) -> int:
+    """Return the size of a text or a database in bytes, or 0 for other files, such as pictures."""
+    try:
+        head = _read_head(path)
+        is_history = head.startswith(_SQLITE_START) or b"\0" not in head
+        return path.stat().st_size if is_history else 0
+    except OSError:
+        # Reading the file later reports it.
+        return 0
 
 
 def _copy_stream(stream: BinaryIO, path: Path) -> HistoryError | None:
@@ -354,7 +404,10 @@ def _recognise_document(stream: BinaryIO, title: str) -> str | None:
     """
     items = 0
     has_id = False
+    deadline = time.monotonic() + MAX_SILENCE_S
     for path, event, _ in json_events(stream, title):
+        if time.monotonic() > deadline:
+            raise HistoryError("history_too_slow", title=title, seconds=f"{MAX_SILENCE_S:g}")
         kind = _FORMAT_BY_EVENT.get((path, event))
         if kind:
             return kind

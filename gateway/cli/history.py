@@ -10,7 +10,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
 from io import BufferedReader
 from pathlib import Path
@@ -342,9 +342,16 @@ def import_command(
 
     A file from `mneme export --all` is restored unchanged into a new home.
     """
+    # Imported here because other commands of this module don't need it.
+    from core.transfer.backup import looks_like_backup
+
     # A stream is read again after a look at its beginning.
     stream = BufferedReader(cast(Any, sys.stdin.buffer)) if file == STDIN else None
-    if _is_archive(file, stream):
+    if stream is None:
+        is_archive = is_archive_of_home(Path(file))
+    else:
+        is_archive = looks_like_backup(stream.peek())
+    if is_archive:
         # Imported here because few imports need it.
         from gateway.cli.backups import import_everything
 
@@ -370,14 +377,12 @@ def import_command(
     shell.run_as_owner(work, scope)
 
 
-def _is_archive(file: str, stream: BufferedReader | None) -> bool:
-    """Return whether a file or the standard input looks like a file of `mneme export --all`."""
+def is_archive_of_home(path: Path) -> bool:
+    """Return whether a file looks like a file of `mneme export --all`."""
     from core.transfer.backup import looks_like_backup
 
-    if stream is not None:
-        return looks_like_backup(stream.peek())
     try:
-        with Path(file).open("rb") as content:
+        with path.open("rb") as content:
             return looks_like_backup(content.read(HEAD_BYTES))
     except OSError:
         # The import reports it.
@@ -404,9 +409,13 @@ async def _import_history(
 
     Exits with code 1 if nothing could be imported.
     """
+    from rich.console import Console
+
     from core.transfer.source import Source
 
-    with Source.open(origin, options) as source:
+    with ExitStack() as stack:
+        with Console(stderr=True).status(texts.compose("reading")):
+            source = stack.enter_context(Source.open(origin, options))
         report = await _import_records(services, source)
         notes = source.read_notes()
         if as_json:

@@ -251,6 +251,80 @@ async def test_import_of_a_folder_does_not_follow_links(tmp_path: Path, database
     assert (await imported(database, tmp_path / "a.zip")).imported_count == 3
 
 
+def test_folder_with_too_many_files_is_refused_before_any_file_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source, "MAX_FOLDER_ENTRIES", 6)
+    folder = tmp_path / "export"
+    for name in ("a", "a/b"):
+        (folder / name).mkdir(parents=True)
+    for name in ("result.json", "a/result.json", "a/b/one", "a/b/two"):
+        (folder / name).write_text(FINE)
+    with Source.open(folder, ImportOptions()) as opened:
+        assert opened.kinds == ("telegram",)
+    (folder / "a/b/three").write_text(FINE)
+    monkeypatch.setattr(Path, "open", None)
+    assert refused(folder) == (
+        f"{folder} has more than 6 files and folders. Name the folder or the file of the export "
+        "itself."
+    )
+
+
+def test_folder_with_too_many_levels_is_refused(tmp_path: Path) -> None:
+    deepest = tmp_path.joinpath(*["a"] * source.MAX_FOLDER_DEPTH)
+    deepest.mkdir(parents=True)
+    (deepest / "result.json").write_text(FINE)
+    with Source.open(tmp_path, ImportOptions()) as opened:
+        assert opened.kinds == ("telegram",)
+    (deepest / "a").mkdir()
+    assert "has folders more than 32 levels deep" in refused(tmp_path)
+
+
+def test_only_texts_and_databases_count_for_the_size_of_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source, "MAX_FOLDER_BYTES", 10_000)
+    (tmp_path / "result.json").write_text(FINE)
+    (tmp_path / "video.mp4").write_bytes(b"\0" * 20_000)
+    with Source.open(tmp_path, ImportOptions()) as opened:
+        assert opened.file_names == ["result.json"]
+    # It takes no space on the disk.
+    with (tmp_path / "huge.jsonl").open("wb") as file:
+        file.write(f"{LINE}\n".encode() * 100)
+        file.truncate(10**13)
+    monkeypatch.setattr(source, "MAX_FOLDER_BYTES", 20_000_000_000)
+    assert "has more than 20 GB of texts and databases" in refused(tmp_path)
+
+
+async def test_unreadable_subfolder_is_reported_after_the_rest_is_imported(
+    tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "result.json").write_text(FINE)
+    (tmp_path / "closed").mkdir()
+    list_folder = os.scandir
+
+    def refuse(path: str) -> object:
+        if str(path).endswith("closed"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return list_folder(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    report = await imported(database, tmp_path)
+    assert report.imported_count == 3
+    assert "closed cannot be read: Permission denied." in sentence(report.read_error or "")
+    assert "closed cannot be read: Permission denied." in refused(tmp_path / "closed")
+
+
+def test_document_without_history_is_given_up_when_its_recognition_takes_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file.json"
+    path.write_text('{"more": [' + "1," * 100_000 + "1]}")
+    moments = iter(range(10**9))
+    monkeypatch.setattr(time, "monotonic", lambda: next(moments))
+    assert "300 seconds without finding a message" in refused(path)
+
+
 async def test_broken_archive_entry_is_reported_and_earlier_entries_are_imported(
     tmp_path: Path, database: Database
 ) -> None:

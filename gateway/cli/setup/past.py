@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -53,11 +54,29 @@ def import_past(setup: Setup) -> None:
 
 
 def check_import_options(setup: Setup) -> None:
-    """Raise StepFailed if a file that the options name doesn't exist."""
+    """Check the files and folders that the options name, before anything is written.
+
+    Raises StepFailed if one doesn't exist, or if it's a calendar or a whole home, whose import asks
+    for a confirmation. Raises HistoryError if one has no history, or exceeds a limit.
+    """
+    if not setup.options.imports:
+        return
+    # Imported here because few setups import files.
+    from core.transfer.formats import ImportOptions
+    from core.transfer.source import Source
+    from gateway.cli.history import is_archive_of_home
+
+    words = setup.words["past"]
     for name in setup.options.imports:
         path = Path(name).expanduser()
         if not path.exists():
-            raise StepFailed(setup.words["past"]["missing"].format(path=path))
+            raise StepFailed(words["missing"].format(path=path))
+        if path.suffix.lower() == ".ics" or is_archive_of_home(path):
+            argument = shlex.quote(str(path))
+            raise StepFailed(words["no_history"].format(path=path, argument=argument))
+        with Source.open(path, ImportOptions()):
+            # Opening it finds the history.
+            pass
 
 
 def import_from_options(setup: Setup) -> None:

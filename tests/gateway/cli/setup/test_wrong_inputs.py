@@ -344,9 +344,39 @@ def test_script_of_one_step_sets_up_only_that_step(home: Path) -> None:
 def test_script_with_an_unusable_import_exits_with_one_sentence(home: Path) -> None:
     (home.parent / "result.json").write_text("no export")
     done = mneme(home, "setup", "--yes", "--import", str(home.parent / "result.json"))
-    assert done.returncode == 1
-    assert "Everything is in" not in done.stdout
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.endswith("Nothing was changed.\n")
     assert len(done.stderr.splitlines()) == 1
+    assert os.listdir(home) == []
+
+
+@pytest.mark.parametrize("name", ["trip.ics", "all.tar.gz"])
+def test_script_refuses_a_calendar_and_a_whole_home_before_it_writes_settings(
+    home: Path, name: str
+) -> None:
+    path = home.parent / name
+    path.write_bytes(b"BEGIN:VCALENDAR\r\n" if name == "trip.ics" else b"\x1f\x8b\x08\0")
+    done = mneme(home, "setup", "--yes", "--import", str(path))
+    assert done.returncode == 1
+    assert done.stderr == (
+        f"{path} isn't a history that the setup imports. After the setup, import it with `mneme "
+        f"import {path}`. Nothing was changed.\n"
+    )
+    assert os.listdir(home) == []
+
+
+def test_script_with_a_folder_of_folders_without_end_changes_nothing(home: Path) -> None:
+    folder = home.parent / "disk"
+    deepest = folder.joinpath(*["a"] * 40)
+    deepest.mkdir(parents=True)
+    (deepest / "loop").symlink_to(folder)
+    done = mneme(home, "setup", "--yes", "--zone", "Lisbon", "--import", str(folder))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        f"{folder} has folders more than 32 levels deep. Name the folder or the file of the export "
+        "itself. Nothing was changed.\n"
+    )
+    assert os.listdir(home) == []
 
 
 def test_refused_script_prints_no_results_of_its_steps(home: Path) -> None:
