@@ -85,7 +85,28 @@ class TextIndex(Protocol):
 
     @property
     def order_of_hits(self) -> str:
-        """The ORDER BY clause that keeps `hits`, a ranked subquery, in order after a join."""
+        """The ORDER BY clause that keeps `hits` in their order after a join. It may be empty.
+
+        The braces stand for that order.
+        """
+        ...
+
+    @property
+    def count_of_hits(self) -> str:
+        """The SQL expression for the number of rows that the ranking of `hits` selects."""
+        ...
+
+    @property
+    def sends_all_rows(self) -> bool:
+        """Whether a statement computes all rows of its result before the first one is read."""
+        ...
+
+    def define_hits(self, ranking: str, order: str) -> str:
+        """Return the WITH clause for `hits`: the ids and scores that `ranking` selects, in `order`.
+
+        Each score is computed only once. If the engine sends all rows, the parameters `hit_limit`
+        and `hit_offset` limit the hits.
+        """
         ...
 
     @property

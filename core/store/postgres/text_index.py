@@ -30,6 +30,8 @@ from core.store.postgres.words import (
 )
 from core.store.query import SearchPlan
 
+MIN_IDF = 1e-6
+"""The lowest weight of a term. FTS5 has the same."""
 K1, B = 1.2, 0.75
 """The parameters of BM25, with the values of FTS5: saturation, and influence of the length."""
 NEWEST_RANKED = 4_000
@@ -44,6 +46,10 @@ _LEVELS = (("", 0.0, 1.0), (FEW_MARK, 1.0, float(FEW)), (MANY_MARK, float(FEW), 
 """For each mark, the count of a term without the mark, and the count with it."""
 _MARK_COUNTS = ((MANY_MARK, MANY), (FEW_MARK, FEW), (TOOLS_MARK, TOOLS_COUNT))
 
+_HAS_WORDS = "words @@ CAST(:{0} AS tsquery)"
+_MESSAGES_WITH = f"""message_id IN (
+    SELECT message_id FROM message_index WHERE scope_id = ANY(:scope_ids) AND {_HAS_WORDS}
+)"""
 _COUNT_MESSAGES = """
 SELECT count(*) FROM (
     SELECT 1 FROM message_index
@@ -72,9 +78,12 @@ FROM unnest(
     CAST(:leading AS boolean[])
 ) AS terms (scope_id, query, weight, low, high, is_leading)
 CROSS JOIN LATERAL (
+    -- OFFSET 0 makes the server look up each term in the index. Otherwise, it may compare each term
+    -- with each chunk.
     SELECT chunk_id, length FROM chunk_index
     WHERE chunk_index.scope_id = terms.scope_id
         AND chunk_index.terms @@ CAST(terms.query AS tsquery) {{condition}}
+    OFFSET 0
 ) AS matching
 GROUP BY chunk_id HAVING bool_or(is_leading)
 """
@@ -131,9 +140,23 @@ WHERE oid IN (to_regclass('messages'), to_regclass('chunks')) AND reltuples < 0
 class PostgresIndex:
     """The text indexes of a store on PostgreSQL."""
 
-    order_of_hits = "ORDER BY hits.score, messages.id DESC"
+    order_of_hits = "ORDER BY {}"
+    count_of_hits = "(SELECT COUNT(*) FROM ranked)"
+    sends_all_rows = True
     message_hit = "message_index.message_id"
     chunk_hit = "chunk_index.chunk_id"
+
+    def define_hits(self, ranking: str, order: str) -> str:
+        """Return the WITH clause for `hits`: the ids and scores that `ranking` selects, in `order`.
+
+        The parameters `hit_limit` and `hit_offset` limit the hits, so the server joins only those.
+        """
+        return f"""
+            WITH ranked (id, score) AS MATERIALIZED ({ranking}),
+            hits (id, score) AS MATERIALIZED (
+                SELECT id, score FROM ranked ORDER BY {order} LIMIT :hit_limit OFFSET :hit_offset
+            )
+        """
 
     def rank_messages(
         self,
@@ -195,8 +218,9 @@ class PostgresIndex:
         alternatives = [phrase_queries(clauses, scope_ids) for clauses in plan.alternatives]
         phrases = list(dict.fromkeys(chain.from_iterable(alternatives)))
         weights = self._weigh_phrases(connection, phrases, values)
+        is_only = len(phrases) == len(alternatives) == 1
         scores = {
-            phrase: _score_phrase(number, phrase, weights[number], values)
+            phrase: _score_phrase(number, phrase, weights[number], values, is_only=is_only)
             for number, phrase in enumerate(phrases)
         }
         parts: list[str] = []
@@ -208,7 +232,7 @@ class PostgresIndex:
                 parts.append(f"({total})")
                 continue
             values[f"alternative{number}"] = query
-            condition = f"words @@ CAST(:alternative{number} AS tsquery)"
+            condition = _HAS_WORDS.format(f"alternative{number}")
             parts.append(f"CASE WHEN {condition} THEN {total} ELSE 0.0 END")
         return f"-({' + '.join(parts)})"
 
@@ -367,14 +391,21 @@ class PostgresIndex:
 
 
 def _idf(count: int, total: int) -> float:
-    """Return the weight (inverse document frequency) of a term in `count` of `total` documents."""
-    return math.log(1 + (max(0, total - count) + 0.5) / (count + 0.5))
+    """Return the weight (inverse document frequency) of a term in `count` of `total` documents.
+
+    As in FTS5, a term in over half of the documents has almost no weight.
+    """
+    return max(MIN_IDF, math.log((max(0, total - count) + 0.5) / (count + 0.5)))
 
 
 def _score_phrase(
-    number: int, phrase: PhraseQuery, weight: float, values: dict[str, object]
+    number: int, phrase: PhraseQuery, weight: float, values: dict[str, object], *, is_only: bool
 ) -> str:
-    """Return the SQL for the score of a phrase, and add its parameters to `values`."""
+    """Return the SQL for the score of a phrase, and add its parameters to `values`.
+
+    With `is_only`, the phrase is the whole plan, so all ranked messages contain it. The marks are
+    then looked up in the index, because reading the words of each message takes longer.
+    """
     values[f"phrase{number}"] = phrase.query
     values[f"weight{number}"] = weight
     cases = ""
@@ -382,9 +413,12 @@ def _score_phrase(
         for mark, count in _MARK_COUNTS:
             name = f"phrase{number}_{mark[1:]}"
             values[name] = phrase.with_mark(mark)
-            cases += f" WHEN words @@ CAST(:{name} AS tsquery) THEN {float(count)}"
-    occurrences = (
-        f"(CASE{cases} WHEN words @@ CAST(:phrase{number} AS tsquery) THEN 1.0 ELSE 0.0 END)"
-    )
-    saturation = f"(:k1 + 1) / ({occurrences} + :k1 * (1 - :b + :b * length / average))"
-    return f":weight{number} * {occurrences} * {saturation}"
+            condition = _MESSAGES_WITH if is_only else _HAS_WORDS
+            cases += f" WHEN {condition.format(name)} THEN {float(count)}"
+    otherwise = "1.0"
+    if not is_only:
+        otherwise = f"CASE WHEN {_HAS_WORDS.format(f'phrase{number}')} THEN 1.0 END"
+    occurrences = f"CASE{cases} ELSE {otherwise} END" if cases else f"({otherwise})"
+    # This is n * (k1 + 1) / (n + saturation), with a number n that is computed only once.
+    saturation = f":k1 * (1 - :b + :b * length / average) / {occurrences}"
+    return f"COALESCE(:weight{number} * (:k1 + 1) / (1 + {saturation}), 0.0)"

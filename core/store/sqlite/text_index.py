@@ -97,8 +97,12 @@ _NEWEST_OLDER_CHUNK = """
     ORDER BY rowid DESC LIMIT 1 OFFSET :limit
 """
 _RANKED_FILE_PARTS = """
-    SELECT rowid AS part_id, rank AS score FROM files_fts WHERE files_fts MATCH :words
+    SELECT rowid AS part_id, rank AS score FROM files_fts
+    WHERE files_fts MATCH :words AND +rowid IN (
+        SELECT id FROM file_parts WHERE hash IN (SELECT hash FROM shown)
+    )
 """
+"""The plus sign keeps FTS5 from looking up each id on its own."""
 
 
 class FtsIndex:
@@ -106,8 +110,22 @@ class FtsIndex:
 
     # Rows that are joined in the order of a CROSS JOIN stay in order.
     order_of_hits = ""
+    count_of_hits = "(SELECT COUNT(*) FROM hits)"
+    sends_all_rows = False
     message_hit = "messages_fts.rowid"
     chunk_hit = "chunks_fts.rowid"
+
+    def define_hits(self, ranking: str, order: str) -> str:
+        """Return the WITH clause for `hits`: the ids and scores that `ranking` selects, in `order`.
+
+        LIMIT -1 makes SQLite keep the order of the subquery. Without MATERIALIZED, FTS5 would
+        compute each score twice.
+        """
+        return f"""
+            WITH hits (id, score) AS MATERIALIZED (
+                SELECT id, score FROM ({ranking}) AS ranked ORDER BY {order} LIMIT -1
+            )
+        """
 
     def rank_messages(
         self,
@@ -166,7 +184,7 @@ class FtsIndex:
                 sides.append("<= :split")
         for side in sides:
             sql = (
-                "SELECT rowid, rank FROM chunks_fts "
+                "SELECT rowid AS id, rank AS score FROM chunks_fts "
                 f"WHERE chunks_fts MATCH :expression AND rowid {side} {condition.sql}"
             )
             yield Ranking(sql, values, limit)
