@@ -63,7 +63,7 @@ DATA_FILES: Mapping[str, Sequence[str]] = {
     "core/guard": ("data/patterns.toml",),
     "core/media": ("data/encodings.toml", "data/prompts.toml"),
     "core/memory": ("data/prompts.toml",),
-    "core/tools": ("data/agenda.toml", "data/prompts.toml"),
+    "core/tools": ("data/prompts.toml",),
     "core/models": ("data/failures.toml",),
     "core/notes": ("data/prompts.toml",),
     "core/review": (
@@ -73,6 +73,7 @@ DATA_FILES: Mapping[str, Sequence[str]] = {
         "data/wishes.toml",
     ),
     "core/scheduling": (
+        "data/agenda.toml",
         "data/dialogue.toml",
         "data/moves.toml",
         "data/prompts.toml",

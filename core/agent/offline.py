@@ -29,6 +29,7 @@ from core.types import Completion, Json, Request
 
 if TYPE_CHECKING:
     from core.agent.quotes import Quote
+    from core.scheduling.talk.agenda_questions import AgendaQuestion
 
 OFFLINE_MODEL = "offline"
 NO_MODEL = "no_model"
@@ -197,22 +198,18 @@ class _Answerer:
         """Return the tool calls for a question about the calendar, or None for other messages.
 
         The calls also search the messages, because the person may have mentioned the time of an
-        event.
+        event, or what they did.
         """
         if "calendar" not in tools:
             return None
-        # Imported here because it takes a while to load.
-        from core.tools.agenda_questions import read_question
-
-        asked_at = _time_of_last_message(messages, self.zone)
-        question = read_question(text, asked_at, _zone_of(asked_at))
+        question = self._read_agenda_question(messages, text)
         if question is None:
             return None
         # Without a zone, so that the tool reads them in the person's zone.
         start, end = (at.replace(tzinfo=None) for at in (question.start, question.end))
-        span = {"start": start.isoformat(), "end": end.isoformat()}
-        calls: list[tuple[str, dict[str, Any]]] = [("calendar", span)]
-        if question.what and "session_search" in tools:
+        arguments = {"start": start.isoformat(), "end": end.isoformat(), "text": question.what}
+        calls: list[tuple[str, dict[str, Any]]] = [("calendar", arguments)]
+        if (question.what or question.is_past) and "session_search" in tools:
             calls += _list_searches(text[:MAX_QUERY_CHARS], has_facts="facts" in tools)
         return _call_tools(*calls)
 
@@ -220,17 +217,16 @@ class _Answerer:
         self, messages: Sequence[Json], text: str, result: _ToolResult
     ) -> Completion | None:
         """Return the events that a question asks for, or None if the calendar doesn't answer it."""
-        from core.tools.agenda_questions import list_problems, read_question, select_events
+        from core.tools.agenda_answers import list_problems, select_events
 
-        asked_at = _time_of_last_message(messages, self.zone)
-        question = read_question(text, asked_at, _zone_of(asked_at))
+        question = self._read_agenda_question(messages, text)
         if question is None or result.is_error:
             return None
         lines = select_events(result.text, question, self.texts)
         problems = list_problems(result.text, self.texts)
         if lines:
             lines.insert(0, self.texts["in_calendar"])
-        elif question.what:
+        elif question.what or question.is_past:
             return None
         elif not problems:
             lines = [self.texts["no_events"]]
@@ -348,20 +344,31 @@ class _Answerer:
         """
         calendar = [result for result in results if result.tool_name == "calendar"]
         others = [result for result in results if result.tool_name != "calendar"]
-        if calendar:
-            answer = self._answer_from_calendar(messages, question, calendar[0])
-            if answer is not None:
-                return answer
+        events = self._answer_from_calendar(messages, question, calendar[0]) if calendar else None
+        asked = self._read_agenda_question(messages, question) if others else None
+        if events is not None and (asked is None or not asked.is_past):
+            return events
         if not others:
             return _call_searches(question[:MAX_QUERY_CHARS], has_facts=False)
         answer = self._answer_from_searches(messages, question, others)
-        if calendar and answer.stop_reason == "end_turn":
+        if answer.stop_reason != "end_turn" or not calendar:
+            return answer
+        if events is None:
             return _get_text("\n\n".join([answer.text, *self._list_problems(calendar[0])]))
-        return answer
+        if self.texts["nothing_found"] in answer.text:
+            return events
+        return _get_text(f"{events.text}\n\n{answer.text}")
+
+    def _read_agenda_question(self, messages: Sequence[Json], text: str) -> AgendaQuestion | None:
+        # Imported here because it takes a while to load.
+        from core.scheduling.talk.agenda_questions import read_question
+
+        asked_at = _time_of_last_message(messages, self.zone)
+        return read_question(text, asked_at, _zone_of(asked_at))
 
     def _list_problems(self, result: _ToolResult) -> list[str]:
         """Return a sentence for each calendar that couldn't be read, as it may have the answer."""
-        from core.tools.agenda_questions import list_problems
+        from core.tools.agenda_answers import list_problems
 
         return list_problems(result.text, self.texts)
 

@@ -1,20 +1,59 @@
-"""Read the name of a coming day as requests for reminders do: "in 3 days", "Friday week"."""
+"""Read the names of coming days and periods: "in 3 days", "Friday week", "next month".
+
+`core.dates.period_name` reads a name without a year as the latest such period, as in a filter. Here
+it means the next one.
+"""
 
 from __future__ import annotations
 
 from datetime import datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-from core.dates.period_name import MAX_PERIOD_WORDS, Interval
-from core.dates.requests.parts import TimeParts
-from core.dates.requests.reader import read_request
-from core.dates.schedule import resolve_wall_time
+from core.dates.lexicon import lexicon_languages, load_lexicon
+from core.dates.period_name import MAX_PERIOD_WORDS, Interval, read_period
+from core.dates.requests.parts import Problem, TimeParts
+from core.dates.requests.reader import read_in_language, read_request
+from core.dates.schedule import add_months, resolve_wall_time
 
 _DAY_PARTS = frozenset({"days", "weekdays", "week_offset", "month_offset", "nth", "offset"})
 _OTHER_PARTS = frozenset({"part", "assumptions"})
 NOON = 12
 UNSPACED_START = "\u2e80"
 """Chinese and Japanese letters come after this character."""
+_WEEK = timedelta(days=7)
+
+
+def read_coming_period(text: str, now: datetime, zone: ZoneInfo) -> Interval | None:
+    """Return the next period that a text names, such as "tomorrow" or "friday", or None.
+
+    An empty text means today. A period in the past is moved to the next week or year.
+    """
+    period = read_period(text or "today", now, zone)
+    if period is None:
+        period = read_coming_day(text, now, zone)
+    if period is None:
+        return None
+    start, end = (each.astimezone(zone).replace(tzinfo=None) for each in period)
+    is_short = end - start <= _WEEK and now - period[0] < 2 * _WEEK
+    today = now.astimezone(zone).replace(tzinfo=None)
+    while end <= today:
+        start = start + _WEEK if is_short else _add_year(start)
+        end = end + _WEEK if is_short else _add_year(end)
+    return resolve_wall_time(start, zone), resolve_wall_time(end, zone)
+
+
+def _add_year(day: datetime) -> datetime:
+    """Return the same day of the next year. 29 February becomes 28 February."""
+    return datetime.combine(add_months(day.date(), 12), day.time())
+
+
+def is_past_name(text: str, now: datetime, zone: ZoneInfo) -> bool:
+    """Return whether a text names a period in the past in any language: "yesterday", "上周"."""
+    for language in lexicon_languages():
+        reading = read_in_language(text, load_lexicon(language), now, zone, is_request=True)
+        if reading.problem is Problem.PAST and not reading.task:
+            return True
+    return False
 
 
 def read_coming_day(

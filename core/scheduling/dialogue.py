@@ -24,6 +24,7 @@ from core.scheduling.phrases import (
 )
 from core.scheduling.refusals import find_reason, is_cancellation, list_cancelled_names
 from core.scheduling.shifts import Shift, read_shift, read_snooze_length
+from core.scheduling.talk.agenda_questions import may_ask_about_period, read_question
 from core.scheduling.talk.amendments import list_amendments
 from core.scheduling.talk.choices import choose_job, decide_for_choice, names_unknown_reminder
 from core.scheduling.talk.moving import decide_move_of_reminder, read_new_time
@@ -64,7 +65,11 @@ def decide(text: str, situation: Situation) -> Step:
         step = _decide_choice(text, dialogue.unclear_request, situation)
         if step is not None:
             return step
-    step = _decide_short(text, situation) or _decide_move_of_reminder(text, situation)
+    step = (
+        _decide_question_about_period(text, situation)
+        or _decide_short(text, situation)
+        or _decide_move_of_reminder(text, situation)
+    )
     if step is not None:
         return step
     reading = read_request(text, situation.now, situation.zone, situation.languages)
@@ -78,6 +83,25 @@ def decide(text: str, situation: Situation) -> Step:
     step = _decide_command(text, situation)
     is_unknown = step.move is Move.NONE and names_unknown_reminder(text, situation)
     return Step(move=Move.UNKNOWN) if is_unknown else step
+
+
+def _decide_question_about_period(text: str, situation: Situation) -> Step | None:
+    """Return the step for "what do I have tomorrow?", or None for any other message.
+
+    Reminders don't answer a question about the past.
+    """
+    if not may_ask_about_period(text):
+        return None
+    question = read_question(text, situation.now, situation.zone)
+    if question is None or question.what:
+        return None
+    if question.is_past:
+        return Step(move=Move.NONE)
+    dialogue = situation.dialogue
+    period = (question.start, question.end)
+    if dialogue is None or dialogue.job is None:
+        return Step(move=Move.LIST_PERIOD, period=period)
+    return Step(move=Move.LIST_PERIOD, period=period, job=dialogue.job, lines=dialogue.lines)
 
 
 def _decide_move_of_reminder(text: str, situation: Situation) -> Step | None:

@@ -10,8 +10,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import Field
 
-from core.dates import period_name
-from core.dates.schedule import resolve_wall_time
+from core.dates.schedule import add_months, resolve_wall_time
 from core.errors import Refused, ToolError
 from core.guard.origin_and_fence import neutralise
 from core.guard.tool_definitions import ToolArguments, build_tool
@@ -39,7 +38,6 @@ _EVENT_LINE = re.compile(
     r"(?:[A-Z][a-z]{2} (?P<last>\d{1,2} [A-Z][a-z]{2} \d{4}) )?(?P<end>\d\d:\d\d) )?)(?P<text>.*)",
     re.DOTALL,
 )
-_WEEK = timedelta(days=7)
 _DAY = timedelta(days=1)
 # A longer event that ends on another day is shown with that day.
 _NIGHT = timedelta(hours=12)
@@ -74,7 +72,7 @@ def calendar_tool(
         end = _parse_end(arguments.end, zone) if arguments.end else start + _DAY
         if end <= start:
             raise ToolError("calendar_bad_end")
-        agenda = await calendars.list_events(start, end, zone)
+        agenda = await calendars.list_events(start, end, zone, name=arguments.text)
         lines = [f"- {render_event(event, has_date=True)}" for event in agenda.events]
         if not lines:
             lines = [_NO_READ_EVENTS if agenda.problems else "There are no events."]
@@ -191,7 +189,9 @@ def read_event_line(line: str) -> CalendarEvent | None:
     start, end = day, day + _DAY
     if match["until"]:
         last = datetime.strptime(f"{match['until']} {day.year}", "%d %b %Y").replace(tzinfo=UTC)
-        end = (last if last >= day else _add_year(last)) + _DAY
+        if last < day:
+            last = datetime.combine(add_months(last.date(), 12), time(), UTC)
+        end = last + _DAY
     elif match["start"]:
         last = datetime.strptime(match["last"] or match["day"], "%d %b %Y").replace(tzinfo=UTC)
         start = datetime.combine(day, time.fromisoformat(match["start"]), UTC)
@@ -244,37 +244,6 @@ def word_event(event: CalendarEvent, words: Mapping[str, str], *, has_date: bool
 def _word_day(day: datetime, words: Mapping[str, str], key: str) -> str:
     month = words["months"].split(", ")[day.month - 1]
     return words[key].format(day=day.day, month=month, year=day.year)
-
-
-def read_coming_period(
-    text: str, now: datetime, zone: ZoneInfo
-) -> tuple[datetime, datetime] | None:
-    """Return the next period that a text names, such as "tomorrow" or "friday", or None.
-
-    An empty text means today. A period in the past is moved to the next week or year.
-    """
-    period = period_name.read_period(text or "today", now, zone)
-    if period is None:
-        from core.dates.coming_day import read_coming_day
-
-        period = read_coming_day(text, now, zone)
-    if period is None:
-        return None
-    start, end = (each.astimezone(zone).replace(tzinfo=None) for each in period)
-    is_short = end - start <= _WEEK and now - period[0] < 2 * _WEEK
-    today = now.astimezone(zone).replace(tzinfo=None)
-    while end <= today:
-        start = start + _WEEK if is_short else _add_year(start)
-        end = end + _WEEK if is_short else _add_year(end)
-    return resolve_wall_time(start, zone), resolve_wall_time(end, zone)
-
-
-def _add_year(day: datetime) -> datetime:
-    """Return the same day of the next year. 29 February becomes 28 February."""
-    try:
-        return day.replace(year=day.year + 1)
-    except ValueError:
-        return day.replace(year=day.year + 1, day=28)
 
 
 def day_of(now: datetime, zone: ZoneInfo) -> tuple[datetime, datetime]:

@@ -41,6 +41,7 @@ from core.errors import (
 )
 from core.guard.origin_and_fence import neutralise
 from core.text.normalize import to_single_line
+from core.text.terms import word_terms
 from core.tools.addresses import IPAddress
 from core.tools.web_client import WebClient
 
@@ -98,6 +99,11 @@ class _Occurrences:
     damaged: list[str] = field(default_factory=list)
 
 
+def _has_words(event: CalendarEvent, name: str) -> bool:
+    """Return whether the title or the place of an event contains all words of a name."""
+    return set(word_terms(name)) <= set(word_terms(f"{event.text} {event.place}"))
+
+
 class _TooManySteps(Exception):
     """The expansion of one event takes too many steps."""
 
@@ -116,28 +122,34 @@ class Calendars:
     # One thread for each calendar.
     _threads: dict[str, ThreadPoolExecutor] = field(default_factory=dict)
 
-    async def list_events(self, start: datetime, end: datetime, zone: ZoneInfo) -> Agenda:
+    async def list_events(
+        self, start: datetime, end: datetime, zone: ZoneInfo, *, name: str = ""
+    ) -> Agenda:
         """Return the events that overlap a span of time. `start` and `end` are aware.
 
-        Raises Refused if the span is longer than `MAX_DAYS`.
+        With a `name`, only events with all words of it are returned. Raises Refused if the span is
+        longer than `MAX_DAYS`.
         """
         if end - start > timedelta(days=MAX_DAYS):
             raise Refused("calendar_span", days=MAX_DAYS)
-        names = list(self.sources)
+        sources = list(self.sources)
         results = await asyncio.gather(
-            *(self._list_source(name, start, end, zone) for name in names), return_exceptions=True
+            *(self._list_source(source, start, end, zone) for source in sources),
+            return_exceptions=True,
         )
         events: list[CalendarEvent] = []
         problems: list[Sentence] = []
-        for name, result in zip(names, results, strict=True):
+        for source, result in zip(sources, results, strict=True):
             if isinstance(result, MnemeError):
-                reason = to_sentence(result)
-                problems.append(Sentence("calendar_unreadable", {"name": name, "reason": reason}))
+                values = {"name": source, "reason": to_sentence(result)}
+                problems.append(Sentence("calendar_unreadable", values))
             elif isinstance(result, BaseException):
                 raise result
             else:
                 events += result[0]
                 problems += result[1]
+        if name:
+            events = [event for event in events if _has_words(event, name)]
         events.sort(key=lambda event: (event.start, event.text))
         return Agenda(events[:MAX_EVENTS], problems)
 

@@ -22,6 +22,7 @@ from pydantic import TypeAdapter
 from core.errors import Refused, word_clause
 from core.menus.command_specs import CommandSpec
 from core.ports import Clock
+from core.scheduling.talk.agenda_questions import may_ask_about_period
 from core.store.actions import (
     YES_TO_MODEL,
     YES_TO_REPETITION,
@@ -300,7 +301,8 @@ class CommandRegistry:
             return False
         if self.talk.triggers is None:
             await self.talk.load()
-        if (inbound.address, inbound.account) in self.talk.open_dialogues:
+        is_open = (inbound.address, inbound.account) in self.talk.open_dialogues
+        if is_open or may_ask_about_period(inbound.text):
             return True
         plain, _ = plain_with_offsets(inbound.text)
         return self.talk.triggers is not None and bool(self.talk.triggers.search(plain))

@@ -16,6 +16,7 @@ from functools import cache
 from zoneinfo import ZoneInfo
 
 from core.dates.lexicon import lexicon_languages, load_triggers
+from core.dates.period_name import Interval
 from core.dates.requests.parts import Assumption, Missing, Problem
 from core.dates.requests.reader import ReminderReading
 from core.dates.schedule import ParsedSchedule, Schedule
@@ -26,11 +27,12 @@ from core.scheduling.changes import JobChanges, SkippedTime
 from core.scheduling.dialogue import decide, decide_edit
 from core.scheduling.phrases import build_prefix_pattern, list_phrases
 from core.scheduling.talk.revisions import read_dialogue
-from core.scheduling.talk.steps import Dialogue, Move, Situation, Step
+from core.scheduling.talk.steps import Dialogue, Move, Situation, Step, ask_if_past
 from core.store.actions import ButtonAction, build_question
 from core.store.jobs import Job
 from core.text.normalize import join_sentences
 from core.types import Account, Address, Answer, Button, Command, Inbound
+from gateway.commands.agenda import describe_period
 from gateway.commands.privacy import is_owner_alone
 from gateway.commands.registry import (
     CommandContext,
@@ -117,6 +119,8 @@ class ReminderTalk:
         step = ask_if_past(step, self._services.clock.now())
         if inbound.origin == "spoken" and step.move in _CHANGES - {Move.SET}:
             return await self._ask_for_tap(step, context)
+        if step.period is not None:
+            return await self._list_period(step, step.period, context)
         try:
             talk_answer = await self._carry_out(step, context)
             return replace(talk_answer, is_change=step.move in _CHANGES)
@@ -476,6 +480,21 @@ class ReminderTalk:
         question = self._build_question_about_list(move, jobs, context)
         return self._build("\n".join(lines), _list_buttons(texts, move, jobs), question, context)
 
+    async def _list_period(
+        self, step: Step, period: Interval, context: CommandContext
+    ) -> TalkAnswer | None:
+        """List the reminders and events of a period, or return None if no reminder is due then.
+
+        The next message may still correct the dialogue's reminder, which is `step.job`.
+        """
+        text, jobs = await describe_period(self._services, period, context)
+        if not jobs:
+            return None
+        job = step.job if step.job is not None or len(jobs) > 1 else jobs[0]
+        question = self._build_question_about(job, step.lines, context) if job is not None else ()
+        buttons = _make_change_buttons(context.texts, jobs[0]) if len(jobs) == 1 else ()
+        return self._build(text, buttons, question, context)
+
     def _build_question_about_list(
         self, move: Move, jobs: Sequence[Job], context: CommandContext
     ) -> Sequence[ButtonAction]:
@@ -554,17 +573,6 @@ def find_time_of_words(inbound: Inbound, now: datetime) -> datetime:
         return now
     is_clock_wrong = now - inbound.sent_at > MAX_MESSAGE_DELAY
     return now if is_clock_wrong else min(inbound.sent_at, now)
-
-
-def ask_if_past(step: Step, now: datetime) -> Step:
-    """Return a step that asks for another time, if the time passed while the message waited."""
-    reading = step.reading
-    is_set = step.move in (Move.SET, Move.CHANGE)
-    if not is_set or reading is None or reading.moment is None or reading.moment > now:
-        return step
-    missing = reading.missing | {Missing.TIME}
-    reading = replace(reading, moment=None, missing=missing, problem=Problem.PAST)
-    return replace(step, move=Move.ASK, reading=reading)
 
 
 def make_requester(context: CommandContext) -> Requester:

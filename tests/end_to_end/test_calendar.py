@@ -115,6 +115,58 @@ async def test_plain_questions_are_answered_from_the_calendar_without_a_model(ho
         assert "Dentist" not in other
 
 
+async def test_question_about_a_day_lists_its_reminders_and_events_and_moves_no_reminder(
+    home: Path,
+) -> None:
+    async with open_calendar(home, OfflineModel(LISBON.key), LISBON) as (harness, day):
+        await harness.say(f"Remind me on {day} at 9 to call Ana")
+        (job,) = await harness.services.jobs.list_active()
+        answer = (await harness.say("What do I have tomorrow?")).text
+        assert answer.startswith("Your reminders:\n- 1: ")
+        assert "call Ana" in answer
+        assert "\nIn your calendar:\n- " in answer
+        assert "10:00 to 11:00 Dentist" in answer
+        assert (await harness.services.jobs.list_active()) == [job]
+        # The next message may still correct the reminder.
+        assert "at 11:00" in (await harness.say("no, at 11")).text
+        # Others see only their own reminders, and not the owner's calendar.
+        other = (await harness.say("What do I have tomorrow?", "7")).text
+        assert "Ana" not in other
+        assert "Dentist" not in other
+
+
+async def test_reminders_of_a_day_are_told_without_a_calendar_and_without_a_dialogue(
+    home: Path,
+) -> None:
+    async with open_gateway(home, OfflineModel(LISBON.key)) as harness:
+        await harness.say("Remind me every day at 9 to water the lawn")
+        await harness.say("thanks")
+        answer = (await harness.say("¿Qué tengo mañana?")).text
+        assert answer.startswith("Your reminders:\n- 1: every day at 09:00")
+        assert "lawn" not in (await harness.say("What did I have yesterday?")).text
+
+
+async def test_past_periods_and_distant_events_are_found_in_the_calendar(home: Path) -> None:
+    async with serve_pages() as pages:
+        options = f'[calendar.home]\nurl = "http://127.0.0.1:{pages.port}/feed.ics"\n'
+        async with open_gateway(home, OfflineModel(LISBON.key), options) as harness:
+            now = harness.services.clock.now()
+            day = timedelta(days=1)
+            events = [("Concert", now + 200 * day), ("Regatta", now - day)]
+            # More events than a list has come before the concert.
+            events += [(f"Call {number}", now + number * HOUR) for number in range(1, 250)]
+            body = "".join(EVENT.format(text=text, start=at, end=at + HOUR) for text, at in events)
+            feed = f"BEGIN:VCALENDAR\nVERSION:2.0\nPRODID:-//Tests//EN\n{body}END:VCALENDAR\n"
+            pages.add("/feed.ics", feed.replace("\n", "\r\n"), "text/calendar")
+            await harness.say("I bought a new anchor")
+            concert = (await harness.say("When is the concert?")).text
+            assert "Concert" in concert
+            assert "Call" not in concert
+            yesterday = (await harness.say("What did I have yesterday?")).text
+            assert yesterday.startswith("In your calendar:\n- ")
+            assert "Regatta" in yesterday
+
+
 async def test_calendar_that_can_not_be_read_is_named_and_never_called_empty(home: Path) -> None:
     options = '[calendar.family]\nurl = "http://127.0.0.1:9/feed.ics"\n'
     unread = "I couldn't read the calendar family. `/agenda` says why."

@@ -572,3 +572,64 @@ def test_removal_request_is_split_into_its_command_and_the_reminder_it_names() -
     assert split_command("remove", "歯医者をキャンセルして") == "齿医者を"
     assert split_command("remove", "diş hekimini iptal et") == "dis hekimini"
     assert split_command("remove", "the cancelled flight") is None
+
+
+SUNDAY_AT_TEN = [
+    ("en", "remind me on sunday at 10 to call ana", "could we do 11?"),
+    ("de", "erinner mich sonntag um 10 an ana", "kannst du 11 Uhr draus machen?"),
+    ("fr", "rappelle-moi dimanche à 10h d'appeler ana", "on peut dire 11h ?"),
+    ("es", "recuérdame el domingo a las 10 llamar a ana", "¿puede ser a las 11?"),
+    ("pt", "me lembra domingo às 10h de ligar pra ana", "pode ser às 11?"),
+    ("ru", "напомни в воскресенье в 10 позвонить ане", "а можно в 11?"),
+    ("zh", "星期天上午十点提醒我打给安娜", "改到11点可以吗？"),
+    ("ja", "日曜の10時にアナに電話をリマインドして", "11時にできますか？"),
+    ("ko", "일요일 오전 10시에 아나한테 전화하라고 알려줘", "11시로 바꿔줄래?"),
+    ("tr", "pazar günü saat 10'da ana'yı aramayı hatırlat", "11 olur mu?"),
+]
+QUESTIONS = {
+    "en": ["What's on Saturday?", "does it rain on saturday?", "who comes tomorrow?", "Am I free on Saturday?"],
+    "de": ["Was steht am Samstag an?", "regnet es samstag?", "Was war letzte Woche?", "hat der laden um 8 offen?"],
+    "fr": ["Qu'est-ce que j'ai demain ?", "il pleut demain ?", "qui vient samedi ?", "Suis-je libre samedi ?"],
+    "es": ["¿Qué tengo mañana?", "llueve mañana?", "quién viene mañana?", "¿Qué tuve ayer?"],
+    "pt": ["O que eu tenho amanhã?", "chove amanhã?", "quem vem amanhã?", "Estou livre no sábado?"],
+    "ru": ["Завтра что у меня?", "завтра дождь?", "кто придёт завтра?", "что было вчера?"],
+    "zh": ["明天有什么安排?", "明天下雨吗？", "谁明天来？", "我星期六有空吗？"],
+    "ja": ["明日の予定は?", "明日は雨？", "明日は誰が来る？", "昨日は何があった？"],
+    "ko": ["내일 일정 뭐야?", "내일 비 와?", "내일 누가 와?", "토요일에 시간 있어?"],
+    "tr": ["Yarın neyim var?", "yarın yağmur var mı?", "yarın kim geliyor?", "Cumartesi boş muyum?"],
+}  # fmt: skip
+ASKED = [
+    (request, question)
+    for language, request, _ in SUNDAY_AT_TEN
+    for question in QUESTIONS[language]
+]
+
+
+@each_row(("request_", "question"), ASKED)
+def test_question_after_a_reminder_was_set_does_not_move_it(request_: str, question: str) -> None:
+    assert talk(request_).move is Move.SET
+    step = talk(request_, question)
+    assert step.move in (Move.LIST_PERIOD, Move.NONE)
+
+
+@each_row(("language", "request_", "proposal"), SUNDAY_AT_TEN)
+def test_question_that_only_proposes_a_time_moves_the_reminder(
+    language: str, request_: str, proposal: str
+) -> None:
+    step = talk(request_, proposal)
+    assert step.move is Move.CHANGE
+    assert moments(step) == ["2026-03-08 11:00"]
+
+
+def test_question_about_a_day_asks_for_its_reminders_and_keeps_the_dialogue() -> None:
+    step = talk("remind me on sunday at 10 to call ana", "what do i have on saturday?")
+    assert step.move is Move.LIST_PERIOD
+    assert step.period is not None
+    assert [f"{at.astimezone(ZONE):%m-%d}" for at in step.period] == ["03-07", "03-08"]
+    assert step.job is not None
+    assert step.lines == ("remind me on sunday at 10 to call ana",)
+
+
+def test_question_about_a_day_is_no_answer_to_the_question_for_a_time() -> None:
+    step = talk("remind me to call ana", "what do i have on saturday?")
+    assert step.move is Move.LIST_PERIOD

@@ -18,8 +18,9 @@ import pytest
 from caldav.davclient import DAVClient
 
 from config.tool_options import CalendarSource
+from core.dates.coming_day import read_coming_period
 from core.errors import Refused, ToolError
-from core.tools.agenda import calendar_tool, read_coming_period, render_event
+from core.tools.agenda import calendar_tool, render_event
 from core.tools.calendars import Calendars
 from core.types import Address, Scope, Sender, Session, ToolContext
 from tests.fixtures.tables import each_row

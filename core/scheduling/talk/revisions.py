@@ -24,7 +24,14 @@ from core.scheduling.phrases import (
 from core.scheduling.shifts import read_hour_as_length, read_new_length
 from core.scheduling.talk.naming import names_only_time
 from core.scheduling.talk.steps import Dialogue, Situation
-from core.scheduling.talk.wording import task_of, with_clock, with_preposition
+from core.scheduling.talk.wording import (
+    drop_proposal,
+    is_question,
+    proposes_time,
+    task_of,
+    with_clock,
+    with_preposition,
+)
 from core.store.jobs import Job
 
 # An answer that only names a time may have this many other characters, such as "then".
@@ -32,6 +39,7 @@ MAX_REST_CHARS = 12
 NOON_MINUTES = 12 * 60
 _BARE_NUMBER = re.compile(r"\d{1,3}\W*")
 _LENGTH_NUMBER = re.compile(r"\b\d{1,3}\b")
+_LONE_HOUR = re.compile(r"\d{1,2}")
 # An answer that is a bare hour, perhaps after words such as "no" and "make it".
 _BARE_HOUR = re.compile(r"(?:[^\W\d]+ ){0,3}(\d{1,2})")
 
@@ -117,6 +125,9 @@ def revise(previous: ReminderReading, text: str, situation: Situation) -> Remind
     length = _read_other_length(previous, text) if _BARE_NUMBER.fullmatch(text.strip()) else None
     if length is not None:
         return revise_reading(previous, length, situation.now, situation.zone)
+    lone_hour = _LONE_HOUR.fullmatch(drop_proposal(text)) if is_question(text) else None
+    if lone_hour is not None:
+        text = f"at {lone_hour[0]}"
     text = with_clock(previous, with_preposition(drop_denied(text)))
     for words in (split_command("move", text), meant_words(text)):
         if words and names_only_time(words, situation):
@@ -125,7 +136,10 @@ def revise(previous: ReminderReading, text: str, situation: Situation) -> Remind
     answer = read_request(text, situation.now, situation.zone, languages, is_request=True)
     if not answer.names_time:
         return _revise_without_preposition(previous, text, situation)
-    if previous.task and not _is_loose(answer.task):
+    if is_question(text):
+        if not proposes_time(text, answer.task):
+            return None
+    elif previous.task and not _is_loose(answer.task):
         return None
     hour = read_hour_as_length(previous, answer)
     if hour is not None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
 from zoneinfo import ZoneInfo
 
+from core.dates.period_name import Interval
+from core.dates.requests.parts import Missing, Problem
 from core.dates.requests.reader import ReminderReading
 from core.store.jobs import Job
 
@@ -37,6 +39,8 @@ class Move(Enum):
     # Explain that Mneme reminds no other people, and offer to set the reminder for this person.
     OFFER_OWN = "offer own"
     LIST = "list"
+    # List the reminders of a period: "what do I have tomorrow?"
+    LIST_PERIOD = "list period"
     NEXT = "next"
     SNOOZE = "snooze"
     DONE = "done"
@@ -69,6 +73,8 @@ class Step:
     job: Job | None = None
     # For SNOOZE: the length of the snooze, in the person's words.
     words: str = ""
+    # For LIST_PERIOD.
+    period: Interval | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,3 +88,14 @@ class Situation:
     dialogue: Dialogue | None = None
     # The languages that the person is likely to use.
     languages: tuple[str, ...] = ()
+
+
+def ask_if_past(step: Step, now: datetime) -> Step:
+    """Return a step that asks for another time, if the time passed while the message waited."""
+    reading = step.reading
+    is_set = step.move in (Move.SET, Move.CHANGE)
+    if not is_set or reading is None or reading.moment is None or reading.moment > now:
+        return step
+    missing = reading.missing | {Missing.TIME}
+    reading = replace(reading, moment=None, missing=missing, problem=Problem.PAST)
+    return replace(step, move=Move.ASK, reading=reading)

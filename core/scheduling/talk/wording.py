@@ -8,6 +8,7 @@ from core.dates.requests.halves import NOON
 from core.dates.requests.reader import ReminderReading
 from core.scheduling.phrases import (
     drop_leads,
+    drop_phrases,
     find_phrase,
     is_answer,
     plain_words,
@@ -17,6 +18,7 @@ from core.scheduling.phrases import (
 MAX_TASK_CHARS = 300
 """A longer message never becomes a task."""
 NOON_MINUTES = NOON * 60
+_SIGNS_AT_END = re.compile(r"[^\w?？]+$")
 _HALF_OF_DAY = re.compile(r"(?:no |nope |make it |i mean |i meant |in the )*([ap]) ?m")
 
 
@@ -36,13 +38,33 @@ def with_preposition(text: str) -> str:
 
 def may_be_task(text: str) -> bool:
     """Return whether an answer may be the text of a reminder. A question isn't."""
-    is_question = (
-        text.rstrip(' )"”»').endswith(("?", "？"))
+    is_short = len(text) <= MAX_TASK_CHARS and bool(plain_words(text))
+    return is_short and not is_question(text) and not is_answer("yes", text)
+
+
+def is_question(text: str) -> bool:
+    """Return whether a message has a question mark at its end, or words of a question."""
+    return (
+        _SIGNS_AT_END.sub("", text).endswith(("?", "？"))
         or drop_leads("question", text) is not None
         or find_phrase("question_anywhere", text)
     )
-    is_short = len(text) <= MAX_TASK_CHARS and bool(plain_words(text))
-    return is_short and not is_question and not is_answer("yes", text)
+
+
+def proposes_time(question: str, words: str) -> bool:
+    """Return whether a question only proposes a time, like "could we do 11?".
+
+    `words` are its words without the time. "What's on Saturday?" asks about the time.
+    """
+    has_question_word = drop_leads("question", question) is not None
+    if has_question_word and drop_leads("proposal_question", question) is None:
+        return False
+    return not drop_proposal(words)
+
+
+def drop_proposal(text: str) -> str:
+    """Return the plain words of a text without those that propose a time."""
+    return drop_phrases("preference", drop_phrases("proposal", text))
 
 
 def task_of(text: str) -> str:
