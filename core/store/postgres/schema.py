@@ -21,7 +21,7 @@ from core.store import engine as store
 from core.text.normalize import TERMS_VERSION, comparison_form
 
 SCHEMA = "mneme"
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 """The version of `schema.sql`. It's stored in the table `schema_version`."""
 SCHEMA_LOCK = 7_236_650_017
 """The advisory lock that processes take while they create or upgrade the schema."""

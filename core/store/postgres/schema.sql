@@ -573,8 +573,8 @@ END $$;
 CREATE TRIGGER chunk_counted_after_delete AFTER DELETE ON chunks
 FOR EACH ROW EXECUTE FUNCTION chunk_counted_after_delete();
 -- One row per indexed chunk. `terms` has each term with the id of its scope, such as "7xferry". A term that occurs at
--- least twice or four times is also stored as "7xferry+2" or "7xferry+4", so the index alone shows roughly how often it
--- occurs.
+-- least 2, 3, 4 or 6 times is also stored as "7xferry+2", "7xferry+3" and so on, so the index alone shows roughly how
+-- often it occurs.
 CREATE TABLE chunk_index (
     scope_id bigint NOT NULL,
     chunk_id bigint NOT NULL,

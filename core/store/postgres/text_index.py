@@ -2,8 +2,8 @@
 
 An index is a `tsvector` of our own terms, so the server doesn't analyse text. BM25 needs to know
 how often a document contains a term. `ts_rank`, or reading the vectors, would be too slow. So a
-term that occurs at least twice or four times is also indexed with a mark (see `words.py`). The
-scores of the marks are added up from the index alone.
+term that occurs several times is also indexed with marks (see `words.py`). The scores of the marks
+are added up from the index alone.
 """
 
 from __future__ import annotations
@@ -11,18 +11,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any
 
 from core.store.engine import Connection, Ranking, SqlCondition, Values
 from core.store.postgres import indexing
 from core.store.postgres.words import (
-    FEW,
-    FEW_MARK,
-    MANY,
-    MANY_MARK,
+    CHUNK_COUNTS,
+    MESSAGE_COUNTS,
     TOOLS_MARK,
     PhraseQuery,
+    mark_of,
     phrase_queries,
     quote_term,
     scoped_query,
@@ -42,9 +41,16 @@ TOOLS_COUNT = 0.5
 """A word of a tool call counts as half a word."""
 COMMON_FACT_COUNT = 2_000
 """A word in more facts than this is ignored, unless all words of the query are that common."""
-_LEVELS = (("", 0.0, 1.0), (FEW_MARK, 1.0, float(FEW)), (MANY_MARK, float(FEW), float(MANY)))
+_LEVELS = (
+    ("", 0.0, 1.0),
+    *((mark_of(high), float(low), float(high)) for low, high in pairwise((1, *CHUNK_COUNTS))),
+)
 """For each mark, the count of a term without the mark, and the count with it."""
-_MARK_COUNTS = ((MANY_MARK, MANY), (FEW_MARK, FEW), (TOOLS_MARK, TOOLS_COUNT))
+_MARK_COUNTS = (
+    *((mark_of(count), count) for count in reversed(MESSAGE_COUNTS)),
+    (TOOLS_MARK, TOOLS_COUNT),
+)
+"""The marks of a word in a message with its count, the highest first."""
 
 _HAS_WORDS = "words @@ CAST(:{0} AS tsquery)"
 _MESSAGES_WITH = f"""message_id IN (
@@ -338,8 +344,8 @@ class PostgresIndex:
         words = list(dict.fromkeys(terms))
         values = {
             "once": [quote_term(f"0x{word}") for word in words],
-            "few": [quote_term(f"0x{word}{FEW_MARK}") for word in words],
-            "many": [quote_term(f"0x{word}{MANY_MARK}") for word in words],
+            "few": [quote_term(f"0x{word}{mark_of(2)}") for word in words],
+            "many": [quote_term(f"0x{word}{mark_of(4)}") for word in words],
             "word_count": len(words) if needs_all else 1,
         }
         return Ranking(_RANK_FILE_PARTS, values, 0)

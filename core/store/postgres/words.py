@@ -23,10 +23,16 @@ MAX_VECTOR_BYTES = 900_000
 MAX_POSITION = 16_383
 FIELD_GAP = 16
 """The distance between the words of the text and those of tool calls, so no phrase spans both."""
-FEW, MANY = 2, 4
-"""A term that occurs at least this often is also indexed with a mark."""
-FEW_MARK, MANY_MARK, TOOLS_MARK = "+2", "+4", "+0"
-"""The marks after a term that occurs twice, four times, or only in tool calls."""
+MESSAGE_COUNTS = (2, 4)
+"""A word that occurs at least this often in a message is also indexed with a mark."""
+CHUNK_COUNTS = (2, 3, 4, 6)
+"""The same for the terms of a chunk.
+
+With only 2 and 4, hit@1 on LoCoMo was 0.3 points lower than with the exact counts of SQLite. With
+these, all figures are within 0.3 points.
+"""
+TOOLS_MARK = "+0"
+"""The mark after a word that occurs only in tool calls."""
 
 
 class Vector(NamedTuple):
@@ -58,7 +64,7 @@ def message_vector(scope_id: int, text: str, tools: str | None) -> Vector:
         positions.setdefault(word, []).append(min(position, MAX_POSITION))
     counts = Counter(words)
     marks = {
-        word: _marks_of(counts[word]) or ([] if counts[word] else [TOOLS_MARK])
+        word: _marks_of(counts[word], MESSAGE_COUNTS) if counts[word] else [TOOLS_MARK]
         for word in positions
     }
     return Vector(_write_vector(scope_id, positions, marks), len(words) + len(tool_words))
@@ -67,18 +73,18 @@ def message_vector(scope_id: int, text: str, tools: str | None) -> Vector:
 def term_vector(scope_id: int, terms: Sequence[str]) -> Vector:
     """Return the terms of a chunk as a vector without positions. A term may occur several times."""
     counts = Counter(term[:MAX_TERM_CHARS] for term in terms)
-    marks = {term: _marks_of(count) for term, count in counts.items()}
+    marks = {term: _marks_of(count, CHUNK_COUNTS) for term, count in counts.items()}
     return Vector(_write_vector(scope_id, dict.fromkeys(counts, ()), marks), len(terms))
 
 
-def _marks_of(count: int) -> list[str]:
+def mark_of(count: int) -> str:
+    """Return the mark after a term that occurs at least `count` times."""
+    return f"+{count}"
+
+
+def _marks_of(count: int, marked_counts: Sequence[int]) -> list[str]:
     """Return the marks for a term that occurs `count` times. Each is appended to the term."""
-    marks = []
-    if count >= FEW:
-        marks.append(FEW_MARK)
-    if count >= MANY:
-        marks.append(MANY_MARK)
-    return marks
+    return [mark_of(marked) for marked in marked_counts if marked <= count]
 
 
 def _write_vector(

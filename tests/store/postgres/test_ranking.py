@@ -45,12 +45,12 @@ async def file_store(tmp_path: Path) -> AsyncIterator[Database]:
 def write_sessions() -> list[list[str]]:
     """Return the texts of 60 sessions.
 
-    Each session has the word EVERYWHERE, and each other word not at all, once, twice or four times.
+    Each session has the word EVERYWHERE, and each other word up to six times.
     """
     choice = random.Random(40)
     sessions = []
     for number in range(60):
-        counts = {word: choice.choice((0, 0, 0, 0, 1, 2, 4)) for word in WORDS}
+        counts = {word: choice.choice((0, 0, 0, 0, 0, 1, 2, 3, 4, 6)) for word in WORDS}
         # The last number gives each session a length of its own.
         words = [word for word, count in counts.items() for _ in range(count)]
         filler = [f"filler{number}"] * 4 * (number % 3)

@@ -95,6 +95,9 @@ def test_schema_of_version_one_is_upgraded_and_keeps_its_rows(postgres_url: str)
         assert connection.execute("SELECT version FROM schema_version").fetchall() == [
             (SCHEMA_VERSION,)
         ]
+        # Version 6 indexes more marks, so the next search builds the text indexes again.
+        is_stale = "SELECT value FROM state_meta WHERE key = 'index_stale'"
+        assert connection.execute(is_stale).fetchall() == [("1",)]
 
 
 @pytest.mark.parametrize(
