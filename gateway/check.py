@@ -52,6 +52,7 @@ from gateway.upkeep.home_checks import (
     check_disk,
     check_home,
     check_installation,
+    check_ports,
     check_service,
     check_sqlite,
     describe_settings_problem,
@@ -128,6 +129,7 @@ async def run_checks(
         results.append(_describe_store_error(texts, error, settings))
     results.append(check_backups(texts, settings))
     results += check_service(texts, settings)
+    results += check_ports(texts, settings, live)
 
     probes = {"model": probe_model(texts, settings)}
     for name in PLATFORMS:

@@ -57,6 +57,7 @@ from gateway.upkeep.retention import RetentionKeeper
 
 if TYPE_CHECKING:
     from gateway.upkeep.backups import BackupScheduler
+    from gateway.upkeep.metrics import Metrics
     from gateway.web.server import PageServer
 
 # The time that answers get to finish after a stop signal. It starts again whenever an answer
@@ -129,6 +130,7 @@ class GatewayProcess:
         self._is_interrupted = False
         self._max_question_age = timedelta(seconds=services.settings.turn.answer_after_restart_s)
         self._page = self._create_page()
+        self._metrics: Metrics | None = None
         # Created when it's needed first.
         self._backups: BackupScheduler | None = None
         # Platforms whose stored events have been queued again.
@@ -316,14 +318,24 @@ class GatewayProcess:
         from gateway.upkeep.metrics import Metrics
 
         services = self._services
-        await Metrics(
+        self._metrics = Metrics(
             services,
             self._path.turns,
             self._path.memory,
             self._path.model_tally,
             services.clock,
             services.settings.metrics.port,
-        ).run()
+        )
+        await self._metrics.run()
+
+    def _list_taken_ports(self) -> list[str]:
+        """Return the options of the ports that another program uses."""
+        servers = {"web.port": self._page, "metrics.port": self._metrics}
+        return [
+            option
+            for option, server in servers.items()
+            if server is not None and server.is_port_taken
+        ]
 
     def _create_control_server(self) -> ControlServer:
         """Create the server that reports this process's state to other commands."""
@@ -332,6 +344,7 @@ class GatewayProcess:
             lambda: {**self._supervisor.states, **self._list_memory_outages()},
             lambda: self._path.turns.unanswered_count,
             lambda: 1 if self._front is None else self._front.gateway_count,
+            self._list_taken_ports,
         )
         handlers = {"state": state.describe, "reload": state.reload, "web": self._create_page_link}
         return ControlServer(find_socket(self._services.settings.home, "control"), handlers)

@@ -198,6 +198,13 @@ class Forgetting:
                 _log.warning("something is not erased yet", reason=str(error))
         return len(abandoned_lists)
 
+    async def note_unknown_erasures(self) -> None:
+        """Note that the journal of a restored backup is missing, so that a later restore says so.
+
+        Otherwise, the second restore of the same backup would find no erasure since the first one.
+        """
+        await self.database.write(epoch.note_unknown_erasures)
+
     async def replay_journal(self) -> tuple[int, Sequence[str]]:
         """If this state.db is a restored backup, repeat the erasures made after the backup.
 

@@ -85,13 +85,11 @@ def backup_command(
     """Copy everything into one file, even while Mneme is running.
 
     The file has the messages, notes, facts, jobs, skills, settings and plugins; secrets only with
-    --with-secrets. The backup is opened and checked before it counts as made. Older backups are
-    then rewritten without what you have forgotten since.
+    --with-secrets. It's opened and checked before it counts. Older backups are then rewritten
+    without what you have since asked Mneme to forget.
     """
-
-    # An unset variable in a script would otherwise mean the current folder.
-    if folder is not None and not folder.strip():
-        shell.fail(texts.tables("setup")["option_empty"].format(option="FOLDER"))
+    shell.refuse_empty("FOLDER", folder)
+    shell.refuse_empty("--encrypt", encrypt)
 
     async def work() -> BackupResult:
         settings = Settings.load()
@@ -144,9 +142,9 @@ def complete_backup(incomplete: str) -> list[str]:
 
 
 def restore_command(
-    file: Annotated[Path, typer.Argument(autocompletion=complete_backup)],
+    file: Annotated[str, typer.Argument(autocompletion=complete_backup)],
     key: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             "--key",
             metavar="FILE",
@@ -157,13 +155,22 @@ def restore_command(
     """Replace everything with a backup, while Mneme is stopped.
 
     The backup is checked first. Your current data stays next to the new one until you delete it.
-    What you have forgotten since the backup is erased again.
+    What you have asked Mneme to forget since the backup is erased again. For that, Mneme needs its
+    record of erasures, which is next to the home.
     """
+    shell.refuse_empty("FILE", file)
+    shell.refuse_empty("--key", key)
+    path = Path(file).expanduser()
     with shell.exit_on_error():
         home = find_home()
-        if file.expanduser().is_dir():
-            raise ConfigError(texts.RESTORE_FOLDER.format(folder=file))
-        _restore(file, home, key, lambda backup: "" if yes else _describe_restore(backup, home))
+        if path.is_dir():
+            raise ConfigError(texts.RESTORE_FOLDER.format(folder=path))
+        _restore(
+            path,
+            home,
+            None if key is None else Path(key),
+            lambda backup: "" if yes else _describe_restore(backup, home),
+        )
 
 
 def _restore(
@@ -187,7 +194,7 @@ def _restore(
             shell.require_yes(question)
         restored = job.swap(manifest, now)
     shell.print_text(_describe_restored(restored, home, is_move=is_move))
-    report = asyncio.run(_open_restored())
+    report = asyncio.run(_open_restored(restored, is_move=is_move))
     if not report and restored.erasures == "none" and not is_move:
         report = texts.RESTORE_NOTHING_ERASED
     if report:
@@ -286,8 +293,10 @@ def upgrade_command(as_json: AsJson = False) -> None:
         shell.print_text("\n".join(lines))
 
 
-async def _open_restored() -> str:
+async def _open_restored(restored: Restored, *, is_move: bool) -> str:
     """Open the restored home, and return a sentence about the erasures that were repeated.
+
+    Also notes in the home if later erasures are unknown.
 
     Raises SettingsError if the restored settings are invalid. The erasures are then repeated at the
     next start.
@@ -296,6 +305,8 @@ async def _open_restored() -> str:
     logs.configure(settings, settings.home / shell.LOG_FILE_NAME)
     async with Services.open(settings, makes_backup=False) as services:
         await services.forgetting.resume()
+        if restored.is_journal_missing and not is_move:
+            await services.forgetting.note_unknown_erasures()
         return shell.render_plain(services.restore_report)
 
 

@@ -35,6 +35,7 @@ from gateway.cli import shell
 from gateway.cli.shell import AsJson, print_json, print_text
 from gateway.local.control import ask_gateway
 from gateway.local.manager import find_closed_folder
+from gateway.local.ports import find_taken_port, list_served_ports
 from gateway.sharing.home_lock import is_running
 from gateway.texts.catalog import SHELL as texts
 from gateway.texts.catalog import list_languages
@@ -263,7 +264,7 @@ def _set_option(draft: SettingsDraft, key: str, typed: str) -> Any:
     """Set an option and return its new value. Exit with a message if that isn't possible."""
     try:
         value = draft.set_typed_option(key, typed)
-        fault = find_fault_of_option(draft, key)
+        fault = find_fault_of_option(draft, key) or _find_taken_port(draft, key)
         if fault:
             shell.fail(f"{' '.join(fault.splitlines())} {texts.compose('unchanged')}")
         return value
@@ -276,6 +277,19 @@ def _set_option(draft: SettingsDraft, key: str, typed: str) -> Any:
             if not problem.endswith((".", "?", "。", "？")):
                 problem += "."
         shell.fail(f"{problem} {texts.compose('unchanged')}")
+
+
+def _find_taken_port(draft: SettingsDraft, key: str) -> str:
+    """Return a sentence if Mneme would now serve a port that another program uses, or ""."""
+    if not key.startswith(("web.", "metrics.")):
+        return ""
+    try:
+        # The ports before the change may be in use by the running gateway.
+        own_ports = list_served_ports(SettingsDraft().load())
+    except SettingsError:
+        own_ports = []
+    port = find_taken_port(draft.load(), own_ports)
+    return "" if port is None else port.describe_taken(texts)
 
 
 def _set_secret(draft: SettingsDraft, name: str, value: str) -> None:

@@ -240,6 +240,7 @@ def export_command(
     links, messages, jobs, notes, facts, skills, usage and settings. `mneme import` reads it in a
     new home: mneme export --all > mneme.tar.gz
     """
+    shell.refuse_empty("--scope", scope)
     if everything:
         if scope is not None or ics:
             shell.fail(texts.compose("all_alone"), exit_code=2)
@@ -345,6 +346,10 @@ def import_command(
     # Imported here because other commands of this module don't need it.
     from core.transfer.backup import looks_like_backup
 
+    shell.refuse_empty("FILE", file)
+    for option, names in (("--assistant", assistant), ("--me", me)):
+        for name in names or ():
+            shell.refuse_empty(option, name)
     # A stream is read again after a look at its beginning.
     stream = BufferedReader(cast(Any, sys.stdin.buffer)) if file == STDIN else None
     if stream is None:

@@ -305,6 +305,7 @@ _VALUE_KEYS = {
     "owner": "account",
     "query": "words",
     "restore.key": "file",
+    "setup.page": "port",
     "shell_name": "shell",
     "since": "time",
     "what": "period",

@@ -138,7 +138,7 @@ def add_command(
 
 
 def check_command(name: Name, as_json: AsJson = False) -> None:
-    """Connect to an MCP server, and list the tools that the model may use, with their effects."""
+    """Connect to an MCP server, and list its tools with their effects."""
     with shell.exit_on_error():
         settings = SettingsDraft().load()
         if name not in settings.mcp:

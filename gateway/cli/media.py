@@ -118,7 +118,9 @@ def usage_command(as_json: AsJson = False) -> None:
 
 
 def transcribe_command(scope: InScope = None) -> None:
-    """Transcribe the voice notes that have no text yet, with the transcriber in the settings."""
+    """Transcribe the voice notes that have no text yet, with the program for transcription in the
+    settings.
+    """
 
     async def work(services: Services, context: CommandContext) -> object:
         if services.transcriber is None:

@@ -169,6 +169,7 @@ def run_as_owner(work: Work, scope: str | None = None, *, notifies_owner: bool =
     Warnings go to the log file. With `notifies_owner`, changes that wait for confirmation are
     announced in a chat. Raises BadParameter if the scope is invalid.
     """
+    refuse_empty("--scope", scope)
     if scope is not None and not _SCOPE_KEY.fullmatch(scope):
         raise typer.BadParameter(texts.compose("wrong_scope"), param_hint="--scope")
 
@@ -363,6 +364,17 @@ def fail(sentence: str, exit_code: int = 1) -> NoReturn:
     """Print a sentence to standard error, and exit with a code."""
     typer.echo(strip_controls(sentence), err=True)
     raise typer.Exit(exit_code)
+
+
+def refuse_empty(name: str, value: str | None) -> None:
+    """Exit with a sentence if an option or argument was given without a text.
+
+    This happens in scripts with an unset variable. Otherwise, an empty path would mean the current
+    folder. None is an option that wasn't given.
+    """
+    if value is not None and not value.strip():
+        words = texts.tables("setup")
+        fail(f"{words['option_empty'].format(option=name)} {words['unchanged']}")
 
 
 def describe_error(error: Exception) -> str:

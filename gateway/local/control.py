@@ -11,7 +11,7 @@ import contextlib
 import json
 import os
 import socket
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -110,7 +110,9 @@ class LiveState:
         load_states: Callable[[], Mapping[str, str]],
         count_unanswered: Callable[[], int],
         count_gateways: Callable[[], int] = lambda: 1,
+        list_taken_ports: Callable[[], Sequence[str]] = tuple,
     ) -> None:
+        self._list_taken_ports = list_taken_ports
         self._count_gateways = count_gateways
         self._services = services
         self._load_states = load_states
@@ -131,6 +133,8 @@ class LiveState:
             "unanswered": self._count_unanswered(),
             # How many gateways work on the chats of this home.
             "gateways": self._count_gateways(),
+            # The options of ports that another program uses, such as "web.port".
+            "taken_ports": list(self._list_taken_ports()),
         }
 
     async def reload(self) -> Json:

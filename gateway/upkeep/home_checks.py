@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from config.secrets_file import SECRETS_FILE
 from config.settings import ENVIRONMENT, SETTINGS_FILE, Settings, find_home
@@ -21,7 +21,9 @@ from core.errors import Sentence, StoreError
 from core.store.sqlite import opening as sqlite
 from gateway.installation import list_unreadable_files
 from gateway.local.manager import find_closed_folder
+from gateway.local.ports import list_served_ports
 from gateway.services import STATE_FILE
+from gateway.sharing.home_lock import is_running
 from gateway.supervisor import WallClock
 from gateway.texts.catalog import Texts
 from gateway.texts.settings_problems import word_problem, word_settings_advice
@@ -319,6 +321,32 @@ def check_service(texts: Texts, settings: Settings) -> list[CheckResult]:
             command="mneme service install",
         )
     ]
+
+
+def check_ports(
+    texts: Texts, settings: Settings, live: Mapping[str, Any] | None
+) -> Iterator[CheckResult]:
+    """Yield a result for each port of the page and the metrics that another program uses.
+
+    A running gateway reports which of its ports are in use. `live` is its report, or None.
+    """
+    for port in list_served_ports(settings):
+        if live is not None:
+            is_taken = port.option in live.get("taken_ports", ())
+        else:
+            is_taken = not is_running(settings.home) and not port.is_free()
+        if is_taken:
+            command = f"mneme config set {port.option} {port.find_free_number()}"
+            yield CheckResult(
+                subject="settings",
+                state="wrong",
+                text=texts.compose("port_taken", port=port.number),
+                key="port_taken",
+                values={"option": port.option, "port": port.number},
+                advice=texts.compose("run", command=command),
+                where=port.option,
+                command=command,
+            )
 
 
 def check_installation(texts: Texts) -> CheckResult:

@@ -6,6 +6,8 @@ Most metrics are read on request. Only the delays of the event loop are measured
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
@@ -21,6 +23,8 @@ from core.ports import Clock
 from core.store.engine import Row
 from core.store.rows import to_datetime
 from core.store.sync import PLATFORM as MEMORY
+from gateway.local.ports import METRICS_HOST as HOST
+from gateway.local.ports import ServedPort
 from gateway.supervisor import CONNECTED
 
 if TYPE_CHECKING:
@@ -29,7 +33,6 @@ if TYPE_CHECKING:
     from gateway.services import Services
     from gateway.turns import TurnDispatcher
 
-HOST = "127.0.0.1"
 # How long a request for the metrics waits for the event loop.
 ANSWER_S = 5.0
 # The event loop is measured this often. If it's late by more than `STALL_S`, this counts as a
@@ -69,6 +72,8 @@ class Metrics(Collector):
         self._tally = tally
         self._clock = clock
         self._port = port
+        # Whether another program uses the port.
+        self.is_port_taken = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._message_counts: Counter[str] = Counter()
         self._last_message_id: int | None = None
@@ -85,7 +90,11 @@ class Metrics(Collector):
         try:
             server, thread = start_http_server(self._port, HOST, registry)
         except OSError as error:
-            _log.error("the metrics can't be served", port=self._port, reason=error.strerror)
+            self.is_port_taken = error.errno == errno.EADDRINUSE
+            free = ServedPort("metrics.port", HOST, self._port).find_free_number()
+            advice = f"mneme config set metrics.port {free}"
+            reason = os.strerror(error.errno) if error.errno else str(error)
+            _log.error("the metrics can't be served", port=self._port, reason=reason, advice=advice)
             return
         _log.info("the metrics are served", address=f"http://{HOST}:{server.server_port}")
         try:

@@ -106,6 +106,9 @@ class Restored:
     # The path of the old home. None if there was no home.
     old_home: Path | None
     erasures: ErasuresAfter
+    # Whether the erasures are unknown because the journal of the backup's home is missing. They are
+    # also unknown, but harmless, if the backup has more of them than the previous home.
+    is_journal_missing: bool
 
 
 class RestoreJob:
@@ -170,7 +173,8 @@ class RestoreJob:
         current = self._load_current_state()
         self._merge_journals()
         new = self._unpacked / HOME_FOLDER
-        erasures = self._find_erasures(read_database_info(new / STATE_FILE), current)
+        backup = read_database_info(new / STATE_FILE)
+        erasures = self._find_erasures(backup, current)
         plan = SwapPlan(
             old_home=_name_old_home(self._home, now),
             at=now,
@@ -189,7 +193,12 @@ class RestoreJob:
             raise Refused(texts.RESTORE_MOUNT.format(home=self._home, reason=reason)) from error
         kept_home = _complete_plan(plan, self._home)
         self._plan_file.unlink()
-        return Restored(manifest=manifest, old_home=kept_home, erasures=erasures)
+        return Restored(
+            manifest=manifest,
+            old_home=kept_home,
+            erasures=erasures,
+            is_journal_missing=erasures == "unknown" and not _is_ahead(backup, current),
+        )
 
     def _find_erasures(self, backup: DatabaseInfo, current: DatabaseInfo | None) -> ErasuresAfter:
         """Return whether there were erasures after the backup, and whether they can be repeated.
@@ -200,6 +209,8 @@ class RestoreJob:
         journal = Journal.parse(self._read_journal())
         is_listed = journal.has_erasures_after(backup.epoch, backup.key)
         if current is not None and _continues(backup, current):
+            if current.unknown_erasures not in ("", backup.unknown_erasures):
+                return "unknown"
             if current.epoch == backup.epoch:
                 return "none"
             try:
@@ -261,6 +272,11 @@ def _continues(backup: DatabaseInfo, current: DatabaseInfo) -> bool:
     """Return whether a home has continued the state.db of a backup."""
     advances = current.epoch - backup.epoch
     return current.key != "" and advances >= 0 and next_key(backup.key, advances) == current.key
+
+
+def _is_ahead(backup: DatabaseInfo, current: DatabaseInfo | None) -> bool:
+    """Return whether a backup has more erasures than the home, as after it was rewritten."""
+    return current is not None and backup.epoch > current.epoch and _continues(current, backup)
 
 
 def _lacks_erasures(journal: Journal, since: ErasuresSince) -> bool:

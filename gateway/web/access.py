@@ -13,6 +13,7 @@ from core.store.ownership.people import TERMINAL
 from core.types import Answer, Command
 from gateway.commands.facts import is_own_account
 from gateway.commands.registry import CommandContext, load_specs
+from gateway.local.ports import page_port
 from gateway.services import Services
 from gateway.web.logins import Login, Visitor
 from gateway.web.views import Action, Page, PageRequest, Values, View, read_field
@@ -62,7 +63,8 @@ class WebCommands:
         if not options.enabled:
             raise Refused(texts.PAGE_OFF)
         if not self._services.page_logins.is_page_served:
-            raise Refused(texts.PAGE_PORT_TAKEN.format(port=options.port))
+            free = page_port(self._services.settings).find_free_number()
+            raise Refused(texts.PAGE_PORT_TAKEN.format(port=options.port, free=free))
         visitor = Visitor(
             account=context.account,
             address=context.inbound.address,

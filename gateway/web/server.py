@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import re
 import secrets
 import time
@@ -29,6 +30,7 @@ from core.store.ownership.people import TERMINAL, EpochGuard
 from core.types import LOCAL_SCOPE, Address, Answer, File, Inbound, Sender, Session
 from gateway.commands.facts import is_own_account
 from gateway.commands.registry import CommandContext, CommandRegistry
+from gateway.local.ports import page_port
 from gateway.services import Services
 from gateway.texts.catalog import ENGLISH as texts
 from gateway.texts.catalog import Texts, load_texts
@@ -128,6 +130,8 @@ class PageServer:
         self._spending = SpendingHistory(services.usage_log, services.clock)
         self._last_checks = LastChecks()
         self._options = services.settings.web
+        # Whether another program used the port when the page was last to be served.
+        self.is_port_taken = False
         self._hosts = _list_hosts(self._options)
         self.cookie = f"{COOKIE}_{self._options.port}"
         caches = [services.conversations.invalidate, self._logins.forget_answers]
@@ -164,8 +168,10 @@ class PageServer:
             try:
                 await web.TCPSite(runner, self._options.bind, self._options.port).start()
             except OSError as error:
-                port = self._options.port
-                raise ConfigError(texts.PAGE_PORT_TAKEN.format(port=port)) from error
+                self.is_port_taken = error.errno == errno.EADDRINUSE
+                port = page_port(self._services.settings)
+                raise ConfigError(port.describe_page_fault(texts, error)) from error
+            self.is_port_taken = False
             _log.info("the page is served", address=self.address)
             self._logins.is_page_served = True
             yield

@@ -115,6 +115,7 @@ async def set_up(hour: FirstHour, telegram: BotApi, discord: DiscordApi) -> None
         await discord.wait_connected()
         await discord.user_says(channel, "it's me", person)
         await terminal.answer("Is that you?", "y")
+        await terminal.answer("Show what Mneme knows on a page", "n")
         await terminal.answer("Back up every day?", "y")
         await terminal.answer("The folder for backups", str(hour.home.parent / "backups"))
         await terminal.answer("Run Mneme in the background", "n")

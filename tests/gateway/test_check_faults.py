@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import shutil
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -284,6 +285,20 @@ def test_check_offers_no_repair_of_a_lost_state_db(home: Path) -> None:
     assert without_backup["key"] == "store_missing"
     assert without_backup["values"]["path"] == str(home / "state.db")
     assert [without_backup["advice"], without_backup["command"]] == ["", ""]
+
+
+def test_check_names_a_port_that_another_program_uses_and_the_command_for_another(
+    home: Path,
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other_program:
+        port = other_program.getsockname()[1]
+        (home / "mneme.toml").write_text(f"[web]\nenabled = true\nport = {port}\n")
+        (result,) = [one for one in load_results(home, "settings") if one["key"] == "port_taken"]
+    assert result["state"] == "wrong"
+    assert result["text"] == f"Port {port} is in use by another program."
+    assert result["command"].startswith("mneme config set web.port ")
+    assert result["command"] in result["advice"]
+    assert "port_taken" not in {one["key"] for one in load_results(home, "settings")}
 
 
 @pytest.mark.skipif(not can_mount(), reason="needs the right to mount")

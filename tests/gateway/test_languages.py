@@ -673,6 +673,17 @@ def test_help_of_every_command_and_option_is_in_the_language(
             assert not has_free_value or option.metavar in values, f"{path}.{option.name}"
 
 
+def test_docstring_of_each_command_is_its_english_help() -> None:
+    helps = load_file("en")["CLI_HELP"]["commands"]
+    docstrings = {
+        path: " ".join((command.callback.__doc__ or "").split())
+        for path, command in list_commands(get_command(app()), "")
+        if path in helps and command.callback is not None
+    }
+    assert len(docstrings) > 40
+    assert docstrings == {path: " ".join(helps[path].split()) for path in docstrings}
+
+
 def list_commands(command: Any, path: str) -> Iterator[tuple[str, Any]]:
     yield path, command
     for name, subcommand in getattr(command, "commands", {}).items():

@@ -26,6 +26,10 @@ Each advance of the epoch replaces the secret with its digest. Only a backup fro
 has the secret for the line of that erasure, and such a backup contains the erased words anyway.
 """
 
+UNKNOWN_META_KEY = "unknown_erasures"
+"""The key in `state_meta` that says that erasures may be missing, because a backup was restored
+without the journal of its home. The value is the journal key of that moment."""
+
 # The key in `state_meta` of the journal lines that were reported as unreadable, as a JSON list of
 # digests.
 _REPORTED_META_KEY = "reported_erasures"
@@ -111,6 +115,9 @@ def replay_journal(
         connection.execute(_INSERT_BEGUN, {**values, "now": now})
         tokens.add(line.token)
 
+    if tokens:
+        # The journal has arrived. A restore that also repeats other erasures sets this again.
+        connection.execute("DELETE FROM state_meta WHERE key = :key", {"key": UNKNOWN_META_KEY})
     for text, day in parsed.find_damaged_days(backup_epoch).items():
         unreadable[_digest_line(text)] = day
     new_days = {digest: day for digest, day in unreadable.items() if digest not in reported}
@@ -118,6 +125,11 @@ def replay_journal(
         set_meta(connection, _REPORTED_META_KEY, json.dumps([*reported, *new_days]))
     has_content = connection.execute(_SELECT_CONTENT).fetchone() is not None
     return len(tokens), sorted(set(new_days.values())) if has_content else []
+
+
+def note_unknown_erasures(connection: Connection) -> None:
+    """Note that erasures of the home of a restored backup may be missing here."""
+    set_meta(connection, UNKNOWN_META_KEY, f"{get_meta(connection, JOURNAL_META_KEY)}")
 
 
 def _digest_line(line: str) -> str:

@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 from core.errors import StoreError
 from core.store.engine import Connection, CopiedTable
+from core.store.erasure.epoch import JOURNAL_META_KEY, UNKNOWN_META_KEY
 from core.store.sqlite.faults import translate_errors
 from core.store.sqlite.opening import leave_mark, mark_of
 from core.store.sqlite.salvage import find_file_damage
@@ -49,6 +50,9 @@ class DatabaseInfo:
     # The key of the next erasure, or "" if an earlier version has written the file. Only copies of
     # the same state.db have the same key, until one of them erases something.
     key: str = ""
+    # Differs between a backup and the home if the home was restored without the journal of the
+    # backup's home. Its erasures are unknown then.
+    unknown_erasures: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +115,14 @@ def read_database_info(path: Path) -> DatabaseInfo:
         if not has_epoch:
             return DatabaseInfo(schema=schema, epoch=0)
         epoch = epoch_number(cast(Connection, connection))
-        row = connection.execute(
-            "SELECT value FROM state_meta WHERE key = 'erasure_key'"
-        ).fetchone()
-        return DatabaseInfo(schema=schema, epoch=epoch, key=str(row[0]) if row else "")
+        statement = "SELECT key, value FROM state_meta WHERE key IN (?, ?)"
+        values = dict(connection.execute(statement, (JOURNAL_META_KEY, UNKNOWN_META_KEY)))
+        return DatabaseInfo(
+            schema=schema,
+            epoch=epoch,
+            key=values.get(JOURNAL_META_KEY, ""),
+            unknown_erasures=values.get(UNKNOWN_META_KEY, ""),
+        )
 
 
 def load_erasures(path: Path, epoch: int) -> ErasuresSince:

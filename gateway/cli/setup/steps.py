@@ -30,6 +30,7 @@ class SetupOptions:
     url: str = ""
     owners: Sequence[str] = ()
     imports: Sequence[str] = ()
+    page: str = ""
     backup: str = ""
     wants_service: bool = False
 

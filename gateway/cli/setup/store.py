@@ -29,7 +29,8 @@ def add_commands(root: typer.Typer) -> None:
 def copy_command(target: Target, as_json: AsJson = False) -> None:
     """Copy everything in the store to a PostgreSQL server, or from there to a new file.
 
-    Both sides are compared afterwards. An interrupted copy continues where it stopped.
+    Stop Mneme first. Both sides are compared at the end. If the copy is interrupted, run the
+    command again: it continues where it stopped. Settings don't change.
     """
 
     async def work(settings: Settings) -> CopyResult:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 from zoneinfo import available_timezones
@@ -24,21 +24,22 @@ from gateway.cli import shell
 from gateway.cli.setup import past
 from gateway.cli.setup.dialog import Choice, Dialog
 from gateway.cli.setup.model import choose_model, set_model_from_options
+from gateway.cli.setup.page import set_up_page
 from gateway.cli.setup.platforms import set_up_discord, set_up_telegram
 from gateway.cli.setup.service import describe_installed
 from gateway.cli.setup.steps import Setup, SetupOptions, StepFailed, find_language
 from gateway.local.manager import find_closed_folder, find_manager
 from gateway.sharing.home_lock import is_running
-from gateway.texts.catalog import SHELL, list_languages
+from gateway.texts.catalog import list_languages
 from gateway.texts.text_files import load_names, match_language
 from gateway.texts.zone_names import find_native_zones
 from gateway.upkeep.catalog import backup_folder, is_in_backups
 
 StepName = Literal[
-    "language", "zone", "model", "telegram", "discord", "history", "backup", "service"
+    "language", "zone", "model", "telegram", "discord", "history", "page", "backup", "service"
 ]
 # Before each of these steps, the person is asked whether to do it.
-_OPTIONAL_STEPS = ("telegram", "discord", "backup")
+_OPTIONAL_STEPS = ("telegram", "discord", "page", "backup")
 # The secret that a step requires.
 _STEP_TOKENS = {"telegram": "TELEGRAM_BOT_TOKEN", "discord": "DISCORD_BOT_TOKEN"}
 # The option of each field of `SetupOptions`, and the steps that use it.
@@ -49,11 +50,14 @@ _OPTION_STEPS = {
     "url": ("--url", ("model",)),
     "owners": ("--owner", ("telegram", "discord")),
     "imports": ("--import", ("history",)),
+    "page": ("--page", ("page",)),
     "backup": ("--backup", ("backup",)),
     "wants_service": ("--service", ("service",)),
 }
 # The option that a script must set for a step, by its field.
 _NEEDED_FIELDS = {"language": "language", "history": "imports"}
+# A script that names no step runs these steps only with their options.
+_CHOSEN_FIELDS = _NEEDED_FIELDS | {"page": "page", "backup": "backup"}
 _FAILURES = (StepFailed, MnemeError, SettingsError, OSError)
 
 
@@ -82,22 +86,27 @@ def setup_command(  # noqa: PLR0913  Typer reads the options from the signature.
         list[str] | None,
         typer.Option("--import", metavar="FILE"),
     ] = None,
+    page: Annotated[str | None, typer.Option("--page", metavar="PORT")] = None,
     backup: Annotated[str | None, typer.Option("--backup", metavar="FOLDER")] = None,
     service: Annotated[bool, typer.Option("--service")] = False,
 ) -> None:
-    """Set up Mneme: time zone, model, Telegram, Discord, earlier conversations, backups, service.
+    """Set up Mneme: time zone, model, Telegram, Discord, earlier conversations, page, backups,
+    service.
 
     Each answer is tested before it is stored. Options go into mneme.toml, keys and tokens into
     secrets.env. Run it again to change one thing.
     """
-    texts_of_options = {
-        "language": language,
-        "zone": zone,
-        "model": model,
-        "url": url,
-        "backup": backup,
+    typed_options: dict[str, Sequence[str | None]] = {
+        "language": [language],
+        "zone": [zone],
+        "model": [model],
+        "url": [url],
+        "owners": owner or [],
+        "imports": import_files or [],
+        "page": [page],
+        "backup": [backup],
     }
-    _refuse_empty_options(texts_of_options)
+    _refuse_empty_options(typed_options)
     options = SetupOptions(
         language=language or "",
         zone=zone or "",
@@ -105,6 +114,7 @@ def setup_command(  # noqa: PLR0913  Typer reads the options from the signature.
         url=url or "",
         owners=tuple(owner or ()),
         imports=tuple(import_files or ()),
+        page=(page or "").strip(),
         backup=backup or "",
         wants_service=service,
     )
@@ -117,13 +127,12 @@ def setup_command(  # noqa: PLR0913  Typer reads the options from the signature.
         run_wizard(step, options)
 
 
-def _refuse_empty_options(values: Mapping[str, str | None]) -> None:
+def _refuse_empty_options(typed_options: Mapping[str, Sequence[str | None]]) -> None:
     """Exit with a sentence if an option was given without a text, as from an unset variable."""
-    for field, value in values.items():
-        if value is not None and not value.strip():
-            words = SHELL.tables("setup")
-            option, _ = _OPTION_STEPS[field]
-            shell.fail(f"{words['option_empty'].format(option=option)} {words['unchanged']}")
+    for field, values in typed_options.items():
+        option, _ = _OPTION_STEPS[field]
+        for value in values:
+            shell.refuse_empty(option, value)
 
 
 def _begin(options: SetupOptions, *, is_interactive: bool) -> Setup:
@@ -199,9 +208,8 @@ def _finish(setup: Setup, *, is_in_use: bool) -> None:
 
 
 def _is_wanted(setup: Setup, step: str) -> bool:
-    question = setup.words["use"].format(step=setup.words["steps"][step])
-    if step == "backup":
-        question = setup.words["use_backup"]
+    question = setup.words.get(f"use_{step}", setup.words["use"])
+    question = question.format(step=setup.words["steps"][step])
     is_wanted = setup.dialog.confirm(question, default=step == "telegram")
     if not is_wanted:
         setup.dialog.tell(setup.words["left_out"].format(step=step))
@@ -361,7 +369,7 @@ def _is_in_script(setup: Setup, step: str) -> bool:
     """Return whether a script that names no step runs this step."""
     if step in _STEP_TOKENS:
         return bool(setup.find_secret(_STEP_TOKENS[step]))
-    field = _NEEDED_FIELDS.get(step) or ("backup" if step == "backup" else "")
+    field = _CHOSEN_FIELDS.get(step)
     return not field or bool(getattr(setup.options, field))
 
 
@@ -401,6 +409,7 @@ _STEPS: Mapping[str, Callable[[Setup], None]] = {
     "telegram": set_up_telegram,
     "discord": set_up_discord,
     "history": past.import_past,
+    "page": set_up_page,
     "backup": _set_backup_folder,
     "service": _install_service,
 }

@@ -175,10 +175,18 @@ def test_restore_on_another_machine_warns_that_later_erasures_are_unknown_there(
     printed = good(other, "restore", str(file), "--yes")
     assert "I can't know what you have asked me to forget since that backup" in printed
     assert "moved to" in good(other, "recall", "Zanzibar")
+    # The home now continues the backup, but still doesn't know the erasures of the other home.
+    again = good(other, "restore", str(file), "--yes")
+    assert "I can't know what you have asked me to forget since that backup" in again
+    assert "Nothing was forgotten" not in again
+    # Nothing is unknown since a backup that was made here.
+    own = json.loads(good(other, "backup", "--json"))["path"]
+    assert "Nothing was forgotten since this backup" in good(other, "restore", own, "--yes")
     # The record that arrives later is used.
     other.with_name("home.erasures").write_bytes(talked.with_name("home.erasures").read_bytes())
     assert "I erased again" in mneme(other, "recall", "sea").stderr
     assert "moved to" not in good(other, "recall", "Zanzibar")
+    assert "can't know" not in good(other, "restore", str(file), "--yes")
 
 
 def test_restore_into_a_home_with_another_record_warns_that_later_erasures_are_unknown(
@@ -341,6 +349,7 @@ def test_backups_inside_the_home_are_refused_except_in_the_folder_that_they_leav
         (("--encrypt", "age1nonsense"), "isn't a key to encrypt to"),
         (("/proc/nowhere",), "can't be created"),
         (("",), "FOLDER is empty."),
+        (("--encrypt", ""), "--encrypt is empty."),
         (("--encrypt", "passphrase"), "Use at least 8 characters."),
     ],
 )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
+import socket
 import subprocess
 import sys
 import tomllib
@@ -87,6 +89,25 @@ def test_invalid_config_set_is_refused_with_one_sentence_and_writes_no_file(
     assert len(refused.stderr.splitlines()) == 1
     assert (home / "mneme.toml").read_text() == OWN
     assert not (home / "secrets.env").exists()
+
+
+def test_port_of_another_program_is_refused_if_mneme_would_serve_it(home: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other_program:
+        port = other_program.getsockname()[1]
+        for table in ("web", "metrics"):
+            good(home, "config", "set", f"{table}.port", str(port))
+            text = (home / "mneme.toml").read_text()
+            done = mneme(home, "config", "set", f"{table}.enabled", "true")
+            assert (done.returncode, done.stdout) == (1, "")
+            assert re.fullmatch(
+                rf"Port {port} is in use by another program\. Choose another for {table}\.port, "
+                r"such as \d+\. Nothing was changed\.\n",
+                done.stderr,
+            )
+            assert (home / "mneme.toml").read_text() == text
+        # A port that Mneme serves already may be its own.
+        (home / "mneme.toml").write_text(f"[web]\nenabled = true\nport = {port}\n")
+        good(home, "config", "set", "web.people", "true")
 
 
 def test_config_set_works_despite_an_older_mistake_in_the_file(home: Path) -> None:

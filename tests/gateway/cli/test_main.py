@@ -171,6 +171,32 @@ def test_import_counts_refuses_by_number_and_export_gives_it_back(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        (("restore", ""), "FILE"),
+        (("restore", "backup.tar.gz", "--key", " "), "--key"),
+        (("backup", "--encrypt", ""), "--encrypt"),
+        (("export", "--scope", ""), "--scope"),
+        (("export", "--all", "--scope", ""), "--scope"),
+        (("import", ""), "FILE"),
+        (("import", "trip.jsonl", "--scope", ""), "--scope"),
+        (("import", "trip.ics", "--scope", ""), "--scope"),
+        (("import", "trip.jsonl", "--assistant", ""), "--assistant"),
+        (("import", "trip.jsonl", "--me", "Ana", "--me", ""), "--me"),
+        (("recall", "ferry", "--scope", ""), "--scope"),
+    ],
+)
+def test_empty_option_or_argument_is_refused_with_one_sentence(
+    home: Path, arguments: tuple[str, ...], name: str
+) -> None:
+    done = mneme(home, *arguments)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"{name} is empty. Nothing was changed.\n"
+    assert not (home / "state.db").exists()
+
+
+@pytest.mark.slow
 def test_command_line_adds_replaces_and_removes_a_note(home: Path) -> None:
     good(home, "memory", "add", "Ana lives in Porto")
     good(home, "memory", "add", "user:", "Speaks German")

@@ -12,6 +12,7 @@ from urllib.request import urlopen
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from gateway.local.control import ask_gateway
 from tests.fixtures.live_system import PERSON, LiveSystem
 
 pytestmark = pytest.mark.slow
@@ -77,10 +78,18 @@ async def test_running_process_serves_its_figures_on_loopback(home: Path) -> Non
 
 async def test_taken_port_is_logged_and_people_are_answered(home: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        options = f"[metrics]\nenabled = true\nport = {taken.getsockname()[1]}\n"
+        port = taken.getsockname()[1]
+        options = "".join(
+            f"[{table}]\nenabled = true\nport = {port}\n" for table in ("metrics", "web")
+        )
         async with LiveSystem.open(home, options=options, is_loop_watched=False) as live:
             await live.start()
             await live.until(lambda: "the metrics can't be served" in live.log())
+            assert "mneme config set metrics.port" in live.log()
+            await live.until(lambda: f"Port {port} is in use, so the page" in live.log())
+            state = await asyncio.to_thread(ask_gateway, home, "state")
+            assert state is not None
+            assert state["taken_ports"] == ["web.port", "metrics.port"]
             live.tells_telegram("hello")
             await live.until(lambda: bool(live.telegram.texts(PERSON)))
             assert await live.stop() == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import tomllib
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from tests.fixtures.command_line import good
 from tests.fixtures.discord_api import DiscordApi
 from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.model_reply import ModelReply
+from tests.fixtures.page_browser import find_free_port
 from tests.fixtures.scripted_terminal import ScriptedTerminal, open_terminal
 
 pytestmark = pytest.mark.slow
@@ -88,6 +90,15 @@ async def test_setup_wizard_configures_model_platforms_and_owner_in_one_run(home
             await terminal.answer("Is that you?", "y")
             await terminal.expect(f"discord:{person} is yours now.")
             await terminal.expect("No exports of Telegram")
+            await terminal.answer("Show what Mneme knows on a page", "y")
+            with socket.create_server(("127.0.0.1", 0)) as other_program:
+                taken = other_program.getsockname()[1]
+                await terminal.answer("The port of the page", str(taken))
+                await terminal.expect(f"Port {taken} is in use by another program.")
+                await terminal.answer("Try again?", "y")
+                port = find_free_port()
+                await terminal.answer("The port of the page", str(port))
+            await terminal.expect(f"the page is at http://127.0.0.1:{port}.")
             await terminal.answer("Back up every day?", "y")
             await terminal.answer("The folder for backups", "backups")
             await terminal.expect("isn't a whole path")
@@ -101,6 +112,7 @@ async def test_setup_wizard_configures_model_platforms_and_owner_in_one_run(home
         "general": {"language": "en", "zone": "Europe/Lisbon"},
         "model": {"chat": "claude-sonnet-5-5"},
         "owner": {"telegram": [PERSON], "discord": [int(person)]},
+        "web": {"port": port, "enabled": True},
         "backup": {"folder": str(home.parent / "backups"), "every": "1d"},
     }
     assert secrets(home) == {
@@ -158,7 +170,7 @@ async def test_setup_wizard_run_again_changes_one_setting_and_keeps_the_others(h
         await terminal.expect("The server has 2 models: gpt-6, gpt-6-astra.")
         await terminal.answer("The model's name", "gpt-6-astra")
         await terminal.expect("is now the model.")
-        await terminal.answer("Number", "9")
+        await terminal.answer("Number", "10")
         assert await terminal.end() == 0
     assert (home / "mneme.toml").read_text().startswith(text.rstrip("\n"))
     assert options(home)["model"] == {
@@ -244,6 +256,7 @@ async def test_setup_wizard_uses_the_language_of_the_shell_and_stores_it(home: P
         await terminal.expect("Ausgelassen. `mneme setup telegram` holt es nach.")
         await terminal.answer("Discord benutzen?", "n")
         await terminal.expect("Frühere Gespräche")
+        await terminal.answer("Auf einer Seite im Browser zeigen", "n")
         await terminal.answer("Jeden Tag eine Sicherung machen?", "n")
         await terminal.answer("Soll Mneme ab jetzt im Hintergrund laufen", "n")
         await terminal.expect("Starte Mneme mit `mneme run`")
@@ -263,9 +276,9 @@ async def test_setup_wizard_asks_for_the_language_if_that_of_the_shell_is_unsupp
         assert await terminal.end() == 130
     async with open_terminal(home, "setup", environ={"LANG": shell}) as terminal:
         await terminal.expect("Que veux-tu changer")
-        await terminal.answer("Numéro", "8")
+        await terminal.answer("Numéro", "9")
         await terminal.answer("Numéro", "8")
         await terminal.expect("`mneme setup language` меняет это.")
-        await terminal.answer("Номер", "9")
+        await terminal.answer("Номер", "10")
         assert await terminal.end() == 0
     assert options(home)["general"] == {"language": "ru"}

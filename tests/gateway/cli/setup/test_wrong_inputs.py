@@ -116,6 +116,19 @@ CASES: dict[str, tuple[list[str], dict[str, str], str]] = {
     "zone that doesn't exist": (["--zone", "Europe/Lissabon"], {}, "isn't a time zone"),
     "owner that is a name": (["--owner", "ana"], {}, "“ana” isn't an account"),
     "owner on another platform": (["--owner", "signal:42"], {}, "isn't an account"),
+    "taken port": (
+        ["--zone", "Lisbon", "--page", "{taken}"],
+        {},
+        "is in use by another program. Choose another for web.port, such as ",
+    ),
+    "port that isn't one": (["--page", "none"], {}, "web.port: should be a whole number"),
+    "port of the system": (["--page", "80"], {}, "web.port: must be at least 1024"),
+    "empty port": (["--page", ""], {}, "--page is empty."),
+    "empty owner": (["--owner", "telegram:42", "--owner", ""], {}, "--owner is empty."),
+    "empty import": (["--import", ""], {}, "--import is empty."),
+    "empty language": (["--language", ""], {}, "--language is empty."),
+    "empty model": (["--model", ""], {}, "--model is empty."),
+    "empty address": (["--url", ""], {}, "--url is empty."),
     "empty zone": (["--zone", " "], {}, "--zone is empty."),
     "empty backup folder": (["--backup", ""], {}, "--backup is empty."),
     "export that isn't there": (["--import", "/nowhere/result.json"], {}, "There is no file"),
@@ -126,7 +139,11 @@ async def set_up(
     home: Path, world: World, arguments: list[str], environ: dict[str, str]
 ) -> tuple[int, str]:
     """Run `mneme setup --yes`, and return its exit code and what it says on standard error."""
-    places = {"telegram": world.telegram.url, "model": world.model.url}
+    places = {
+        "telegram": world.telegram.url,
+        "model": world.model.url,
+        "taken": world.telegram.url.rpartition(":")[2].strip("/"),
+    }
     variables = {
         "ANTHROPIC_BASE_URL": world.model.url if "ANTHROPIC_API_KEY" in environ else "",
         "MNEME_TELEGRAM_API_URL": world.telegram.url,
