@@ -245,11 +245,11 @@ def _name_missing_variables(draft: SettingsDraft, names: Sequence[str]) -> None:
 def _read_servers(file: Path) -> dict[str, Mapping[str, Any]]:
     """Return the servers of a JSON file by name.
 
-    The file has them under `mcpServers` or `servers`.
+    The file has them under `mcpServers` or `servers`. Raises OSError if it can't be read.
     """
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except ValueError as error:
         shell.fail(texts.compose("mcp_file_unreadable", path=file, reason=error))
     tables = (
         content.get("mcpServers", content.get("servers")) if isinstance(content, dict) else None

@@ -59,6 +59,7 @@ def test_help_in_japanese_fits_the_columns_of_a_terminal(home: Path) -> None:
         'owner.rooms = ["x"]',
         'access.people = ["x"]',
         'web.bind = "x"',
+        'web.bind = "0.0.0.0"',
         'store.url = "mysql://x"',
         'calendar.x.url = "ftp://x"',
         'chats.x.folders = ["/nowhere"]',

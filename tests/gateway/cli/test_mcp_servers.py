@@ -60,7 +60,7 @@ def test_mcp_server_is_tested_before_it_is_added_and_its_key_stored_in_the_secre
         (("add", "x y", "--url", "http://127.0.0.1:9/mcp"), "mcp.x y"),
         (("test", "x"), "There is no server x"),
         (("remove", "x"), "There is no server x"),
-        (("import", "missing.json"), "can't be read as JSON"),
+        (("import", "missing.json"), "missing.json doesn't exist."),
     ],
 )
 def test_mistake_in_an_mcp_command_is_one_sentence_and_changes_no_settings(
