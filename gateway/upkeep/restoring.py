@@ -89,6 +89,9 @@ class SwapPlan:
         )
 
 
+# An epoch before all erasures.
+ALL_EPOCHS = -1
+
 ErasuresAfter = Literal["none", "listed", "lost", "unknown"]
 """The erasures that were made after a backup.
 
@@ -225,7 +228,21 @@ class RestoreJob:
             return "lost" if advances and not since.tokens else "none"
         if is_listed:
             return "lost" if journal.damaged_lines else "listed"
+        if _is_ahead(backup, current) and self._has_erasures_of_home():
+            return "none"
         return "unknown"
+
+    def _has_erasures_of_home(self) -> bool:
+        """Return whether the unpacked backup and the previous home have the same erasures.
+
+        This is so if the backup was rewritten after the last one.
+        """
+        try:
+            rewritten = load_erasures(self._unpacked / HOME_FOLDER / STATE_FILE, ALL_EPOCHS)
+            current = load_erasures(self._home / STATE_FILE, ALL_EPOCHS)
+        except StoreError:
+            return False
+        return bool(current.tokens) and rewritten.tokens.keys() == current.tokens.keys()
 
     def _read_journal(self) -> str:
         """Return the journal, with replacement characters for damaged bytes."""
