@@ -7,6 +7,7 @@ it is assumed to note each text word for word, to store it as a fact, and to set
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections import Counter
@@ -91,6 +92,12 @@ def texts(shared: Path) -> list[Text]:
         return [Text(one["kind"], one["from"], one["text"]) for one in map(json.loads, lines)]
 
 
+def select_part(found: Sequence[Text], part: str) -> Sequence[Text]:
+    """Return a part of the texts: with "2/4", the second, the sixth and so on."""
+    number, _, count = part.partition("/")
+    return found[int(number) - 1 :: int(count)]
+
+
 async def measure(folder: Path, found: Sequence[Text]) -> str:
     """Return a Markdown table of kinds and doors: kept, questioned, waiting and refused texts.
 
@@ -99,8 +106,12 @@ async def measure(folder: Path, found: Sequence[Text]) -> str:
     counts: dict[str, Counter[tuple[str, str]]] = {door: Counter() for door in DOORS}
     async with Database.open(folder / "state.db") as database:
         for number, one in enumerate(found):
-            for door in DOORS:
-                counts[door][one.kind, await outcome(folder, database, door, one.text, number)] += 1
+            # Most of the time is waiting for the store, so the doors wait together.
+            outcomes = await asyncio.gather(
+                *(outcome(folder, database, door, one.text, number) for door in DOORS)
+            )
+            for door, name in zip(DOORS, outcomes, strict=True):
+                counts[door][one.kind, name] += 1
     kinds = Counter(one.kind for one in found)
     lines = [
         "| door | kind | texts | kept | asked | waits | refused |",
