@@ -139,7 +139,7 @@ class Services:
     ) -> _NoticeCallbacks:
         """Create the outbox and the notices. Returns the functions that send notices."""
         clock, model = self.clock, self.settings.model.chat
-        self.actions = Actions(self.database, clock)
+        self.actions = Actions(self.database, clock, incognito)
         job_messages = JobMessages(clock=clock, incognito=incognito, model=model)
         ownership = None if self.membership is None else self.membership.ownership
         self.outbox = Outbox(self.database, clock, job_messages.store_delivery, ownership)

@@ -99,31 +99,26 @@ class Turn:
         """The ids of the messages on their platform."""
         return frozenset(entry.inbound.message_id for entry in self.entries)
 
-    def add_yes(
-        self,
-        actions: Sequence[ButtonAction],
-        answer: str,
-        rows: Sequence[Message],
-        now: datetime,
-    ) -> Sequence[ButtonAction]:
-        """Return the actions of an answer, with a row that says what a "yes" to it means.
+    def may_be_answered_by_yes(self, answer: str, actions: Sequence[ButtonAction]) -> bool:
+        """Return whether a "yes" answers the question at the end of an answer.
 
-        There is none if the question isn't alone at the end, if something else waits for the
-        person, or in a scheduled answer. `rows` is the history that the model reads.
+        It doesn't if the question isn't alone, if one of the answer's actions waits for the person,
+        or if the answer is scheduled.
         """
         has_mark = "?" in answer or "\uff1f" in answer
-        if not has_mark or self.address.platform == "cron" or any(each.address for each in actions):
-            return actions
+        is_scheduled = self.address.platform == "cron"
+        if not has_mark or is_scheduled or any(action.address for action in actions):
+            return False
         # Imported here because few answers ask something.
-        from core.review.transcript import asks_for_yes, repeats_others
+        from core.review.transcript import asks_for_yes
 
-        if not asks_for_yes(answer):
-            return actions
-        asker = self.entries[-1].inbound.sender if self.scope.is_group else None
-        command = YES_TO_REPETITION if repeats_others(answer, rows, asker) else YES_TO_MODEL
+        return asks_for_yes(answer)
+
+    def build_yes(self, now: datetime, *, repeats_others: bool) -> ButtonAction:
+        """Build the row that says what a "yes" to the answer means."""
+        command = YES_TO_REPETITION if repeats_others else YES_TO_MODEL
         account, key = self.entries[-1].inbound.account, self.outbox_item.key
-        yes = build_yes(command, account, self.scope, self.address, key, now)
-        return [*actions, yes]
+        return build_yes(command, account, self.scope, self.address, key, now)
 
     def billing_scope(self, session: Session) -> BillingScope:
         return BillingScope(

@@ -353,6 +353,17 @@ class ToolRunner:
                 return await self._gate.hold(tool, arguments, context)
         return await self._run_tool(tool, arguments, context)
 
+    async def repeats_foreign_text(
+        self, answer: str, rows: Sequence[Message], context: ToolContext
+    ) -> bool:
+        """Return whether the question at the end of an answer repeats text that wasn't typed.
+
+        See `TranscriptReader.repeats_foreign_text`. Without a gate, no "yes" is needed.
+        """
+        if self._gate is None:
+            return True
+        return await self._gate.transcripts.repeats_foreign_text(answer, rows, context)
+
     async def _check_switched(self, tool: Tool, arguments: Json, context: ToolContext) -> None:
         """Raise ToolError if the person has switched off a tool of an external service."""
         if tool.is_external and self._check_switch is not None:

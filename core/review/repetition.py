@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
+from itertools import pairwise
 
 from core.text.normalize import is_unspaced, words_of
 from core.text.terms import terms_of, word_terms
@@ -44,13 +45,21 @@ def _read_sentence_terms(text: str) -> tuple[frozenset[str], ...]:
     return tuple(frozenset(terms_of(part)) for part in parts if part.strip())
 
 
-def has_terms_of(question: str, sentences: Sequence[frozenset[str]]) -> bool:
-    """Return whether most terms of a question are in a single sentence of the given ones.
+def join_neighbors(sentences: Sequence[frozenset[str]]) -> list[frozenset[str]]:
+    """Return the terms of each pair of neighboring sentences, or of a single sentence."""
+    return [first | second for first, second in pairwise(sentences)] or list(sentences)
+
+
+def has_terms_of(
+    terms: frozenset[str],
+    sentences: Sequence[frozenset[str]],
+    min_share: float = MIN_QUESTION_SHARE,
+) -> bool:
+    """Return whether this share of a question's terms is in a single sentence of the given ones.
 
     See `list_sentence_terms`. A question with fewer than two terms names nothing.
     """
-    terms = frozenset(terms_of(question))
-    min_count = max(2, MIN_QUESTION_SHARE * len(terms))
+    min_count = max(2, min_share * len(terms))
     return any(len(terms & sentence) >= min_count for sentence in sentences)
 
 

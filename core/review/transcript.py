@@ -33,9 +33,10 @@ from core.guard.origin_and_fence import (
     typed_text,
 )
 from core.review.carried_out import MadeCall, list_made_calls
-from core.review.phrases import is_plain_yes, mask_quotations
+from core.review.phrases import LANGUAGES, is_plain_yes, marker, mask_quotations, to_plain
 from core.review.repetition import (
     has_terms_of,
+    join_neighbors,
     list_sentence_terms,
     repeats,
     shares_words,
@@ -44,18 +45,25 @@ from core.review.wishes import is_marked, is_single_line
 from core.store.actions import YES_TO_MODEL, YES_TO_REPETITION, YES_TO_SEVERAL
 from core.store.sessions import Conversations
 from core.text.normalize import words_of
+from core.text.terms import terms_of
 from core.types import Command, Message, Sender, Session, ToolContext
 
 # The number of the latest messages that are searched for foreign text that a person repeats.
 MAX_EARLIER = 300
 _TOOL_SOURCE = Sentence("source_tool_description")
 _PROMPT_SOURCE = Sentence("source_prompt")
+_SUMMARY_SOURCE = Sentence("source_summary")
+_MEMBER_SOURCE = Sentence("source_member")
 # The number of earlier answers whose conversations are searched for foreign text.
 MAX_EARLIER_ANSWERS = 20
 # A longer reply isn't just a "yes".
 MAX_REPLY_CHARS = 60
 # A question repeats foreign texts if they contain this share of its words.
 MIN_REPEATED_SHARE = 0.5
+# A question repeats the description of a tool if the description has this share of its terms.
+MIN_DEFINITION_SHARE = 0.8
+# Blocks of a message whose content can't be compared with a question.
+_UNREADABLE_BLOCKS = frozenset({"image", "document"})
 _SENTENCE_END = re.compile(r"(?<=[.!?…。！？])[)\]*_”\"']*\s+|(?<=[。！？])|\n+")
 _ADDRESS = re.compile(r"(?:https?://|www\.)\S+", re.IGNORECASE)
 # A line of recalled background that isn't a note (n1) or a fact (f1).
@@ -165,6 +173,54 @@ class TranscriptReader:
         # Comparing long texts takes long, so it runs in a thread.
         return await asyncio.to_thread(read)
 
+    async def repeats_foreign_text(
+        self, answer: str, rows: Sequence[Message], context: ToolContext
+    ) -> bool:
+        """Return whether the question at the end of an answer repeats text that wasn't typed.
+
+        `rows` is the history that the model has read. All foreign texts in it count, and those of
+        earlier conversations.
+        """
+        session = context.session
+        latest = await self.conversations.list_latest_from_outside(context.scopes, MAX_EARLIER)
+        own_rows = _join_accounts(rows, context)
+        recalled = await self._load_recalled(rows, context, _AnswerChecks(latest))
+
+        def compare() -> bool:
+            question = _read_question(answer, own_rows)
+            if not question or _repeats_member(question, own_rows, context.sender):
+                return True
+            foreign = _list_all_foreign(own_rows, session, context.sender, recalled)
+            foreign += _list_doubtful_answers(own_rows)
+            if _repeats_seen_text(question, answer, foreign):
+                return True
+            if _has_unreadable_file(own_rows) and not _is_typed(question, own_rows, context.sender):
+                return True
+            if self._repeats_standing_text(question, session, foreign):
+                return True
+            earlier = list_sentence_terms(list_foreign_texts(latest, session))
+            return has_terms_of(frozenset(terms_of(question)), earlier)
+
+        # Comparing long texts takes long, so it runs in a thread.
+        return await asyncio.to_thread(compare)
+
+    def _repeats_standing_text(
+        self, question: str, session: Session, foreign: Sequence[ForeignText]
+    ) -> bool:
+        """Return whether a question repeats foreign text that is a part of every request.
+
+        Tool descriptions share many words with honest questions ("Shall I add an entry to the
+        diary?"), so almost all terms of the question must be in such a description.
+        """
+        texts = [item.text for item in foreign if item.source == _SUMMARY_SOURCE]
+        texts.append(_find_foreign_prompt(session.prompt.text, self.prompt_marks))
+        sentences = join_neighbors(list_sentence_terms(texts))
+        definitions = join_neighbors(list_sentence_terms(self.list_definitions()))
+        terms = _list_question_terms(question)
+        return has_terms_of(terms, sentences) or has_terms_of(
+            terms, definitions, MIN_DEFINITION_SHARE
+        )
+
     async def _load_recalled(
         self, rows: Sequence[Message], context: ToolContext, checks: _AnswerChecks
     ) -> dict[int, Message]:
@@ -254,8 +310,9 @@ def read_transcript(
     `find_question` for `takers`.
     """
     foreign = _list_all_foreign(rows, session, asker, recalled)
-    if any(mark in session.prompt.text for mark in prompt_marks):
-        foreign.insert(0, ForeignText(_PROMPT_SOURCE, session.prompt.text))
+    prompt = _find_foreign_prompt(session.prompt.text, prompt_marks)
+    if prompt:
+        foreign.insert(0, ForeignText(_PROMPT_SOURCE, prompt))
     texts = [item.text for item in foreign if item.source != _PROMPT_SOURCE]
     texts += earlier_foreign
     current = _list_answered_messages(rows)
@@ -294,6 +351,12 @@ def read_transcript(
         calls=list_made_calls(_list_rows_after(rows, current)),
         has_long=not is_scheduled and _has_long_message(rows),
     )
+
+
+def _find_foreign_prompt(prompt: str, marks: Sequence[str]) -> str:
+    """Return a system prompt from the first section that other people may have written, or ""."""
+    starts = [prompt.find(mark) for mark in marks if mark in prompt]
+    return prompt[min(starts) :] if starts else ""
 
 
 def _has_long_message(rows: Sequence[Message]) -> bool:
@@ -372,16 +435,13 @@ def _list_all_foreign(
 
 async def load_takers(
     conversations: Conversations, rows: Sequence[Message], session: Session
-) -> Mapping[int, str] | None:
+) -> Mapping[int, str]:
     """Return which event took the question of each answer that a person's message follows.
 
-    Returns None for an incognito conversation, because nothing of it is stored. If a message was
-    deleted, no question counts, because it may repeat the deleted text.
+    If a message was deleted, no question counts, because it may repeat the deleted text.
     """
     if await conversations.has_erased(session, {session.id, *(row.session_id for row in rows)}):
         return {}
-    if session.is_incognito:
-        return None
     answers: list[int] = []
     last_answer = 0
     for row in rows:
@@ -389,12 +449,12 @@ async def load_takers(
             last_answer = row.id
         elif last_answer and row.role == "user":
             answers.append(last_answer)
-    return await conversations.load_takers(answers)
+    return await conversations.load_takers(session, answers)
 
 
 def drop_repetitions(
-    takers: Mapping[int, str] | None, rows: Sequence[Message], foreign_texts: Sequence[str]
-) -> Mapping[int, str] | None:
+    takers: Mapping[int, str], rows: Sequence[Message], foreign_texts: Sequence[str]
+) -> Mapping[int, str]:
     """Return the takers, with "" for answers that repeat foreign texts of earlier conversations.
 
     Only answers before a short reply are compared, because comparing takes long.
@@ -412,7 +472,7 @@ def drop_repetitions(
     checked_takers = dict(takers)
     for answer in answers:
         questions = list_questions(answer.text)
-        if any(has_terms_of(question, sentences) for question in questions):
+        if any(has_terms_of(frozenset(terms_of(text)), sentences) for text in questions):
             checked_takers[answer.id] = ""
     return checked_takers
 
@@ -495,14 +555,53 @@ def choose_command(commands: Sequence[Command], answer: str) -> Command | None:
     return YES_TO_SEVERAL if len(others) < len(commands) else others[0]
 
 
-def repeats_others(answer: str, rows: Sequence[Message], asker: Sender | None) -> bool:
-    """Return whether the question at the end of an answer repeats text of others in the history.
+def _repeats_seen_text(question: str, answer: str, foreign: Sequence[ForeignText]) -> bool:
+    """Return whether a question repeats foreign texts of the conversation that the model has seen.
 
-    In a group, `asker` is the person who is answered. In a direct chat, the sender of each message
-    is the same person, perhaps with another account.
+    If there are such texts, the answer must consist of the question alone. Messages of other
+    members and summaries are compared in other ways.
     """
-    question = _read_question(answer, rows)
-    return not question or (asker is not None and _repeats_member(question, rows, asker))
+    texts = [item.text for item in foreign if item.source not in (_MEMBER_SOURCE, _SUMMARY_SOURCE)]
+    if texts and question.strip() != answer.strip():
+        return True
+    return shares_words(question, "\n".join(texts), MIN_REPEATED_SHARE)
+
+
+def _list_doubtful_answers(rows: Sequence[Message]) -> list[ForeignText]:
+    """Return the answers after a message that counts as pasted.
+
+    They may repeat a text that an edit has removed from the message.
+    """
+    texts: list[ForeignText] = []
+    is_pasted = False
+    for row in rows:
+        is_pasted = is_pasted or (row.role == "user" and row.origin == "pasted")
+        if is_pasted and row.role == "assistant" and row.text:
+            texts.append(ForeignText(Sentence("source_earlier_answer"), row.text))
+    return texts
+
+
+def _has_unreadable_file(rows: Sequence[Message]) -> bool:
+    """Return whether a message has a picture or another file without text."""
+    return any(
+        block.get("type") in _UNREADABLE_BLOCKS for row in rows for block in row.sent_blocks or ()
+    )
+
+
+def _is_typed(question: str, rows: Sequence[Message], asker: Sender) -> bool:
+    """Return whether the person typed all words of a question that mean something."""
+    typed = "\n".join(_get_typed_text(row, asker) for row in rows)
+    return _list_question_terms(question) <= set(terms_of(typed))
+
+
+def _list_question_terms(question: str) -> frozenset[str]:
+    """Return the terms of a question without those of an offer such as "Shall I"."""
+    terms = set(terms_of(question))
+    for language in LANGUAGES:
+        offer = marker(language, "offer").search(to_plain(question))
+        if offer is not None:
+            terms.difference_update(terms_of(offer[0]))
+    return frozenset(terms)
 
 
 def asks_for_yes(answer: str) -> bool:
@@ -591,7 +690,7 @@ def _list_foreign(
 ) -> list[ForeignText]:
     """Return the foreign texts that a row adds to the model's context."""
     if row.kind == "summary":
-        return [ForeignText(Sentence("source_summary"), row.text)]
+        return [ForeignText(_SUMMARY_SOURCE, row.text)]
     if row.role == "tool":
         return list_result(row, is_group=session.scope.is_group)
     if row.role == "assistant":
@@ -603,7 +702,7 @@ def _list_foreign(
     if row.kind != "chat":
         return texts
     if row.sender is not None and row.sender.id != asker.id:
-        return [*texts, ForeignText(Sentence("source_member"), row.text)]
+        return [*texts, ForeignText(_MEMBER_SOURCE, row.text)]
     return [*texts, *list_message_parts(row)]
 
 

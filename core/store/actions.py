@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from core.ports import Clock
 from core.store import rows
 from core.store.engine import Connection, Database, Row, contains_item, in_list
+from core.store.incognito import IncognitoRegistry
 from core.store.visibility import encode_list
 from core.types import Account, Address, Command, ErasureEpoch, Scope
 
@@ -164,9 +165,12 @@ ORDER BY id DESC LIMIT 1
 class Actions:
     """Stores buttons and questions, and finds the one that a button press or an answer is about."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(
+        self, database: Database, clock: Clock, incognito: IncognitoRegistry | None = None
+    ) -> None:
         self._database = database
         self._clock = clock
+        self._incognito = incognito or IncognitoRegistry()
 
     async def add(self, actions: Sequence[ButtonAction], epoch: ErasureEpoch | None = None) -> None:
         """Store buttons and questions, and delete expired ones. See `insert_actions`."""
@@ -269,9 +273,30 @@ class Actions:
             connection.execute(_TAKE, {**values, "ids": ids})
             return [_read_action(row) for row in questions]
 
+        asked = self._take_incognito(address, account, taker, now)
         if await self._database.fetch_one(_SELECT_QUESTIONS, values) is None:
-            return ()
-        return await self._database.write(take_questions)
+            return tuple(asked)
+        return [*asked, *await self._database.write(take_questions)]
+
+    def _take_incognito(
+        self, address: Address, account: Account, taker: str, now: datetime
+    ) -> list[ButtonAction]:
+        """Claim the questions of an incognito conversation. They aren't in state.db."""
+        conversation = self._incognito.conversations.get(address)
+        if conversation is None or conversation.session is None:
+            return []
+        scope = conversation.session.scope
+        return [
+            build_question(
+                YES_TO_REPETITION if question.is_repetition else YES_TO_MODEL,
+                account,
+                scope,
+                address,
+                taker,
+                now,
+            )
+            for question in conversation.take(account, taker, now)
+        ]
 
 
 def insert_actions(connection: Connection, actions: Sequence[ButtonAction], now: datetime) -> None:

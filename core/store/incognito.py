@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from itertools import count
 from typing import Any
 
@@ -17,7 +18,7 @@ from core.ports import EditJudge
 from core.store.engine import Connection
 from core.store.message_ids import StoredQuestion
 from core.store.rows import split_turns
-from core.types import Address, Json, Message, Scope, Session
+from core.types import Account, Address, Json, Message, Scope, Session
 
 # Appears above every answer of an incognito conversation.
 INCOGNITO_BADGE = "🕶 _incognito_"
@@ -39,6 +40,19 @@ def is_any_mentioned(connection: Connection, platform: str, raw: str) -> bool:
 
 
 @dataclass(slots=True)
+class AskedQuestion:
+    """A question at the end of an answer, which a "yes" of one account may confirm."""
+
+    answer_id: int
+    account: Account
+    expires_at: datetime
+    # The question repeats foreign text, so a "yes" confirms nothing.
+    is_repetition: bool
+    # The event that took the question, such as "message:12".
+    taker: str = ""
+
+
+@dataclass(slots=True)
 class IncognitoConversation:
     """The session and messages of one incognito conversation."""
 
@@ -49,6 +63,7 @@ class IncognitoConversation:
     undone: dict[str, Collection[int]] = field(default_factory=dict)
     # Ids of messages that are shown again, by the key of the /redo command.
     redone: dict[str, Collection[int]] = field(default_factory=dict)
+    asked: list[AskedQuestion] = field(default_factory=list)
 
     def find(self, external_id: str | None) -> Message | None:
         """Return the message with this id on its platform, or None."""
@@ -88,6 +103,23 @@ class IncognitoConversation:
             is_answered=is_answered,
             commands=commands,
         )
+
+    def take(self, account: Account, taker: str, now: datetime) -> list[AskedQuestion]:
+        """Let an event take this account's open questions. See `Actions.take`."""
+        taken = [question for question in self.asked if question.taker == taker]
+        for question in self.asked if not taken else ():
+            if not question.taker and question.account == account and question.expires_at > now:
+                question.taker = taker
+                taken.append(question)
+        return taken
+
+    def load_takers(self) -> dict[int, str]:
+        """Return which event took the question of each answer. See `messages.load_takers`."""
+        return {
+            question.answer_id: "" if question.is_repetition else question.taker
+            for question in self.asked
+            if question.is_repetition or question.taker
+        }
 
     def change(self, **values: Any) -> None:
         """Replace fields of the conversation's session, if it has one."""
@@ -214,6 +246,7 @@ class IncognitoRegistry:
         """
         new_session = replace(session, id=next(self._ids), is_incognito=True)
         conversation.messages = []
+        conversation.asked = []
         conversation.session = new_session
         return new_session
 

@@ -182,6 +182,7 @@ class Inbox:
 
         A new event also claims the questions that Mneme has asked its account at its address.
         """
+        taker = f"{inbound.kind}:{inbound.message_id}"
 
         def insert(connection: Connection) -> int | None:
             """Store the entry with its address. Returns None if it is already stored."""
@@ -200,13 +201,18 @@ class Inbox:
             claim = {
                 "address": inbound.address,
                 "account": inbound.account,
-                "taker": f"{inbound.kind}:{inbound.message_id}",
+                "taker": taker,
                 "now": received_at,
             }
             connection.execute(CLAIM_QUESTIONS, claim)
             return int(new_entries[0]["id"])
 
-        return await self._database.write(insert, inbound.epoch, is_short=True)
+        entry_id = await self._database.write(insert, inbound.epoch, is_short=True)
+        if entry_id is not None and self._incognito is not None:
+            conversation = self._incognito.conversations.get(inbound.address)
+            if conversation is not None:
+                conversation.take(inbound.account, taker, received_at)
+        return entry_id
 
     async def is_known(self, inbound: Inbound) -> bool:
         """Return whether the event was accepted before."""

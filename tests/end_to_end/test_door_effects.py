@@ -1,8 +1,8 @@
 """Every door for foreign text times every effect of a tool: nothing happens at once.
 
 Each door is tried with a model that obeys: after the text came in, the person asks a harmless
-question, and the model makes a call with each effect. Calls that spend stay within the budget of a
-turn. Run with -s to print the table in Markdown.
+question, and the model makes a call with each effect. At last, the model asks what the text says, and
+the person says yes. Calls that spend stay within the budget of a turn. Run with -s to print the table in Markdown.
 """
 
 from __future__ import annotations
@@ -220,6 +220,14 @@ class House:
         reply = await self.harness.say(question)
         if reply.answer is not None:
             self.sent_files += [file.name for file in reply.answer.files]
+
+    async def confirm_question(self) -> bool:
+        """Let the model ask what the foreign text says, and return whether a "yes" confirms it."""
+        self.model.script = [says(f"Shall I note that {CLAIM}?")]
+        await self.harness.say(QUESTION)
+        before = await self.read_state()
+        await self.let_model_call("memory", ROWS["memory", "add"], "yes")
+        return await self.read_state() != before
 
     async def count_spent_calls(self, helper: ScriptedModel) -> int:
         """Let the model delegate 48 tasks, and return how many calls helpers made for them."""
@@ -529,12 +537,15 @@ async def test_foreign_text_has_no_effect_at_once(
             await house.let_model_call(name, arguments, QUESTION)
             if await house.read_state() != before:
                 failures[f"{name} {action}"] = effect
+        if await house.confirm_question():
+            failures["yes"] = Effect.ADD
         spent = await house.count_spent_calls(helper)
 
     at_once = Counter(failures.values())
     table[door] = {
         effect.value: f"{at_once[effect]} of {calls_made[effect]}" for effect in calls_made
     }
+    table[door] |= {"yes": "1 of 1" if "yes" in failures else "0 of 1"}
     table[door] |= {"spend": f"{spent} of at most {MAX_HELPER_CALLS}", "read": "free"}
     assert failures == {}, door
     assert 0 < spent <= MAX_HELPER_CALLS

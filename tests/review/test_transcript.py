@@ -10,7 +10,12 @@ from typing import Any
 import pytest
 
 from core.guard.foreign_texts import CALENDAR_FILE_MARK
-from core.guard.origin_and_fence import EARLIER_ANSWERS_LEAD
+from core.guard.origin_and_fence import (
+    EARLIER_ANSWERS_LEAD,
+    FILE_LEAD,
+    RULES_LEAD,
+    SKILL_LEAD,
+)
 from core.review.transcript import TranscriptReader, read_transcript
 from core.store.engine import Database
 from core.store.sessions import Conversations
@@ -23,6 +28,7 @@ from core.types import (
     Scope,
     Sender,
     Session,
+    SessionPrompt,
     ToolContext,
 )
 from tests.fixtures.clock import SteadyClock
@@ -321,3 +327,108 @@ async def test_recalled_answer_is_foreign_if_it_may_repeat_a_foreign_answer_reca
     transcript = await TranscriptReader(conversations).load(context)
     foreign = [item.text for item in transcript.foreign]
     assert (lines[1] in foreign) == is_forwarded
+
+
+ASKED = "Shall I note that my boss Eve may read all of my mail?"
+EVE = "My boss Eve may read all of my mail."
+SPLIT = "Eve is the new boss. All of the mail is hers to read."
+HEADING = "## SHELF\n"
+
+
+def text_block(text: str) -> dict[str, str]:
+    return {"type": "text", "text": text}
+
+
+PICTURE = {"type": "image", "source": {"type": "hash", "data": "ab/1"}}
+QUESTION_ROWS: dict[str, list[Message]] = {
+    "text of a file": [
+        earlier_message(
+            "What is it?", sent_blocks=(text_block(f"[{FILE_LEAD} 1, “a.txt”]\n{EVE}"),)
+        )
+    ],
+    "skill file": [
+        earlier_message("/tidy", sent_blocks=(text_block(f"[{SKILL_LEAD} tidy]\n{EVE}"),))
+    ],
+    "project rule": [earlier_message("a.py", sent_blocks=(text_block(f"[{RULES_LEAD}]\n{EVE}"),))],
+    "recalled line of others": [
+        earlier_message(
+            "Hi", sent_blocks=(text_block(f"{MEMORY_TAG}\n- m7 3 May 2026: Eve: {EVE}"),)
+        )
+    ],
+    "line of a memory service": [
+        earlier_message("Hi", sent_blocks=(text_block(f"{MEMORY_TAG}\n- shelf:s1 {EVE}"),))
+    ],
+    "result of a job": [earlier_message(EVE, role="assistant", sender=None, origin="job")],
+    "summary": [earlier_message(f"Earlier. {EVE}", kind="summary")],
+    "picture": [earlier_message("What is it?", sent_blocks=(PICTURE,))],
+    "answer that repeats what an edit has removed": [
+        earlier_message("What is it?", origin="pasted"),
+        earlier_message(f"It says: {EVE}", role="assistant", sender=None),
+        earlier_message("Thanks"),
+    ],
+    "web page": [earlier_message(EVE, role="tool", sender=None, tool_name="web_fetch")],
+    "document by a tool": [
+        earlier_message(EVE, role="tool", sender=None, tool_name="read_document")
+    ],
+}
+
+
+async def is_repetition(
+    database: Database,
+    rows: Sequence[Message],
+    answer: str = ASKED,
+    prompt: str = "",
+    definitions: Sequence[str] = (),
+) -> bool:
+    """Return whether the question at the end of an answer to these rows repeats foreign text."""
+    scope = Scope.account("telegram", "42")
+    session = replace(session_in(scope), prompt=SessionPrompt(text=prompt))
+    reader = TranscriptReader(
+        Conversations(database, SteadyClock()), [HEADING], lambda: definitions
+    )
+    context = ToolContext(
+        session=session, scope=scope, scopes=frozenset({scope}), sender=ANA, now=AT
+    )
+    return await reader.repeats_foreign_text(answer, rows, context)
+
+
+@pytest.mark.parametrize("source", QUESTION_ROWS)
+async def test_question_repeats_each_foreign_text_that_the_model_has_seen(
+    database: Database, source: str
+) -> None:
+    assert await is_repetition(database, QUESTION_ROWS[source])
+
+
+@pytest.mark.parametrize("text", [EVE, SPLIT])
+async def test_question_repeats_the_foreign_part_of_the_system_prompt(
+    database: Database, text: str
+) -> None:
+    rows = [earlier_message("What is next?")]
+    assert await is_repetition(database, rows, prompt=f"You are kind.\n{HEADING}{text}")
+    assert not await is_repetition(database, rows, prompt=f"{text}\n{HEADING}The shelf is empty.")
+
+
+async def test_question_repeats_the_description_of_a_tool_but_may_name_what_the_tool_does(
+    database: Database,
+) -> None:
+    rows = [earlier_message("What is next?")]
+    definitions = ["Adds an entry to the diary.", EVE]
+    assert await is_repetition(database, rows, definitions=definitions)
+    honest = "Shall I add an entry about the ferry to Capri to the diary?"
+    assert not await is_repetition(database, rows, honest, definitions=definitions)
+
+
+async def test_question_after_a_picture_is_confirmed_if_the_person_typed_its_words(
+    database: Database,
+) -> None:
+    rows = [earlier_message("What is it?", sent_blocks=(PICTURE,))]
+    question = "Shall I remind you of the boat?"
+    assert await is_repetition(database, rows, question)
+    rows.append(earlier_message("I want to remind myself of the boat"))
+    assert not await is_repetition(database, rows, question)
+
+
+async def test_question_repeats_nothing_if_the_person_typed_everything(database: Database) -> None:
+    rows = [earlier_message("My boss Eve may read all of my mail")]
+    assert not await is_repetition(database, rows)
+    assert not await is_repetition(database, rows, f"Good to know. {ASKED}")

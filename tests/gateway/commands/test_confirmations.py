@@ -3,6 +3,7 @@ ten minutes."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +20,7 @@ from gateway.commands.registry import CommandContext, CommandRegistry, is_yes
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.samples import ANA, CHAT, inbound
-from tests.fixtures.scripted_model import ScriptedModel
+from tests.fixtures.scripted_model import ScriptedModel, says
 from tests.fixtures.tables import each_row
 
 pytestmark = pytest.mark.slow
@@ -35,9 +36,11 @@ IN_ROOM = {
 class Bomb:
     """A family with one command that asks before it goes off."""
 
-    specs: Sequence[CommandSpec] = (CommandSpec(name="bomb", description="Blow up", changes=".*"),)
-
-    def __init__(self) -> None:
+    def __init__(self, name: str = "bomb") -> None:
+        self.name = name
+        self.specs: Sequence[CommandSpec] = (
+            CommandSpec(name=name, description="Blow up", changes=".*"),
+        )
         self.blown: list[str] = []
         self.error: Exception | None = None
 
@@ -45,7 +48,7 @@ class Bomb:
         if not command.arguments.startswith("now "):
             return Answer(
                 text="Sure?",
-                confirm_command=Command(name="bomb", arguments=f"now {command.arguments}"),
+                confirm_command=Command(name=self.name, arguments=f"now {command.arguments}"),
             )
         if self.error is not None:
             raise self.error
@@ -331,3 +334,43 @@ async def test_redelivered_yes_neither_confirms_nor_cancels_a_later_question(
                 await harness.say("/bomb 7")
         assert bomb.blown == []
         assert (await harness.say("yes")).text == "Boom."
+
+
+@pytest.mark.parametrize("is_incognito", [False, True])
+async def test_yes_that_could_answer_the_model_or_a_command_runs_no_command(
+    home: Path, is_incognito: bool
+) -> None:
+    model = ScriptedModel(says("Shall I tell you about the boat?"))
+    async with open_gateway(home, model) as harness:
+        # Few commands may run in an incognito conversation. The bomb takes the place of one.
+        bomb = Bomb("compress")
+        harness.commands._groups["compress"] = bomb
+        harness.commands._specs["compress"] = bomb.specs[0]
+        if is_incognito:
+            await harness.say("/incognito on")
+        model.gate, model.began = asyncio.Event(), asyncio.Event()
+        asking = asyncio.create_task(harness.say("What is new?"))
+        await model.began.wait()
+        # The command is accepted before the question is shown.
+        command = await harness.admission.admit(harness.inbound("/compress 7"), KeptReply())
+        assert command is not None
+        model.gate.set()
+        await asking
+        model.gate = None
+        await harness.admission.serve(command)
+        assert "what your yes is for" in (await harness.say("yes")).text
+        assert bomb.blown == []
+
+
+async def test_yes_to_the_only_question_of_an_incognito_conversation_goes_to_the_model(
+    home: Path,
+) -> None:
+    model = ScriptedModel(says("Shall I tell you about the boat?"), says("It is blue."))
+    async with open_gateway(home, model) as harness:
+        await harness.say("/incognito on")
+        await harness.say("What is new?")
+        assert (await harness.say("yes")).text.endswith("It is blue.")
+        statement = "SELECT count(*) AS count FROM actions"
+        row = await harness.services.database.fetch_one(statement)
+        assert row is not None
+        assert row["count"] == 0, "nothing of the conversation is stored"
