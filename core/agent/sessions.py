@@ -66,6 +66,10 @@ _log = structlog.get_logger("sessions")
 _TITLE_NUMBER = re.compile(r" #(\d{1,9})\Z")
 
 
+# Returns whether the question at the end of an answer repeats text that the person didn't type.
+QuestionCheck = Callable[[str, Sequence[Message], ToolContext], Awaitable[bool]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
     """Messages that are answered together, with the scopes that the answer may use."""
@@ -99,26 +103,32 @@ class Turn:
         """The ids of the messages on their platform."""
         return frozenset(entry.inbound.message_id for entry in self.entries)
 
-    def may_be_answered_by_yes(self, answer: str, actions: Sequence[ButtonAction]) -> bool:
-        """Return whether a "yes" answers the question at the end of an answer.
+    async def add_yes(
+        self,
+        actions: Sequence[ButtonAction],
+        answer: str,
+        rows: Sequence[Message],
+        context: ToolContext,
+        repeats_foreign_text: QuestionCheck,
+    ) -> Sequence[ButtonAction]:
+        """Return the actions of an answer, with a row that says what a "yes" to it means.
 
-        It doesn't if the question isn't alone, if one of the answer's actions waits for the person,
-        or if the answer is scheduled.
+        There is none if the question isn't alone at the end, if something else waits for the
+        person, or in a scheduled answer. `rows` is the history that the model has read.
         """
         has_mark = "?" in answer or "\uff1f" in answer
-        is_scheduled = self.address.platform == "cron"
-        if not has_mark or is_scheduled or any(action.address for action in actions):
-            return False
+        if not has_mark or self.address.platform == "cron" or any(each.address for each in actions):
+            return actions
         # Imported here because few answers ask something.
-        from core.review.transcript import asks_for_yes
+        from core.review.phrases import asks_for_yes
 
-        return asks_for_yes(answer)
-
-    def build_yes(self, now: datetime, *, repeats_others: bool) -> ButtonAction:
-        """Build the row that says what a "yes" to the answer means."""
-        command = YES_TO_REPETITION if repeats_others else YES_TO_MODEL
+        if not asks_for_yes(answer):
+            return actions
+        is_repetition = await repeats_foreign_text(answer, rows, context)
+        command = YES_TO_REPETITION if is_repetition else YES_TO_MODEL
         account, key = self.entries[-1].inbound.account, self.outbox_item.key
-        return build_yes(command, account, self.scope, self.address, key, now)
+        yes = build_yes(command, account, self.scope, self.address, key, context.now)
+        return [*actions, yes]
 
     def billing_scope(self, session: Session) -> BillingScope:
         return BillingScope(

@@ -564,16 +564,15 @@ class Agent:
         actions: Sequence[ButtonAction] = ()
         if self.add_receipts is not None and _may_have_receipts(answer, running.turn, running.rows):
             answer, actions = await self.add_receipts(answer, running.turn, running.rows)
-        if running.turn.may_be_answered_by_yes(shown_text, actions):
-            actions = [*actions, await self._build_yes(running, shown_text)]
+        context = running.turn.build_tool_context(running.session, self.clock.now(), running.rows)
+        check = self.tool_runner.repeats_foreign_text
+        actions = await running.turn.add_yes(actions, shown_text, running.rows, context, check)
         answer = replace(answer, text=hide_citations(answer.text))
         session, windows = running.session, self.compressor.windows
         has_compressed = is_first_after_compression(session, running.rows)
-        tokens = estimate_request_tokens(session, running.rows)
-        is_near_limit = tokens > windows.safe_request_tokens
+        is_near_limit = estimate_request_tokens(session, running.rows) > windows.safe_request_tokens
         is_too_long = is_near_limit and self.compressor.pop_give_up_notice(session)
-        row = replace(row, text=hide_citations(row.text))
-        await self._store(running, [row], answer, actions)
+        await self._store(running, [replace(row, text=hide_citations(row.text))], answer, actions)
         self._running.pop(running.turn.outbox_item.key, None)
         return AnsweredTurn(
             turn=running.turn,
@@ -583,13 +582,6 @@ class Agent:
             has_compressed=has_compressed,
             is_too_long=is_too_long,
         )
-
-    async def _build_yes(self, running: RunningTurn, answer: str) -> ButtonAction:
-        """Build the row that says what a "yes" to the question at the end of an answer means."""
-        turn, now = running.turn, self.clock.now()
-        context = turn.build_tool_context(running.session, now, running.rows)
-        repeats_others = await self.tool_runner.repeats_foreign_text(answer, running.rows, context)
-        return turn.build_yes(now, repeats_others=repeats_others)
 
     async def _store(
         self,

@@ -13,6 +13,8 @@ from core.types import Message, Session
 OWN_TOOLS = frozenset({"facts", "remember_this", "memory", "reminder", "skill_manage"})
 # Ends the line of an imported reminder in such a result. Other people may have written it.
 CALENDAR_FILE_MARK = "(from a calendar file)"
+# Blocks of a message whose content can't be compared with a text.
+_UNREADABLE_BLOCKS = frozenset({"image", "document"})
 _ORIGIN_SOURCES = {
     "forwarded": "source_forwarded",
     "pasted": "source_pasted",
@@ -91,3 +93,24 @@ def list_result(row: Message, *, is_group: bool) -> list[ForeignText]:
     if row.tool_name in OWN_TOOLS and not is_group and CALENDAR_FILE_MARK not in row.text:
         return []
     return [ForeignText(Sentence("source_result", {"tool": row.tool_name}), row.text)]
+
+
+def list_doubtful_answers(rows: Sequence[Message]) -> list[ForeignText]:
+    """Return the answers after a message that counts as pasted.
+
+    They may repeat a text that an edit has removed from the message.
+    """
+    texts: list[ForeignText] = []
+    is_pasted = False
+    for row in rows:
+        is_pasted = is_pasted or (row.role == "user" and row.origin == "pasted")
+        if is_pasted and row.role == "assistant" and row.text:
+            texts.append(ForeignText(Sentence("source_earlier_answer"), row.text))
+    return texts
+
+
+def has_unreadable_file(rows: Sequence[Message]) -> bool:
+    """Return whether a message has a picture or another file without text."""
+    return any(
+        block.get("type") in _UNREADABLE_BLOCKS for row in rows for block in row.sent_blocks or ()
+    )

@@ -19,8 +19,11 @@ from core.errors import Refused, Sentence, word_clause
 from core.guard import guard
 from core.guard.origin_and_fence import account_mark, origin_label
 from core.ports import Clock
+from core.review.phrases import ANSWER_SENTENCE_END, ends_with_question, list_questions
+from core.review.repetition import shares_words
+from core.store.actions import YES_TO_MODEL, YES_TO_REPETITION, YES_TO_SEVERAL
 from core.store.notes import TOOL_CALL, Author, Notes, Operation, PendingNote
-from core.types import Account, ErasureEpoch, Message, Scope, Sender, ToolContext
+from core.types import Account, Command, ErasureEpoch, Message, Scope, Sender, ToolContext
 
 # A person writes this before a text to store the text even if it looks suspicious.
 ANYWAY = "--anyway"
@@ -292,3 +295,34 @@ def _is_recalled(row: Message) -> bool:
         if any(_RECALLED_LINE.match(line) for line in lines):
             return True
     return False
+
+
+def choose_command(commands: Sequence[Command], answer: str) -> Command | None:
+    """Return which of the commands that wait for a "yes" it confirms.
+
+    `answer` is the model's last answer. None means that the model gets the "yes", because it asked
+    the question.
+    """
+    to_model = (YES_TO_MODEL, YES_TO_REPETITION)
+    others = [command for command in commands if command not in to_model]
+    if not others:
+        return None
+    if len(others) > 1 or len(list_questions(answer)) > 1:
+        # The person may not have seen all questions yet, so it's unclear which one is meant.
+        return YES_TO_SEVERAL
+    _, _, task = others[0].arguments.partition(" | ")
+    if answer and task and others[0].name in ("remind", "cron"):
+        # A tool stored the question, and the model's answer may not show it.
+        return others[0] if shows_question(answer, task) else None
+    return YES_TO_SEVERAL if len(others) < len(commands) else others[0]
+
+
+def shows_question(answer: str, task: str) -> bool:
+    """Return whether an answer ends with a single question, which names a task.
+
+    A sentence that says how to answer may follow, such as "Answer yes to set it".
+    """
+    sentences = [part for part in ANSWER_SENTENCE_END.split(answer.strip()) if part.strip()]
+    places = [place for place, part in enumerate(sentences) if ends_with_question(part)]
+    is_alone = len(places) == 1 and places[0] >= len(sentences) - 2
+    return is_alone and shares_words(task, sentences[places[0]], 1.0)

@@ -13,7 +13,7 @@ from core.review.negation import to_plain_pattern
 from core.text.languages import latin_stop_words, script_stop_words
 from core.text.normalize import fold, is_unspaced, language_data, plain_with_offsets, words_of
 from core.text.pastes import QUOTATION
-from core.text.terms import stop_words
+from core.text.terms import stop_words, terms_of
 
 LANGUAGES = ("en", "de", "es", "fr", "pt", "ru", "zh", "ja", "ko", "tr")
 UNSPACED_LANGUAGES = frozenset({"zh", "ja"})
@@ -41,6 +41,7 @@ SENTENCE_END = re.compile(
     r"(?<=[.!?\u2026])(?<!\b[A-Z][a-z]\.)(?<!\b[A-Z]\.)(?<!\b[A-Z][a-z]{2}\.)\s+"
     r"|(?<=[\u3002\uff01\uff1f])"
 )
+ANSWER_SENTENCE_END = re.compile(r"(?<=[.!?…。！？])[)\]*_”\"']*\s+|(?<=[。！？])|\n+")
 _CLAUSE_END = re.compile(
     r"(?<!\d)[,:](?!\d)|[,:]\s|[;()\u2013\u2014\uff0c\uff1a\uff1b\u3001\u201d\u2026]|\s-\s"
 )
@@ -241,3 +242,28 @@ def is_dictated(text: str, message: str) -> bool:
     if not colon or rest.strip() != text.strip() or not 0 < len(lead.split()) <= _MAX_LEAD_WORDS:
         return False
     return not has_marker(to_plain(lead), "denial", find_languages(lead))
+
+
+def list_questions(text: str) -> list[str]:
+    """Return the sentences of a text that are questions."""
+    sentences = ANSWER_SENTENCE_END.split(text.strip())
+    return [sentence for sentence in sentences if ends_with_question(sentence)]
+
+
+def ends_with_question(text: str) -> bool:
+    return text.rstrip(" *_”\"')]").endswith(("?", "\uff1f"))
+
+
+def asks_for_yes(answer: str) -> bool:
+    """Return whether an answer ends with its only question, so that a "yes" answers it."""
+    return ends_with_question(answer) and len(list_questions(answer)) == 1
+
+
+def list_question_terms(question: str) -> frozenset[str]:
+    """Return the terms of a question without those of an offer such as "Shall I"."""
+    terms = set(terms_of(question))
+    for language in LANGUAGES:
+        offer = marker(language, "offer").search(to_plain(question))
+        if offer is not None:
+            terms.difference_update(terms_of(offer[0]))
+    return frozenset(terms)

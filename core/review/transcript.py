@@ -17,6 +17,8 @@ from types import MappingProxyType
 from core.errors import Sentence
 from core.guard.foreign_texts import (
     ForeignText,
+    has_unreadable_file,
+    list_doubtful_answers,
     list_foreign_texts,
     list_message_parts,
     list_own_foreign_texts,
@@ -33,7 +35,13 @@ from core.guard.origin_and_fence import (
     typed_text,
 )
 from core.review.carried_out import MadeCall, list_made_calls
-from core.review.phrases import LANGUAGES, is_plain_yes, marker, mask_quotations, to_plain
+from core.review.phrases import (
+    ends_with_question,
+    is_plain_yes,
+    list_question_terms,
+    list_questions,
+    mask_quotations,
+)
 from core.review.repetition import (
     has_terms_of,
     join_neighbors,
@@ -42,11 +50,10 @@ from core.review.repetition import (
     shares_words,
 )
 from core.review.wishes import is_marked, is_single_line
-from core.store.actions import YES_TO_MODEL, YES_TO_REPETITION, YES_TO_SEVERAL
 from core.store.sessions import Conversations
 from core.text.normalize import words_of
 from core.text.terms import terms_of
-from core.types import Command, Message, Sender, Session, ToolContext
+from core.types import Message, Sender, Session, ToolContext
 
 # The number of the latest messages that are searched for foreign text that a person repeats.
 MAX_EARLIER = 300
@@ -62,9 +69,6 @@ MAX_REPLY_CHARS = 60
 MIN_REPEATED_SHARE = 0.5
 # A question repeats the description of a tool if the description has this share of its terms.
 MIN_DEFINITION_SHARE = 0.8
-# Blocks of a message whose content can't be compared with a question.
-_UNREADABLE_BLOCKS = frozenset({"image", "document"})
-_SENTENCE_END = re.compile(r"(?<=[.!?…。！？])[)\]*_”\"']*\s+|(?<=[。！？])|\n+")
 _ADDRESS = re.compile(r"(?:https?://|www\.)\S+", re.IGNORECASE)
 # A line of recalled background that isn't a note (n1) or a fact (f1).
 _RECALLED_LINE = re.compile(r"- (?![nf]\d)")
@@ -191,10 +195,10 @@ class TranscriptReader:
             if not question or _repeats_member(question, own_rows, context.sender):
                 return True
             foreign = _list_all_foreign(own_rows, session, context.sender, recalled)
-            foreign += _list_doubtful_answers(own_rows)
+            foreign += list_doubtful_answers(own_rows)
             if _repeats_seen_text(question, answer, foreign):
                 return True
-            if _has_unreadable_file(own_rows) and not _is_typed(question, own_rows, context.sender):
+            if has_unreadable_file(own_rows) and not _is_typed(question, own_rows, context.sender):
                 return True
             if self._repeats_standing_text(question, session, foreign):
                 return True
@@ -216,7 +220,7 @@ class TranscriptReader:
         texts.append(_find_foreign_prompt(session.prompt.text, self.prompt_marks))
         sentences = join_neighbors(list_sentence_terms(texts))
         definitions = join_neighbors(list_sentence_terms(self.list_definitions()))
-        terms = _list_question_terms(question)
+        terms = list_question_terms(question)
         return has_terms_of(terms, sentences) or has_terms_of(
             terms, definitions, MIN_DEFINITION_SHARE
         )
@@ -535,26 +539,6 @@ def _read_question(answer: str, earlier: Sequence[Message]) -> str:
     return "" if is_foreign else questions[0]
 
 
-def choose_command(commands: Sequence[Command], answer: str) -> Command | None:
-    """Return which of the commands that wait for a "yes" it confirms.
-
-    `answer` is the model's last answer. None means that the model gets the "yes", because it asked
-    the question.
-    """
-    to_model = (YES_TO_MODEL, YES_TO_REPETITION)
-    others = [command for command in commands if command not in to_model]
-    if not others:
-        return None
-    if len(others) > 1 or len(list_questions(answer)) > 1:
-        # The person may not have seen all questions yet, so it's unclear which one is meant.
-        return YES_TO_SEVERAL
-    _, _, task = others[0].arguments.partition(" | ")
-    if answer and task and others[0].name in ("remind", "cron"):
-        # A tool stored the question, and the model's answer may not show it.
-        return others[0] if shows_question(answer, task) else None
-    return YES_TO_SEVERAL if len(others) < len(commands) else others[0]
-
-
 def _repeats_seen_text(question: str, answer: str, foreign: Sequence[ForeignText]) -> bool:
     """Return whether a question repeats foreign texts of the conversation that the model has seen.
 
@@ -567,46 +551,10 @@ def _repeats_seen_text(question: str, answer: str, foreign: Sequence[ForeignText
     return shares_words(question, "\n".join(texts), MIN_REPEATED_SHARE)
 
 
-def _list_doubtful_answers(rows: Sequence[Message]) -> list[ForeignText]:
-    """Return the answers after a message that counts as pasted.
-
-    They may repeat a text that an edit has removed from the message.
-    """
-    texts: list[ForeignText] = []
-    is_pasted = False
-    for row in rows:
-        is_pasted = is_pasted or (row.role == "user" and row.origin == "pasted")
-        if is_pasted and row.role == "assistant" and row.text:
-            texts.append(ForeignText(Sentence("source_earlier_answer"), row.text))
-    return texts
-
-
-def _has_unreadable_file(rows: Sequence[Message]) -> bool:
-    """Return whether a message has a picture or another file without text."""
-    return any(
-        block.get("type") in _UNREADABLE_BLOCKS for row in rows for block in row.sent_blocks or ()
-    )
-
-
 def _is_typed(question: str, rows: Sequence[Message], asker: Sender) -> bool:
     """Return whether the person typed all words of a question that mean something."""
     typed = "\n".join(_get_typed_text(row, asker) for row in rows)
-    return _list_question_terms(question) <= set(terms_of(typed))
-
-
-def _list_question_terms(question: str) -> frozenset[str]:
-    """Return the terms of a question without those of an offer such as "Shall I"."""
-    terms = set(terms_of(question))
-    for language in LANGUAGES:
-        offer = marker(language, "offer").search(to_plain(question))
-        if offer is not None:
-            terms.difference_update(terms_of(offer[0]))
-    return frozenset(terms)
-
-
-def asks_for_yes(answer: str) -> bool:
-    """Return whether an answer ends with its only question, so that a "yes" answers it."""
-    return ends_with_question(answer) and len(list_questions(answer)) == 1
+    return list_question_terms(question) <= set(terms_of(typed))
 
 
 def _is_same_sender(message: Message, other: Message) -> bool:
@@ -614,27 +562,6 @@ def _is_same_sender(message: Message, other: Message) -> bool:
     if message.sender is None or other.sender is None:
         return message.sender is other.sender
     return message.sender.id == other.sender.id
-
-
-def list_questions(text: str) -> list[str]:
-    """Return the sentences of a text that are questions."""
-    sentences = _SENTENCE_END.split(text.strip())
-    return [sentence for sentence in sentences if ends_with_question(sentence)]
-
-
-def shows_question(answer: str, task: str) -> bool:
-    """Return whether an answer ends with a single question, which names a task.
-
-    A sentence that says how to answer may follow, such as "Answer yes to set it".
-    """
-    sentences = [part for part in _SENTENCE_END.split(answer.strip()) if part.strip()]
-    places = [place for place, part in enumerate(sentences) if ends_with_question(part)]
-    is_alone = len(places) == 1 and places[0] >= len(sentences) - 2
-    return is_alone and shares_words(task, sentences[places[0]], 1.0)
-
-
-def ends_with_question(text: str) -> bool:
-    return text.rstrip(" *_”\"')]").endswith(("?", "\uff1f"))
 
 
 def mark_repeats(rows: Sequence[Message], earlier_foreign: Sequence[str]) -> list[Message]:

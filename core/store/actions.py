@@ -15,9 +15,9 @@ from datetime import datetime, timedelta
 from core.ports import Clock
 from core.store import rows
 from core.store.engine import Connection, Database, Row, contains_item, in_list
-from core.store.incognito import IncognitoRegistry
+from core.store.incognito import AskedQuestion, IncognitoRegistry
 from core.store.visibility import encode_list
-from core.types import Account, Address, Command, ErasureEpoch, Scope
+from core.types import Account, Address, Command, ErasureEpoch, Message, Scope
 
 QUESTION_LIFETIME = timedelta(minutes=10)
 YES_TO_MODEL = Command(name="yes", arguments="to the model")
@@ -315,6 +315,24 @@ def insert_actions(connection: Connection, actions: Sequence[ButtonAction], now:
             "scope": rows.ensure_scope(connection, action.scope),
         }
         connection.execute(_INSERT_ACTION, values)
+
+
+def keep_questions(
+    incognito: IncognitoRegistry, messages: list[Message], actions: Sequence[ButtonAction]
+) -> list[Message]:
+    """Keep what a "yes" to an incognito answer, the last message, means. Return the messages."""
+    for action in actions:
+        conversation = incognito.find_by_session(messages[-1].session_id)
+        if action.command.name != "yes" or action.account is None or conversation is None:
+            continue
+        question = AskedQuestion(
+            answer_id=messages[-1].id,
+            account=action.account,
+            expires_at=action.expires_at,
+            is_repetition=action.command == YES_TO_REPETITION,
+        )
+        conversation.asked.append(question)
+    return messages
 
 
 def _read_action(row: Row) -> ButtonAction:

@@ -105,7 +105,7 @@ class IncognitoConversation:
         )
 
     def take(self, account: Account, taker: str, now: datetime) -> list[AskedQuestion]:
-        """Let an event take this account's open questions. See `Actions.take`."""
+        """Let an event take this account's open questions. See `IncognitoRegistry.take`."""
         taken = [question for question in self.asked if question.taker == taker]
         for question in self.asked if not taken else ():
             if not question.taker and question.account == account and question.expires_at > now:
@@ -231,6 +231,13 @@ class IncognitoRegistry:
             if conversation.session is not None and conversation.session.id == session_id:
                 return conversation
         return None
+
+    def take(
+        self, address: Address, account: Account, taker: str, now: datetime
+    ) -> list[AskedQuestion]:
+        """Let an event take this account's open questions. See `Actions.take`."""
+        conversation = self.conversations.get(address)
+        return [] if conversation is None else conversation.take(account, taker, now)
 
     def migrate_group(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
         """Register the conversations of a group under its new id as well."""

@@ -198,20 +198,13 @@ class Inbox:
             new_entries = connection.execute(_INSERT_ENTRY, values).fetchall()
             if not new_entries:
                 return None
-            claim = {
-                "address": inbound.address,
-                "account": inbound.account,
-                "taker": taker,
-                "now": received_at,
-            }
-            connection.execute(CLAIM_QUESTIONS, claim)
+            claim = {"address": inbound.address, "account": inbound.account, "taker": taker}
+            connection.execute(CLAIM_QUESTIONS, {**claim, "now": received_at})
             return int(new_entries[0]["id"])
 
         entry_id = await self._database.write(insert, inbound.epoch, is_short=True)
         if entry_id is not None and self._incognito is not None:
-            conversation = self._incognito.conversations.get(inbound.address)
-            if conversation is not None:
-                conversation.take(inbound.account, taker, received_at)
+            self._incognito.take(inbound.address, inbound.account, taker, received_at)
         return entry_id
 
     async def is_known(self, inbound: Inbound) -> bool:

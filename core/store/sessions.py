@@ -15,9 +15,9 @@ from functools import partial
 from core.errors import StaleReadError, StoreError
 from core.ports import Clock, EditJudge
 from core.store import lineage, messages, rows
-from core.store.actions import YES_TO_REPETITION, ButtonAction, insert_actions
+from core.store.actions import ButtonAction, insert_actions, keep_questions
 from core.store.engine import Connection, Database, in_list
-from core.store.incognito import AskedQuestion, IncognitoConversation, IncognitoRegistry
+from core.store.incognito import IncognitoConversation, IncognitoRegistry
 from core.store.lineage import UndoRequest
 from core.store.mailbox import OutboxItem, close_entries, store_outbox_item
 from core.store.message_ids import StoredQuestion, load_question
@@ -215,8 +215,6 @@ class Conversations:
             await self._database.execute(_END_SESSION, values)
             return
         ended_conversation = self._incognito.find_by_session(session_id)
-        if ended_conversation is None:
-            return
         for address, conversation in list(self._incognito.conversations.items()):
             if conversation is ended_conversation:
                 del self._incognito.conversations[address]
@@ -286,16 +284,12 @@ class Conversations:
         """
         is_incognito = any(message.session_id < 0 for message in new_messages)
         if is_incognito or any(message_id < 0 for message_id, _ in sent_blocks):
-            stored_actions = [action for action in actions if action.command.name != "yes"]
-            if closed_entry_ids or calls or stored_actions:
-                # The part for state.db is written first. If the epoch is refused, the messages
-                # aren't kept in memory either.
-                await self.append(
-                    (), closed_entry_ids, calls=calls, actions=stored_actions, epoch=epoch
-                )
+            stored = [action for action in actions if action.command.name != "yes"]
+            if closed_entry_ids or calls or stored:
+                # state.db is written first. If it refuses the epoch, memory keeps nothing, either.
+                await self.append((), closed_entry_ids, calls=calls, actions=stored, epoch=epoch)
             appended = self._append_incognito(new_messages, dict(sent_blocks))
-            self._keep_questions(appended, actions)
-            return appended
+            return keep_questions(self._incognito, appended, actions)
 
         now = self._clock.now()
         answered_calls = list_answered_calls(new_messages)
@@ -359,20 +353,6 @@ class Conversations:
                     )
         return [self._incognito.append(message) for message in new_messages]
 
-    def _keep_questions(self, messages: Sequence[Message], actions: Sequence[ButtonAction]) -> None:
-        """Keep what a "yes" to an incognito answer means. The answer is the last message."""
-        for action in actions:
-            conversation = self._incognito.find_by_session(messages[-1].session_id)
-            if action.command.name != "yes" or action.account is None or conversation is None:
-                continue
-            question = AskedQuestion(
-                answer_id=messages[-1].id,
-                account=action.account,
-                expires_at=action.expires_at,
-                is_repetition=action.command == YES_TO_REPETITION,
-            )
-            conversation.asked.append(question)
-
     async def load_history(self, session: Session, scopes: frozenset[Scope]) -> list[Message]:
         """List the messages of a session and its parents that the model sees, oldest first.
 
@@ -399,8 +379,7 @@ class Conversations:
 
     async def has_erased(self, session: Session, ids: Collection[int]) -> bool:
         """Return whether a message of a person was erased in one of these sessions."""
-        conversation = self._incognito.find_by_session(session.id)
-        if conversation is not None:
+        if conversation := self._incognito.find_by_session(session.id):
             return conversation.has_erased()
         return await messages.has_erased(self._database, ids)
 

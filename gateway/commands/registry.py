@@ -370,7 +370,7 @@ class CommandRegistry:
         if not others or not is_yes(inbound, is_ok_enough=is_ok_enough):
             return None
         # Imported here because few messages confirm anything.
-        from core.review.transcript import choose_command
+        from core.review.pending import choose_command
 
         return choose_command(commands, await self.actions.load_last_answer(inbound.address))
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from core.facts.evidence import Evidence
+from core.review.pending import shows_question
 from core.review.phrases import is_plain_yes
 from core.review.transcript import (
     find_question,
     mark_repeats,
     read_transcript,
-    shows_question,
 )
 from core.types import Address, Message, Scope, Sender, Session
 
