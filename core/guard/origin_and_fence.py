@@ -348,14 +348,15 @@ def scrub(text: str) -> str:
 
 # The model's mark for a message, a fact or a part of a file that it cites, with the spaces before
 # it: "[message 412]", "[fact 3]", "[file 12, page 7]". People don't see marks.
+# A match starts only at the first of several spaces, so the time is linear.
 CITATION = re.compile(
-    r"(?P<space>[^\S\n]*)\[(?:message (?P<message_id>\d{1,18})"
+    r"(?<![^\S\n])(?P<space>[^\S\n]*)\[(?:message (?P<message_id>\d{1,18})"
     r"|fact (?P<fact_id>\d{1,18})"
     r"|file (?P<file_id>\d{1,18})(?:, (?P<part>[^\[\]\n]{1,80}))?)\]"
 )
 # The beginning of a mark at the end of a text that is still arriving.
 _UNFINISHED_CITATION = re.compile(
-    r"[^\S\n]*\[(?:m|me|mes|mess|messa|messag|message(?: \d{0,18})?"
+    r"(?<![^\S\n])[^\S\n]*\[(?:m|me|mes|mess|messa|messag|message(?: \d{0,18})?"
     r"|f|fa|fac|fact(?: \d{0,18})?"
     r"|fi|fil|file(?: \d{0,18}|(?: \d{1,18},(?: [^\[\]\n]{0,80})?))?)?\Z"
 )

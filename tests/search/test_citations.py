@@ -17,6 +17,7 @@ from core.search.citations import (
     number_citations,
 )
 from core.types import Json, Message
+from tests.fixtures.growth import assert_linear
 from tests.fixtures.tables import each_row
 
 AT = datetime(2026, 5, 3, 9, 0, tzinfo=UTC)
@@ -45,6 +46,13 @@ def test_marks_of_returned_messages_become_numbers_in_the_order_of_use() -> None
 def test_mark_of_a_message_that_no_search_returned_is_removed_with_its_space() -> None:
     text, cited = number_citations("Blue [message 9].", [search_result(412)])
     assert (text, cited) == ("Blue.", [])
+
+
+def test_answer_of_many_tabs_is_searched_for_marks_in_linear_time() -> None:
+    tabs = "x" + "\t" * 20_000
+    assert_linear(lambda text: number_citations(text, []), tabs)
+    assert_linear(lambda text: hide_citations(f"[{text}"), tabs)
+    assert_linear(lambda text: hide_citations(f"[{text}", is_finished=False), tabs)
 
 
 def test_result_of_another_tool_gives_nothing_to_cite() -> None:
