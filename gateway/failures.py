@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -17,24 +17,17 @@ import structlog
 from core.agent.sessions import Turn
 from core.agent.turn import Agent
 from core.errors import DeliveryError, StoreError
-from core.markup.markdown import escape
-from core.media.intake import VOICE, Reception
 from core.ports import Adapter, Reply
 from core.store.mailbox import InboxEntry
 from core.store.ownership.people import View
-from core.text.normalize import shorten, to_single_line
 from core.types import Answer, Command, Inbound
 from gateway.commands.registry import CommandContext, CommandRegistry, make_button_actions
 from gateway.delivery import Delivery
 from gateway.queues import Batch, ReplyState
 from gateway.scheduler import Scheduler
 from gateway.supervisor import contain_adapter_errors
-from gateway.texts.catalog import Texts, load_texts
+from gateway.texts.catalog import load_texts
 
-# The answer to a voice note quotes at most this many characters of its transcript.
-MAX_HEADING_CHARS = 600
-# Files of these kinds get no notice, because people don't expect Mneme to read them.
-_SILENT_KINDS = ("sticker", "animation")
 # A function that stores data for a turn and returns True.
 StoringWork = Callable[[Turn], Awaitable[bool]]
 _log = structlog.get_logger("failures")
@@ -208,53 +201,3 @@ class Failures:
         with contextlib.suppress(DeliveryError), contain_adapter_errors():
             reply = adapter.reply(inbound.address)
             self._tasks.create_task(self._delivery.send_unstored(inbound, reply, answer))
-
-
-def describe_files(
-    texts: Texts, receptions: Sequence[Reception], *, sees_pictures: bool
-) -> list[str]:
-    """Return a sentence about each file that wasn't stored, or was stored but can't be read."""
-    problems = texts.table("FILE_PROBLEMS")
-    notes = texts.table("FILE_NOTES")
-    sentences: list[str] = []
-    for reception in receptions:
-        for file in reception.files:
-            name = escape(to_single_line(file.name))
-            if file.problem:
-                sentences.append(problems[file.problem].format(name=name))
-            elif file.kind in _SILENT_KINDS or file.content is None:
-                continue
-            elif file.content.width and not sees_pictures:
-                sentences.append(notes["picture"].format(name=name))
-            elif not file.content.size:
-                sentences.append(notes["empty"].format(name=name))
-            elif file.content.note in notes:
-                suffix = "" if file.kind == VOICE else "_video"
-                note = file.content.note
-                sentences.append(notes.get(f"{note}{suffix}", notes[note]).format(name=name))
-        for unfinished in reception.unfinished:
-            key = "unfinished_incognito" if reception.is_incognito else "unfinished"
-            sentences.append(problems[key].format(name=escape(to_single_line(unfinished))))
-    return sentences
-
-
-def describe_speech(texts: Texts, receptions: Sequence[Reception]) -> str:
-    """Return a line with the transcript of the voice notes, or "" if there are none."""
-    transcripts = [reception for reception in receptions if reception.transcript]
-    text = to_single_line(" ".join(reception.transcript for reception in transcripts))
-    if not text:
-        return ""
-    is_own = all(reception.inbound.origin == "spoken" for reception in transcripts)
-    sentence = texts.YOU_SAID if is_own else texts.IT_SAYS
-    return sentence.format(text=escape(shorten(text, MAX_HEADING_CHARS)))
-
-
-def append_unseen(texts: Texts, answer: Answer, unseen: Answer) -> Answer:
-    """Append an earlier answer that couldn't be delivered when it was written."""
-    return replace(
-        answer,
-        text=f"{answer.text}\n\n{texts.UNSEEN}\n\n{unseen.text}",
-        files=(*answer.files, *unseen.files),
-        buttons=(*answer.buttons, *unseen.buttons),
-        is_private=True,
-    )

@@ -30,6 +30,7 @@ from core.scheduling.due import latest_due, next_due
 from core.store.actions import ButtonAction
 from core.store.jobs import Job, JobRun, Jobs, RunResult, is_nothing_new
 from core.store.mailbox import Outbox, OutboxItem
+from core.store.media.files import AttachedFile
 from core.store.ownership.people import View
 from core.text.normalize import language_data, shorten
 from core.types import Account, Address, Answer, Button, ErasureEpoch, Inbound, Scope, Sender
@@ -54,6 +55,9 @@ BATCH_SIZE = 200
 # After a batch has failed and this many of its reminders have also failed alone, the rest isn't
 # tried.
 MAX_FAILED_REMINDERS = 3
+# A reminder offers to send at most this many files of the message that set it.
+MAX_FILE_BUTTONS = 3
+FILE_LABEL_CHARS = 24
 
 
 @dataclass(eq=False, slots=True)
@@ -115,6 +119,8 @@ class Scheduler:
     has_model: bool = True
     # The languages of people and groups. If this is None, all texts are in English.
     languages: Languages | None = None
+    # Returns the stored files of the message that set a job.
+    list_files: Callable[[Job], Awaitable[Sequence[AttachedFile]]] | None = None
     # Returns when the quiet hours of a job's author end, or None if the job needn't wait.
     find_quiet_end: Callable[[Job], Awaitable[datetime | None]] | None = None
 
@@ -269,9 +275,11 @@ class Scheduler:
             return
         late = self._render_lateness(job, due_at, now)
         texts = self._load_texts(job)
+        files = [] if self.list_files is None else await self.list_files(job)
+        buttons = [*make_reminder_buttons(texts, job), *make_file_buttons(texts, files)]
         answer = Answer(
             text=texts.REMINDER.format(id=job.id, late=late, text=job.text),
-            buttons=assign_button_ids(make_reminder_buttons(texts, job)),
+            buttons=assign_button_ids(buttons),
         )
         item = _make_item(job, answer, due_at, now)
         actions = _make_actions(item, job, now)
@@ -445,6 +453,15 @@ def make_reminder_buttons(texts: Texts, job: Job) -> tuple[Button, ...]:
         make_button(texts.BUTTON_TOMORROW, "snooze", f"{job.id} tomorrow"),
         make_button(texts.BUTTON_EDIT, "cron", f"edit {job.id}"),
     )
+
+
+def make_file_buttons(texts: Texts, files: Sequence[AttachedFile]) -> list[Button]:
+    """Return the buttons that send the first files of the message that set a job."""
+    buttons: list[Button] = []
+    for file in files[:MAX_FILE_BUTTONS]:
+        label = texts.FILE_SEND.format(name=shorten(file.name, FILE_LABEL_CHARS))
+        buttons.append(make_button(label, "files", f"send {file.id}"))
+    return buttons
 
 
 def _make_item(job: Job, answer: Answer, due_at: datetime, now: datetime) -> OutboxItem:

@@ -18,6 +18,7 @@ from typing import TypeVar
 
 import structlog
 
+from core.agent.prompt import with_attachments
 from core.agent.sessions import SessionTracker, Turn
 from core.agent.turn import Agent, AnsweredTurn
 from core.errors import StaleReadError, StoreError
@@ -26,6 +27,12 @@ from core.store.actions import ButtonAction
 from core.types import Answer, Button, Command, Inbound
 from gateway.access_and_rates import CRON, MAX_TURNS_IN_A_ROW, Access, RateLimiter
 from gateway.answers.edits import EditEffect, Edits, explain_edit, find_effect
+from gateway.answers.notices import (
+    add_notices,
+    append_unseen,
+    describe_files,
+    describe_speech,
+)
 from gateway.commands.registry import (
     CommandContext,
     CommandRegistry,
@@ -33,7 +40,8 @@ from gateway.commands.registry import (
     make_button,
 )
 from gateway.delivery import Delivery
-from gateway.failures import Failures, append_unseen, describe_files, describe_speech
+from gateway.failures import Failures
+from gateway.media.command_files import run_command
 from gateway.media.spoken_answers import answer_spoken_yes
 from gateway.queues import (
     Batch,
@@ -44,7 +52,7 @@ from gateway.queues import (
     ReplyState,
     find_edited_id,
 )
-from gateway.texts.catalog import Texts, load_texts
+from gateway.texts.catalog import load_texts
 
 T = TypeVar("T")
 _log = structlog.get_logger("turns")
@@ -341,7 +349,7 @@ class TurnRunner:
         if has_stopped_turn:
             # An answer would wait until the stopped turn's answer is delivered. A notice doesn't.
             event.outbox_item = replace(event.outbox_item, kind="notice")
-        is_silent = has_stopped_turn and not inbound.is_interaction
+        is_silent = has_stopped_turn and not (inbound.is_interaction or inbound.attachments)
         run = partial(
             self._run_and_store,
             command,
@@ -388,13 +396,13 @@ class TurnRunner:
             has_begun_turn=bool(turn.outbox_item.id),
             epoch=turn.epoch,
         )
-        answer, actions = await self._commands.answer(command, context)
+        answer, actions = await run_command(self._agent, self._commands, command, context, turn)
         if answer.asks_again is not None:
             return answer
         if answer.has_erased_data:
             # The command's own erasure doesn't make its answer stale.
             turn = replace(turn, epoch=None)
-        text = self._commands.render_stored_text(command)
+        text = with_attachments(self._commands.render_stored_text(command), inbound.attachments)
         await self._agent.store_command(turn, session, text, answer, actions, is_silent=is_silent)
         return answer
 
@@ -440,7 +448,7 @@ class TurnRunner:
         answer = None
         if answered_turn is not None:
             texts = load_texts(batch.last.inbound.language)
-            answer = _add_notices(texts, answered_turn, is_last_turn=is_last_turn)
+            answer = add_notices(texts, answered_turn, is_last_turn=is_last_turn)
             media = self._agent.media
             if batch.receptions and media is not None:
                 sees_pictures = media.gets_pictures(answered_turn.session.model)
@@ -674,27 +682,3 @@ class BatchRunner:
         self._queues.withdraw(event)
         await self._delivery.inbox.close([event.entry.id])
         await event.reply.abandon()
-
-
-def _has_mark(text: str) -> bool:
-    """Return whether a paragraph of an answer may be a mark such as "[stopped]"."""
-    return text.startswith(("[", "(")) or "\n\n[" in text or "\n\n(" in text
-
-
-def _add_notices(texts: Texts, answered_turn: AnsweredTurn, *, is_last_turn: bool) -> Answer:
-    """Translate marks such as "[stopped]" in the model's answer, and append notices to it."""
-    text = answered_turn.answer.text
-    if _has_mark(text):
-        text = texts.word_marks(text)
-    paragraphs = [text]
-    if is_last_turn:
-        paragraphs.append(texts.IN_A_ROW)
-    if answered_turn.has_compressed:
-        is_incognito = answered_turn.session.is_incognito
-        paragraphs.append(texts.CONDENSED_INCOGNITO if is_incognito else texts.CONDENSED)
-    if answered_turn.is_too_long:
-        paragraphs.append(texts.TOO_LONG)
-    text = "\n\n".join(paragraphs)
-    if text == answered_turn.answer.text:
-        return answered_turn.answer
-    return replace(answered_turn.answer, text=text)

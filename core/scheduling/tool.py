@@ -38,7 +38,7 @@ from core.scheduling.planning import (
     repeats_job,
 )
 from core.scheduling.zones import find_zones
-from core.store.jobs import CALENDAR_FILE_ORIGIN, Job
+from core.store.jobs import CALENDAR_FILE_ORIGIN, TOOL_ORIGIN, Job
 from core.store.notes import JOB_CHANGE, QUESTION, REMINDER, Author, Operation
 from core.text.exact_words import Difference, compare_exactly
 from core.text.normalize import to_single_line
@@ -452,4 +452,4 @@ def _request_origin(request: str, context: ToolContext) -> str | None:
     if context.message_id is None:
         return None
     digest = hashlib.sha256(request.encode("utf-8", "replace")).hexdigest()[:16]
-    return f"tool:{context.message_id}:{digest}"
+    return f"{TOOL_ORIGIN}{context.message_id}:{digest}"

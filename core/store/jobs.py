@@ -27,6 +27,10 @@ from core.types import LOCAL_SCOPE, Account, Address, ErasureEpoch, Message, Sco
 
 CALENDAR_FILE_ORIGIN = "ics:"
 """Begins the origin of a job that was imported from a calendar file."""
+TOOL_ORIGIN = "tool:"
+"""Begins the origin of a job that the model's tool set. The number of the message follows."""
+TALK_ORIGIN = "talk:"
+"""Begins the origin of a job that was set in plain words without a model."""
 NOTHING_NEW = "NOTHING NEW"
 """The answer of a watch that has found nothing new. It isn't delivered."""
 # Models put the line in quotation marks, brackets or bold type.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 
 from core.agent.turn import Agent
 from core.memory.manager import MemoryManager
@@ -18,6 +19,7 @@ from gateway.chats.undelivered import UndeliveredNotices
 from gateway.commands.registry import CommandRegistry
 from gateway.delivery import Delivery, DeliveryWords, ReplyFactory, create_memory_reply
 from gateway.failures import BatchSteps, Failures
+from gateway.media.command_files import list_job_files
 from gateway.queues import ConversationQueues
 from gateway.scheduler import Scheduler
 from gateway.services import Services
@@ -100,6 +102,7 @@ def create_scheduler(
         load_view=access.load_job_view,
         on_pause=services.owner_notices.notify_paused_job,
         find_quiet_end=services.find_quiet_end,
+        list_files=partial(list_job_files, services.files),
         write_brief=BriefWriter(services).write,
         has_model=has_model,
         languages=services.languages,

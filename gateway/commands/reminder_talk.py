@@ -29,7 +29,7 @@ from core.scheduling.phrases import build_prefix_pattern, list_phrases
 from core.scheduling.talk.revisions import read_dialogue
 from core.scheduling.talk.steps import Dialogue, Move, Situation, Step, ask_if_past
 from core.store.actions import ButtonAction, build_question
-from core.store.jobs import Job
+from core.store.jobs import TALK_ORIGIN, Job
 from core.text.normalize import join_sentences
 from core.types import Account, Address, Answer, Button, Command, Inbound
 from gateway.commands.agenda import describe_period
@@ -349,7 +349,7 @@ class ReminderTalk:
             context.inbound.address,
             context.scope,
             account=context.account,
-            origin=f"talk:{context.idempotency_key}",
+            origin=f"{TALK_ORIGIN}{context.idempotency_key}",
             epoch=context.epoch,
         )
         text = self.read_back(texts, job, reading)

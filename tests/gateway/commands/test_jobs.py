@@ -129,7 +129,7 @@ async def test_running_job_cannot_create_another_job(home: Path, kind: str) -> N
         assert len(await harness.services.jobs.list_active()) == 1
 
 
-async def _deliver_due(harness: GatewayHarness) -> list[Answer]:
+async def deliver_due(harness: GatewayHarness) -> list[Answer]:
     """Run the scheduler once over what is due, and return the reminders that it delivers."""
     scheduler = harness.path.scheduler
     await scheduler.open()
@@ -158,7 +158,7 @@ async def test_a_delivered_reminder_is_snoozed_and_then_done_by_its_buttons(home
     async with open_gateway(home, OfflineModel("UTC")) as harness:
         await harness.say("/remind in 1 day call Ana")
         await harness.say("/cron run 1")
-        (first,) = await _deliver_due(harness)
+        (first,) = await deliver_due(harness)
     async with open_gateway(home, OfflineModel("UTC")) as harness:
         assert "There is no reminder 1" not in await _press(harness, first, "1 h")
         (job,) = await harness.services.jobs.list_active()
@@ -179,7 +179,7 @@ async def test_snoozing_a_recurring_reminder_adds_one_time_and_keeps_its_recurre
         await harness.say("/remind every monday at 8:30 stand-up")
         (before,) = await harness.services.jobs.list_active()
         await harness.say("/cron run 1")
-        (answer,) = await _deliver_due(harness)
+        (answer,) = await deliver_due(harness)
         assert "Reminder 2 is set for " in await _press(harness, answer, "10 min")
         weekly, extra = await harness.services.jobs.list_active()
         assert (weekly.next_at, weekly.text) == (before.next_at, "stand-up")
@@ -195,7 +195,7 @@ async def test_snooze_without_a_number_means_the_reminder_delivered_last(home: P
         await harness.say("/remind in 1 day call Ana")
         await harness.say("/remind in 1 day feed the cat")
         await harness.say("/cron run 2")
-        await _deliver_due(harness)
+        await deliver_due(harness)
         assert "“feed the cat”" in (await harness.say("/snooze 20 minutes")).text
         assert "“feed the cat”" in (await harness.say("/snooze")).text
         assert "“call Ana”" in (await harness.say("/snooze 1 tomorrow")).text

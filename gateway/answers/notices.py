@@ -1,0 +1,92 @@
+"""Writes the notices that an answer contains: about files, transcripts, compression and lengths."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from core.agent.turn import AnsweredTurn
+from core.markup.markdown import escape
+from core.media.intake import VOICE, Reception
+from core.text.normalize import shorten, to_single_line
+from core.types import Answer
+from gateway.texts.catalog import Texts
+
+# The answer to a voice note quotes at most this many characters of its transcript.
+MAX_HEADING_CHARS = 600
+# Files of these kinds get no notice, because people don't expect Mneme to read them.
+_SILENT_KINDS = ("sticker", "animation")
+
+
+def describe_files(
+    texts: Texts, receptions: Sequence[Reception], *, sees_pictures: bool
+) -> list[str]:
+    """Return a sentence about each file that wasn't stored, or was stored but can't be read."""
+    problems = texts.table("FILE_PROBLEMS")
+    notes = texts.table("FILE_NOTES")
+    sentences: list[str] = []
+    for reception in receptions:
+        for file in reception.files:
+            name = escape(to_single_line(file.name))
+            if file.problem:
+                sentences.append(problems[file.problem].format(name=name))
+            elif file.kind in _SILENT_KINDS or file.content is None:
+                continue
+            elif file.content.width and not sees_pictures:
+                sentences.append(notes["picture"].format(name=name))
+            elif not file.content.size:
+                sentences.append(notes["empty"].format(name=name))
+            elif file.content.note in notes:
+                suffix = "" if file.kind == VOICE else "_video"
+                note = file.content.note
+                sentences.append(notes.get(f"{note}{suffix}", notes[note]).format(name=name))
+        for unfinished in reception.unfinished:
+            key = "unfinished_incognito" if reception.is_incognito else "unfinished"
+            sentences.append(problems[key].format(name=escape(to_single_line(unfinished))))
+    return sentences
+
+
+def describe_speech(texts: Texts, receptions: Sequence[Reception]) -> str:
+    """Return a line with the transcript of the voice notes, or "" if there are none."""
+    transcripts = [reception for reception in receptions if reception.transcript]
+    text = to_single_line(" ".join(reception.transcript for reception in transcripts))
+    if not text:
+        return ""
+    is_own = all(reception.inbound.origin == "spoken" for reception in transcripts)
+    sentence = texts.YOU_SAID if is_own else texts.IT_SAYS
+    return sentence.format(text=escape(shorten(text, MAX_HEADING_CHARS)))
+
+
+def append_unseen(texts: Texts, answer: Answer, unseen: Answer) -> Answer:
+    """Append an earlier answer that couldn't be delivered when it was written."""
+    return replace(
+        answer,
+        text=f"{answer.text}\n\n{texts.UNSEEN}\n\n{unseen.text}",
+        files=(*answer.files, *unseen.files),
+        buttons=(*answer.buttons, *unseen.buttons),
+        is_private=True,
+    )
+
+
+def _has_mark(text: str) -> bool:
+    """Return whether a paragraph of an answer may be a mark such as "[stopped]"."""
+    return text.startswith(("[", "(")) or "\n\n[" in text or "\n\n(" in text
+
+
+def add_notices(texts: Texts, answered_turn: AnsweredTurn, *, is_last_turn: bool) -> Answer:
+    """Translate marks such as "[stopped]" in the model's answer, and append notices to it."""
+    text = answered_turn.answer.text
+    if _has_mark(text):
+        text = texts.word_marks(text)
+    paragraphs = [text]
+    if is_last_turn:
+        paragraphs.append(texts.IN_A_ROW)
+    if answered_turn.has_compressed:
+        is_incognito = answered_turn.session.is_incognito
+        paragraphs.append(texts.CONDENSED_INCOGNITO if is_incognito else texts.CONDENSED)
+    if answered_turn.is_too_long:
+        paragraphs.append(texts.TOO_LONG)
+    text = "\n\n".join(paragraphs)
+    if text == answered_turn.answer.text:
+        return answered_turn.answer
+    return replace(answered_turn.answer, text=text)
