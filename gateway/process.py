@@ -44,6 +44,7 @@ from gateway.delivery import Delivery
 from gateway.local.control import ControlServer, LiveState
 from gateway.local.sockets import find_socket
 from gateway.logs import print_notice
+from gateway.media.voice import VoiceCommands
 from gateway.scheduler import Scheduler
 from gateway.services import Services
 from gateway.sharing.front import Front
@@ -429,6 +430,9 @@ class GatewayProcess:
         for entry_id in await admission.resume(adapter, self._max_question_age, is_ours):
             admission.serve(entry_id)
         await self._path.media.resume_downloads(platform, is_ours)
+        voice = self._path.commands.voice
+        if isinstance(voice, VoiceCommands):
+            await voice.resume(platform, is_ours)
 
     async def _on_connected(self, platform: str) -> None:
         """Send the items that wait for a platform, including answers to scheduled questions."""

@@ -32,7 +32,7 @@ from core.store.rows import find_answered_rows, has_answer, split_turns
 from core.text.normalize import shorten, to_single_line
 from core.tools.switches import CALL_TOOL
 from core.types import Account, Address, Answer, Button, Command, File, Json, Message, Scope
-from gateway.answers.documents import attach_document, list_documents
+from gateway.answers.documents import attach_documents, list_documents
 from gateway.answers.sources import LABEL_CHARS, SourceWriter
 from gateway.commands.registry import (
     assign_button_ids,
@@ -165,7 +165,7 @@ class ReceiptWriter:
         `judged_id` is the id of a proposed note that now waits for approval. `cited` are the
         sources that the answer cites, in the order of their numbers.
         """
-        answer, file_buttons = await self._add_files(texts, answer, rows, reader.scopes)
+        answer, file_buttons = await self._add_files(texts, answer, rows, reader)
         receipts = await self.list_receipts(texts, rows, reader.scopes)
         pending = await self._list_pending(rows, reader.scopes, judged_id)
         lines = await self._render_receipts(texts, receipts, reader)
@@ -195,7 +195,7 @@ class ReceiptWriter:
         return replace(answer, text=text, buttons=(*answer.buttons, *labelled_buttons)), actions
 
     async def _add_files(
-        self, texts: Texts, answer: Answer, rows: Sequence[Message], scopes: frozenset[Scope]
+        self, texts: Texts, answer: Answer, rows: Sequence[Message], reader: _Reader
     ) -> tuple[Answer, list[Button]]:
         """Add the files that the model sends.
 
@@ -209,17 +209,18 @@ class ReceiptWriter:
                 buttons.append(make_button(label, "files", f"send {result['file_id']}"))
                 continue
             try:
-                file = await self.services.load_file(int(result["file_id"]), scopes)
+                file = await self.services.load_file(int(result["file_id"]), reader.scopes)
             except Refused as error:
                 answer = replace(answer, text=f"{answer.text}\n\n{texts.word(error)}".strip())
                 continue
             if file is not None:
                 files.append(file)
-        for document in list_documents(rows):
-            name = str(document["name"])
-            if document["state"] == "sent":
-                answer = attach_document(answer, name)
-            else:
+        documents = list_documents(rows)
+        names = [str(document["name"]) for document in documents if document["state"] == "sent"]
+        answer = await attach_documents(self.services, texts, answer, names, reader.account)
+        for document in documents:
+            if document["state"] != "sent":
+                name = str(document["name"])
                 label = texts.FILE_SEND.format(name=shorten(name, LABEL_CHARS))
                 buttons.append(make_button(label, "files", f"answer {rows[-1].id} {name}"))
         return replace(answer, files=(*answer.files, *files)), buttons

@@ -29,6 +29,7 @@ from core.models.failures import ServerNames
 from core.models.wrappers import ModelRouter
 from core.notes.notebook import ALL_FILES, Notebook
 from core.ports import Clock
+from core.privacy.file_removal import FileRemoval
 from core.privacy.forgetting import Forgetting
 from core.privacy.home_files import HomeFiles
 from core.review.pending import Review
@@ -230,6 +231,7 @@ class Services:
             self.skills,
             self._remove_erased_files,
         )
+        self.file_removal = FileRemoval(self.database, self.files, self.forgetting)
 
     async def _remove_erased_files(self, now: datetime) -> Sequence[str]:
         """Stop the downloads of erased messages, and delete bytes that no message has any more.

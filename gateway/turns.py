@@ -41,7 +41,7 @@ from gateway.commands.registry import (
 )
 from gateway.delivery import Delivery
 from gateway.failures import Failures
-from gateway.media.command_files import run_command
+from gateway.media.command_files import run_caption
 from gateway.media.spoken_answers import answer_spoken_yes
 from gateway.queues import (
     Batch,
@@ -396,7 +396,10 @@ class TurnRunner:
             has_begun_turn=bool(turn.outbox_item.id),
             epoch=turn.epoch,
         )
-        answer, actions = await run_command(self._agent, self._commands, command, context, turn)
+        if inbound.attachments and self._agent.media is not None:
+            answer, actions = await run_caption(self._agent, self._commands, command, context, turn)
+        else:
+            answer, actions = await self._commands.answer(command, context)
         if answer.asks_again is not None:
             return answer
         if answer.has_erased_data:
@@ -448,18 +451,24 @@ class TurnRunner:
         answer = None
         if answered_turn is not None:
             texts = load_texts(batch.last.inbound.language)
-            answer = add_notices(texts, answered_turn, is_last_turn=is_last_turn)
+            answer = answered_turn.answer
+            if is_last_turn or _needs_notice(answered_turn):
+                answer = add_notices(texts, answered_turn, is_last_turn=is_last_turn)
             media = self._agent.media
             if batch.receptions and media is not None:
                 sees_pictures = media.gets_pictures(answered_turn.session.model)
                 notices = describe_files(texts, batch.receptions, sees_pictures=sees_pictures)
                 answer = replace(answer, text="\n\n".join([answer.text, *notices]))
+            # Before the delivery, so that the next process knows of it if this one is killed.
+            await self._speak(batch, answered_turn)
         await self._deliver(batch, answer)
-        voice = self._commands.voice
-        is_kept = answered_turn is not None and not answered_turn.session.is_incognito
-        if voice is not None and answered_turn is not None and is_kept:
-            await voice.speak(batch.last.inbound, batch.outbox_item, answered_turn.answer)
         return answered_turn
+
+    async def _speak(self, batch: Batch, answered_turn: AnsweredTurn) -> None:
+        """Start to speak an answer, except in an incognito conversation."""
+        voice = self._commands.voice
+        if voice and not (answered_turn.session.is_incognito or batch.is_all_revoked):
+            await voice.speak(batch.last.inbound, batch.outbox_item, answered_turn.answer)
 
     def _forget_transient_files(self, batch: Batch) -> None:
         """Remove the files of an incognito conversation, also after a failed turn."""
@@ -682,3 +691,10 @@ class BatchRunner:
         self._queues.withdraw(event)
         await self._delivery.inbox.close([event.entry.id])
         await event.reply.abandon()
+
+
+def _needs_notice(answered_turn: AnsweredTurn) -> bool:
+    """Return whether an answer needs a notice or may contain a mark such as "[stopped]"."""
+    text = answered_turn.answer.text
+    is_marked = text.startswith(("[", "(")) or "\n\n[" in text or "\n\n(" in text
+    return is_marked or answered_turn.has_compressed or answered_turn.is_too_long

@@ -185,7 +185,7 @@ def test_each_guarantee_names_tests_that_exist() -> None:
 @pytest.mark.parametrize(
     ("page", "heading", "count"),
     [
-        ("architecture", "Files that people send", 30),
+        ("architecture", "Files that people send", 50),
         ("architecture", "Tools, the web and the calendar", 24),
         ("architecture", "Faults", 16),
         ("models", "How this is tested", 30),

@@ -170,6 +170,11 @@ def to_plain(markdown: str) -> str:
     return "".join(_render_blocks(markdown, is_plain=True).chunks).rstrip()
 
 
+def to_html(markdown: str) -> str:
+    """Return the HTML of a text. HTML in the text itself becomes plain text."""
+    return str(_parser().render(markdown))
+
+
 def escape(text: str) -> str:
     """Return Markdown that renders as exactly this text.
 

@@ -26,10 +26,12 @@ from core.media.descriptions import (
     may_describe,
     request_description,
 )
-from core.media.formats.kinds import name_type
+from core.media.file_rows import list_scanned_pages
+from core.media.formats.kinds import CUT_MARK, name_type
 from core.media.intake import SPOKEN_KINDS, VOICE, MediaIntake, name_view
 from core.media.speech import format_seconds
 from core.store.media.files import AttachedFile, FilePart
+from core.text.normalize import shorten
 from core.types import Completion, Json, Message, Request, ToolContext
 
 # The first words of the line for an attachment in the text of a message. See
@@ -44,6 +46,8 @@ MAX_OUTLINE_PARTS = 60
 MAX_TYPE_CHARS = 12
 """A longer MIME subtype isn't shown, but the kind of the file."""
 OUTLINE_CHARS = 80
+# The outline shows the length of a part with more characters than this.
+LONG_PART_CHARS = 10_000
 # The maximum number of pictures in a request, and of their bytes in Base64, well below the API's
 # limits. Older pictures are left out in steps, so that the prefix doesn't change with each turn.
 MAX_PICTURES = 60 * API_LIMITS.pictures // 100
@@ -60,6 +64,7 @@ _OLD = {
     "type": "text",
     "text": "[This picture isn't shown any more, because there are newer ones.]",
 }
+_BEGINNING = "It's so long that only its beginning was read, up to the mark […]."
 _PROBLEMS: Mapping[str, str] = {
     "": "it is still being downloaded",
     "too_large": "it is larger than the settings allow",
@@ -149,12 +154,13 @@ class MediaBlocks:
         content = file.content
         if content is None or (content.is_video and not self.options.video):
             return []
-        if content.note != "scan" and not content.width:
+        is_scan = content.note == "scan" or bool(list_scanned_pages(content))
+        if not is_scan and not content.width:
             return []
         count = 1
-        if content.note == "scan" or content.is_video:
+        if is_scan or content.is_video:
             count = await self.intake.count_views(content.hash)
-        if content.note == "scan":
+        if is_scan:
             count = min(count, self.options.scan_pages)
         return [name_view(content.hash, number) for number in range(count)]
 
@@ -175,9 +181,14 @@ class MediaBlocks:
             details += f"; {views} pictures of it follow"
         parts = await self.intake.load_parts(content.hash)
         note = _NOTES.get(content.note, "") if content.size else "It is empty."
+        if scanned_pages := list_scanned_pages(content):
+            note = _describe_scans(scanned_pages, views)
         if parts and file.kind not in SPOKEN_KINDS:
             limit = max(1_000, min(limit_chars, self.options.document_chars))
-            return _render_text(f"{name} ({details})", parts, limit, note)
+            if parts[-1].text == CUT_MARK:
+                note = f"{note} {_BEGINNING}".strip()
+            heading = f"{name} ({details})"
+            return _render_text(heading, parts, limit, note, is_stored=bool(file.id))
         if views:
             if content.width and self.options.describe_pictures:
                 note = f"{note} {request_description(content.hash)}".strip()
@@ -292,6 +303,26 @@ def _drop_duplicates(files: Sequence[AttachedFile]) -> list[AttachedFile]:
     return unique_files
 
 
+def _describe_scans(pages: Sequence[int], views: int) -> str:
+    """Return a sentence about the pages of a document without text, and the pictures of some."""
+    sentence = f"Pages that are scans, pictures without text: {format_pages(pages)}."
+    if not views:
+        return sentence
+    order = ", ".join(map(str, pages[:views]))
+    return f"{sentence} The pictures that follow show, in this order, page {order}."
+
+
+def format_pages(pages: Sequence[int]) -> str:
+    """Return the numbers of pages as text, such as "2, 5–9"."""
+    spans: list[list[int]] = []
+    for page in sorted(pages):
+        if spans and page == spans[-1][-1] + 1:
+            spans[-1][1:] = [page]
+        else:
+            spans.append([page])
+    return ", ".join("–".join(map(str, span)) for span in spans)
+
+
 def is_hash_picture(block: Json) -> bool:
     """Return whether a block is a picture that is given by its hash."""
     return block.get("type") == "image" and block["source"].get("type") == HASH_SOURCE
@@ -333,38 +364,73 @@ def format_size(size: int) -> str:
     return f"{size / 1_000_000:.1f} MB"
 
 
-def _render_text(name: str, parts: Sequence[FilePart], limit_chars: int, note: str) -> str:
-    """Return the frame of a document with its whole text, or with its outline and beginning."""
+def _render_text(
+    name: str, parts: Sequence[FilePart], limit_chars: int, note: str, *, is_stored: bool
+) -> str:
+    """Return the frame of a document with its whole text, or with its outline and beginning.
+
+    The rest of a stored document can be read with `read_document`.
+    """
     size = sum(len(part.text) for part in parts)
     if size <= limit_chars:
-        head = f"[{name}, which aren't the words of the person who sent them:]"
+        head = f"[{name}, which aren't the words of the person who sent them:"
+        head = f"{head} {note}]" if note else f"{head}]"
         return "\n\n".join([head, *(render_part(part) for part in parts)])
     shown_parts: list[str] = []
-    remaining_chars = limit_chars
+    shown_chars = 0
     for part in parts:
-        text = part.text[:remaining_chars]
+        text = cut_text(part.text, limit_chars - shown_chars)
         shown_parts.append(render_part(FilePart(label=part.label, text=text)))
-        remaining_chars -= len(text)
-        if remaining_chars <= 0:
+        shown_chars += len(text)
+        if len(text) < len(part.text) or shown_chars >= limit_chars:
             break
     head = (
         f"[{name}, which aren't the words of the person who sent them: an outline and the first "
-        f"{limit_chars:,} of {size:,} characters. {note and note + ' '}"
-        "Read the rest with read_document before you say that something isn't there.]"
+        f"{shown_chars:,} of {size:,} characters. {note and note + ' '}"
     )
-    return "\n\n".join([head, _render_outline(parts), *shown_parts, "[…]"])
+    cut_mark = "[…]"
+    if is_stored:
+        head += "Read the rest with read_document before you say that something isn't there."
+        cut_mark = describe_cut(shown_chars, size)
+    outline = render_outline(parts, MAX_OUTLINE_PARTS)
+    return "\n\n".join([f"{head.strip()}]", outline, *shown_parts, cut_mark])
 
 
-def _render_outline(parts: Sequence[FilePart]) -> str:
-    """Return a line for each part with its first words.
+def cut_text(text: str, limit_chars: int) -> str:
+    """Return the beginning of a text, which ends after a line or word if possible."""
+    if len(text) <= limit_chars:
+        return text
+    head = text[: max(1, limit_chars)]
+    for mark in ("\n", " "):
+        end = head.rfind(mark) + 1
+        if end > len(head) // 2:
+            return head[:end]
+    return head
 
-    If there are too many parts, some are left out.
+
+def describe_cut(shown_chars: int, total_chars: int) -> str:
+    """Return the mark at the end of a cut text. It tells the model how to read on."""
+    return (
+        f"[Cut after {shown_chars} of {total_chars} characters. Read on with read_document and "
+        f"offset={shown_chars}.]"
+    )
+
+
+def render_outline(parts: Sequence[FilePart], max_parts: int) -> str:
+    """Return a line for each part with its first words, and its length if it's long.
+
+    If there are too many parts, some are left out, and the last line says so.
     """
-    step = -(-len(parts) // MAX_OUTLINE_PARTS)
+    step = -(-len(parts) // max_parts)
     lines = []
     for part in parts[::step]:
-        words = " ".join(part.text[: OUTLINE_CHARS * 2].split())[:OUTLINE_CHARS]
-        lines.append(f"- {part.label}: {neutralise(words)}")
+        words = neutralise(shorten(part.text[: OUTLINE_CHARS * 2], OUTLINE_CHARS))
+        label = neutralise(part.label) or "text"
+        if len(part.text) > LONG_PART_CHARS:
+            label = f"{label} ({len(part.text):,} characters)"
+        lines.append(f"- {label}: {words}")
+    if step > 1:
+        lines.append(f"[Only one of {step} parts is listed.]")
     return "\n".join(lines)
 
 

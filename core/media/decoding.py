@@ -68,6 +68,9 @@ class Decoded(BaseModel):
     type: str = UNKNOWN_TYPE
     note: Note = ""
     pages: Annotated[int, Field(ge=0)] | None = None
+    # The numbers of a PDF's pages that are pictures without text, if other pages have text. The
+    # views show the first of them, in this order.
+    scanned_pages: Sequence[int] = ()
     width: int | None = None
     height: int | None = None
     duration_s: float | None = None

@@ -8,6 +8,8 @@ from core.media.decoding import Decoded
 from core.store.media.files import AttachedFile, FileContent, FilePart
 from core.types import Attachment, File, Inbound, Scope
 
+# Begins the note of a document with scanned pages, such as "scan:2,5".
+_SCAN_PREFIX = "scan:"
 # The signs that change the direction of the text after them.
 _DIRECTIONS = re.compile("[\u202a-\u202e\u2066-\u2069]")
 
@@ -51,8 +53,25 @@ def describe_content(content_hash: str, size: int, decoded: Decoded) -> FileCont
         duration_s=decoded.duration_s,
         width=decoded.width,
         height=decoded.height,
-        note=decoded.note,
+        note=_describe_scans(decoded) or decoded.note,
     )
+
+
+def _describe_scans(decoded: Decoded) -> str:
+    """Return the note of a document with scanned pages, such as "scan:2,5", or ""."""
+    if not decoded.scanned_pages:
+        return ""
+    return _SCAN_PREFIX + ",".join(map(str, decoded.scanned_pages))
+
+
+def list_scanned_pages(content: FileContent) -> list[int]:
+    """Return the pages without text of a document that has text on other pages.
+
+    The views show the first of them, in this order.
+    """
+    if not content.note.startswith(_SCAN_PREFIX):
+        return []
+    return [int(number) for number in content.note.removeprefix(_SCAN_PREFIX).split(",")]
 
 
 def list_parts(decoded: Decoded) -> list[FilePart]:

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from config.operating_system import SYSTEM, System, limit_command, watch_memory
 from core.errors import FileError
 from core.media.decoding import Decoder
+from core.media.formats.kinds import CUT_MARK
 from core.store.media.files import FilePart
 
 if TYPE_CHECKING:
@@ -106,11 +107,24 @@ def _read_answer(answer: dict[str, Any]) -> Transcript:
             parts.append(
                 FilePart(label=format_seconds(_read_seconds(segment["start"]) or 0.0), text=text)
             )
-    text = " ".join(str(answer["text"]).split())[:MAX_TEXT_CHARS]
+    text = " ".join(str(answer["text"]).split())
     if not parts and text:
         parts = [FilePart(label="0:00", text=text)]
     duration = answer.get("duration")
-    return Transcript(parts=parts, duration_s=_read_seconds(duration))
+    return Transcript(parts=_limit_parts(parts), duration_s=_read_seconds(duration))
+
+
+def _limit_parts(parts: Sequence[FilePart]) -> list[FilePart]:
+    """Return the parts of a transcript up to the limit. If some are left out, a mark follows."""
+    limited: list[FilePart] = []
+    remaining_chars = MAX_TEXT_CHARS
+    for part in parts:
+        if len(part.text) > remaining_chars:
+            text = f"{part.text[:remaining_chars]} {CUT_MARK}".strip()
+            return [*limited, FilePart(label=part.label, text=text)]
+        limited.append(part)
+        remaining_chars -= len(part.text)
+    return limited
 
 
 def _read_seconds(value: object) -> float | None:
@@ -186,9 +200,9 @@ def _read_output(output: str) -> Transcript:
             label = format_seconds(hours * 3_600 + minutes * 60 + seconds)
             parts.append(FilePart(label=label, text=text))
     if not parts:
-        text = " ".join(output.split())[:MAX_TEXT_CHARS]
+        text = " ".join(output.split())
         parts = [FilePart(label="0:00", text=text)] if text else []
-    return Transcript(parts=parts)
+    return Transcript(parts=_limit_parts(parts))
 
 
 async def post(url: str, name: str, key: str, timeout_s: float, **content: Any) -> httpx.Response:
@@ -270,11 +284,16 @@ async def _write_input(process: asyncio.subprocess.Process, text: str) -> None:
 
 
 async def _read_limited(process: asyncio.subprocess.Process) -> bytes:
-    """Return the beginning of a program's output. The rest is read, but not kept."""
+    """Return the beginning of a program's output. The rest is read, but not kept.
+
+    Cut output ends with a mark.
+    """
     assert process.stdout is not None
     output = bytearray()
     while piece := await process.stdout.read(1 << 16):
-        output += piece[: MAX_OUTPUT_BYTES - len(output)]
+        output += piece[: MAX_OUTPUT_BYTES + 1 - len(output)]
+    if len(output) > MAX_OUTPUT_BYTES:
+        return bytes(output[:MAX_OUTPUT_BYTES]) + f" {CUT_MARK}".encode()
     return bytes(output)
 
 

@@ -7,14 +7,22 @@ answers as if the file didn't exist.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from core.errors import ToolError, word_clause
 from core.guard.tool_definitions import ToolArguments, build_tool
-from core.media.blocks import OUTLINE_CHARS, clean_name, describe_details, render_part
+from core.media.blocks import (
+    clean_name,
+    cut_text,
+    describe_cut,
+    describe_details,
+    render_outline,
+    render_part,
+)
 from core.media.outgoing import clean_document_name
 from core.store.media.files import (
     AttachedFile,
@@ -24,6 +32,7 @@ from core.store.media.files import (
     Files,
     find_snippet,
 )
+from core.text.normalize import shorten
 from core.text.terms import query_terms, terms_of
 from core.types import Effect, Subject, Tool, ToolContext
 
@@ -31,7 +40,11 @@ SEND_FILE = "send_file"
 # A result contains about this many characters of a document.
 RESULT_CHARS = 12_000
 MAX_PASSAGES = 12
+# A longer part is searched in pieces of this length.
+PIECE_CHARS = 4_000
 MAX_OUTLINE_PARTS = 120
+# The beginning of a document that follows its outline has at least this many characters.
+MIN_BEGINNING_CHARS = 2_000
 Kind = Literal["photo", "voice", "file", "video"]
 
 
@@ -41,6 +54,7 @@ class _ReadArguments(ToolArguments):
     file_id: int
     part: str = ""
     search: str = ""
+    offset: Annotated[int, Field(ge=0)] = 0
 
 
 class _FindArguments(ToolArguments):
@@ -102,7 +116,10 @@ class _FileCalls:
         return file
 
     async def read(self, arguments: _ReadArguments, context: ToolContext) -> str:
-        """Return a part of a document, the passages with some words, or the outline."""
+        """Return a part of a document, the passages with some words, or the outline.
+
+        The outline is followed by the beginning of the document.
+        """
         file = await self._find(arguments.file_id, context)
         parts = [] if file.content is None else await self._files.load_parts(file.content.hash)
         if not parts:
@@ -110,9 +127,13 @@ class _FileCalls:
         heading = f"{clean_name(file.name)} ({describe_details(file)})"
         if arguments.search.strip():
             return f"{heading}\n\n{_find_passages(parts, arguments.search)}"
-        if arguments.part.strip():
-            return f"{heading}\n\n{_read_part(parts, arguments.part)}"
-        return f"{heading}\n\n{_render_outline(parts)}"
+        if arguments.part.strip() or arguments.offset:
+            start = _find_start(parts, arguments.part) + arguments.offset
+            return f"{heading}\n\n{_read_from(parts, start, RESULT_CHARS)}"
+        outline = render_outline(parts, MAX_OUTLINE_PARTS)
+        rest_chars = max(MIN_BEGINNING_CHARS, RESULT_CHARS - len(outline))
+        beginning = _read_from(parts, 0, rest_chars)
+        return f"{heading}\n\n{len(parts)} parts:\n{outline}\n\n{beginning}"
 
     async def find_many(self, arguments: _FindArguments, context: ToolContext) -> str:
         """Return the matching files as JSON."""
@@ -168,56 +189,93 @@ def _describe_match(match: FileMatch, terms: frozenset[str]) -> dict[str, object
     return entry
 
 
-def _read_part(parts: Sequence[FilePart], label: str) -> str:
-    """Return the part with a label, and the following parts as long as they fit.
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A piece of a document, with the number of the characters of the document before it."""
 
-    The label may be just a number. Raises ToolError if no part has this label.
+    label: str
+    offset: int
+    text: str
+    # Whether the part of the document begins with this piece.
+    is_first: bool
+
+
+def _find_start(parts: Sequence[FilePart], label: str) -> int:
+    """Return the number of characters before the part with a label, which may be just a number.
+
+    Without a label, returns 0. Raises ToolError if no part has this label.
     """
     plain_label = " ".join(label.casefold().split())
-    for index, part in enumerate(parts):
-        name = part.label.casefold()
-        if (
-            name == plain_label
-            or name.partition(",")[0] == plain_label
-            or name.endswith(f" {plain_label}")
-        ):
-            return _join_parts(parts[index:])
-    raise ToolError(f"It has no part “{label[:40]}”. {_render_outline(parts)[:2_000]}")
-
-
-def _join_parts(parts: Sequence[FilePart]) -> str:
-    """Return the parts as one text, up to a maximum length."""
-    texts: list[str] = []
-    remaining_chars = RESULT_CHARS
+    if not plain_label:
+        return 0
+    start = 0
     for part in parts:
-        if texts and len(part.text) > remaining_chars:
-            texts.append(f"[next: {part.label}]")
+        name = part.label.casefold()
+        short_name = name.partition(",")[0]
+        if plain_label in (name, short_name) or name.endswith(f" {plain_label}"):
+            return start
+        start += len(part.text)
+    outline = render_outline(parts, MAX_OUTLINE_PARTS)
+    raise ToolError(f"It has no part “{shorten(label, 40)}”. {cut_text(outline, 2_000)}")
+
+
+def _read_from(parts: Sequence[FilePart], offset: int, limit_chars: int) -> str:
+    """Return the text after the first `offset` characters, up to about `limit_chars`.
+
+    If text follows, the result ends with a mark that says how to read on. Raises ToolError if the
+    document is shorter than `offset`.
+    """
+    total = sum(len(part.text) for part in parts)
+    if offset >= total:
+        raise ToolError(f"It has only {total} characters, so nothing is at offset {offset}.")
+    texts: list[str] = []
+    start = 0
+    end = offset
+    for part in parts:
+        text = part.text[max(0, offset - start) :]
+        start += len(part.text)
+        if not text:
+            continue
+        if texts and len(text) > limit_chars:
             break
-        text = part.text[:RESULT_CHARS]
-        texts.append(render_part(FilePart(label=part.label, text=text)))
-        remaining_chars -= len(text)
+        shown = cut_text(text, limit_chars)
+        texts.append(render_part(FilePart(label=part.label, text=shown)))
+        limit_chars -= len(shown)
+        end += len(shown)
+        if len(shown) < len(text) or limit_chars <= 0:
+            break
+    if end < total:
+        texts.append(describe_cut(end, total))
     return "\n\n".join(texts)
 
 
 def _find_passages(parts: Sequence[FilePart], words: str) -> str:
-    """Return the passages of a document with most of the words, each with the label of its part."""
+    """Return the passages of a document with most of the words, each with the label of its part.
+
+    A passage inside a long part also has the offset at which it can be read.
+    """
     terms = frozenset(query_terms(words))
     ranked = []
-    for index, part in enumerate(parts):
-        count = len(terms.intersection(terms_of(part.text)))
+    for piece in _split_into_pieces(parts):
+        count = len(terms.intersection(terms_of(piece.text)))
         if count:
-            ranked.append((-count, index))
+            ranked.append((-count, piece.offset, piece))
     passages = []
-    for _, index in sorted(ranked)[:MAX_PASSAGES]:
-        part = parts[index]
-        passages.append(f"{part.label}: {find_snippet(part.text, terms)}")
+    for _, _, piece in sorted(ranked, key=lambda entry: entry[:2])[:MAX_PASSAGES]:
+        place = piece.label if piece.is_first else f"{piece.label} (offset={piece.offset})"
+        passages.append(f"{place}: {find_snippet(piece.text, terms)}")
+    if len(ranked) > MAX_PASSAGES:
+        passages.append(f"[{len(ranked) - MAX_PASSAGES} more passages have some of these words.]")
     return "\n".join(passages) or "None of these words is in it. Try others, or read its parts."
 
 
-def _render_outline(parts: Sequence[FilePart]) -> str:
-    step = -(-len(parts) // MAX_OUTLINE_PARTS)
-    lines = [
-        f"{part.label}: {' '.join(part.text[:200].split())[:OUTLINE_CHARS]}"
-        for part in parts[::step]
-    ]
-    return "\n".join([f"{len(parts)} parts:", *lines])
+def _split_into_pieces(parts: Sequence[FilePart]) -> Iterator[_Piece]:
+    """Yield each part of a document. Long parts are split between lines or words."""
+    offset = 0
+    for part in parts:
+        rest = part.text
+        while rest:
+            text = cut_text(rest, PIECE_CHARS)
+            yield _Piece(part.label, offset, text, is_first=len(rest) == len(part.text))
+            offset += len(text)
+            rest = rest[len(text) :]

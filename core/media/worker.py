@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -30,10 +30,12 @@ from core.media.formats.text_encoding import LANGUAGE, decode_text
 
 if TYPE_CHECKING:
     from core.media.formats.document_position import CleanFile
+    from core.media.formats.pdf import PdfFile
 
 # The maximum number of characters and parts in the text of one file.
 MAX_CHARS = 2_000_000
 MAX_PARTS = 2_000
+MAX_LABEL_CHARS = 100
 # Only the beginning of a larger text file is read.
 MAX_TEXT_BYTES = 8_000_000
 _VIEWABLE = frozenset(
@@ -80,8 +82,9 @@ def read_file(path: Path, view_path: Path, name: str) -> Result:
         return {"type": mime, "note": "unknown"}
     try:
         with path.open("rb") as file:
-            content = file.read(MAX_TEXT_BYTES)
-        return {"type": mime, "parts": _collect(reader(content))}
+            content = file.read(MAX_TEXT_BYTES + 1)
+        parts = reader(content[:MAX_TEXT_BYTES])
+        return {"type": mime, "parts": _collect(parts, is_cut=len(content) > MAX_TEXT_BYTES)}
     except texts.ERRORS:
         return {"type": mime, "note": "broken"}
 
@@ -123,27 +126,46 @@ def _read_pdf(path: Path, view_path: Path) -> Result:
     except pdf.ERRORS:
         return {"type": "application/pdf", "note": "broken"}
     parts = [(f"page {number}", text) for number, text in enumerate(pages, start=1)]
-    if sum(map(len, pages)) < pdf.SCAN_CHARS_PER_PAGE * max(1, len(pages)):
+    if all(len(text) < pdf.SCAN_CHARS_PER_PAGE for text in pages):
         result["note"] = "scan"
         numbers = range(min(len(pages), MAX_VIEWS))
         _write_views(map(document.read_scan, numbers), view_path)
-    return {**result, "parts": _collect(parts)}
+    else:
+        scans = [number for number, text in enumerate(pages) if document.is_scan(number, text)]
+        result["scanned_pages"] = _write_scans(document, scans, view_path)
+    return {**result, "parts": _collect(parts, is_cut=len(pages) < document.pages)}
 
 
-def _write_views(pictures: Iterable[bytes | None], view_path: Path) -> None:
-    """Write a view of each picture. Missing and broken pictures are left out."""
+def _write_scans(document: PdfFile, scans: Sequence[int], view_path: Path) -> list[int]:
+    """Write views of the first scanned pages of a PDF, and return the numbers of all such pages.
+
+    Pages with a view come first, in the order of the views. `scans` counts pages from 0, and the
+    result from 1.
+    """
+    written = _write_views(map(document.read_scan, scans[:MAX_VIEWS]), view_path)
+    shown = [scans[position] for position in written]
+    others = [number for number in scans if number not in shown]
+    return [number + 1 for number in (*shown, *others)]
+
+
+def _write_views(pictures: Iterable[bytes | None], view_path: Path) -> list[int]:
+    """Write a view of each picture. Missing and broken pictures are left out.
+
+    Returns the positions of the pictures that have a view.
+    """
     from core.media.formats import images
 
-    count = 0
-    for picture in pictures:
+    written: list[int] = []
+    for position, picture in enumerate(pictures):
         if picture is None:
             continue
-        path = number_view(view_path, count)
+        path = number_view(view_path, len(written))
         try:
             images.make_view(picture, path)
-            count += 1
+            written.append(position)
         except images.ERRORS:
             path.unlink(missing_ok=True)
+    return written
 
 
 def _read_recording(path: Path, view_path: Path, mime: str) -> Result:
@@ -236,20 +258,28 @@ def _read_html(content: bytes) -> Iterable[texts.Part]:
     return texts.split_lines(read_html(decode_text(content) or ""))
 
 
-def _collect(parts: Iterable[texts.Part]) -> list[Mapping[str, str]]:
-    """Return the parts that have text, up to the limits."""
+def _collect(parts: Iterable[texts.Part], *, is_cut: bool = False) -> list[Mapping[str, str]]:
+    """Return the parts that have text, up to the limits.
+
+    If text is left out, or if `is_cut` because the file was cut before, the last part is a mark.
+    """
     collected: list[Mapping[str, str]] = []
     remaining_chars = MAX_CHARS
     for label, text in parts:
         # Some documents write a character as two halves. Half a character can't be stored.
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         # SQLite cuts a text at a NUL.
-        text = text.replace("\0", " ").strip()[:remaining_chars]
-        if text:
-            collected.append({"label": label[:100], "text": text})
-        remaining_chars -= len(text)
-        if remaining_chars <= 0 or len(collected) >= MAX_PARTS:
+        text = text.replace("\0", " ").strip()
+        if not text:
+            continue
+        is_cut = is_cut or len(text) > remaining_chars or len(collected) == MAX_PARTS
+        text = text[:remaining_chars]
+        if not text or len(collected) == MAX_PARTS:
             break
+        collected.append({"label": texts.shorten_label(label, MAX_LABEL_CHARS), "text": text})
+        remaining_chars -= len(text)
+    if is_cut and collected and collected[-1]["text"] != kinds.CUT_MARK:
+        collected.append({"label": "", "text": kinds.CUT_MARK})
     return collected
 
 

@@ -11,9 +11,9 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from core.errors import Refused
-from core.privacy.quotes import QuoteMatcher
+from core.privacy.quotes import QuoteMatcher, remove_quoting_lines
 from core.search.query import plan_inflected
-from core.store.engine import Connection, Row
+from core.store.engine import Connection, Row, in_list
 from core.store.erasure import expiry, statements
 from core.store.erasure.statements import ErasureItem, ErasureList, ErasureRequest
 from core.store.query import DEFAULT_ROLES, SearchPlan, SearchQuery
@@ -49,6 +49,12 @@ _REPEAT_KINDS = {
 }
 # Kinds of messages that are written for the model, partly in English. They are listed without text.
 _MODEL_KINDS = ("prompt", "tool", "summary")
+_SELECT_FILE_TEXTS = f"""
+SELECT message_files.id, file_parts.text
+FROM message_files LEFT JOIN file_parts ON file_parts.hash = message_files.hash
+WHERE {in_list("message_files.id", "files")}
+"""
+"""Selects the files ``:files``, with each part of their texts."""
 # Filler words of a request such as "everything I said about Porto", in addition to the stop words.
 _FILLER_WORDS = frozenset(
     {
@@ -106,6 +112,7 @@ def fill_list(
     _add_open_entries(connection, erasure_list, open_entry_words)
     _add_repeats(connection, erasure_list, matcher)
     _add_copies(connection, erasure_list, matcher)
+    _add_file_quotes(connection, erasure_list)
     return matcher
 
 
@@ -276,6 +283,25 @@ def _add_repeats(connection: Connection, erasure_list: ErasureList, matcher: Quo
         else:
             erasure_list.message_texts.append(row["text"])
         erasure_list.ids["repeats"].append(row["id"])
+
+
+def _add_file_quotes(connection: Connection, erasure_list: ErasureList) -> None:
+    """Add the summaries that quote the files on the list, without the quoting lines."""
+    values = {**erasure_list.parameters, "files": encode_list(erasure_list.ids["files"])}
+    file_rows = connection.execute(_SELECT_FILE_TEXTS, values).fetchall()
+    if not file_rows:
+        return
+    file_ids = {row["id"] for row in file_rows}
+    texts = [row["text"] for row in file_rows if row["text"]]
+    remaining_texts = dict(erasure_list.ids["summaries"])
+    for row in connection.execute(statements.SELECT_POSSIBLE_REPEATS, values).fetchall():
+        if row["kind"] != "summary" or row["id"] in erasure_list.ids["repeats"]:
+            continue
+        text = remaining_texts.get(row["id"], row["text"])
+        remaining_text = remove_quoting_lines(text, texts, file_ids)
+        if remaining_text != text:
+            remaining_texts[row["id"]] = remaining_text
+    erasure_list.ids["summaries"] = list(remaining_texts.items())
 
 
 def _name_repeat(row: Row) -> str:

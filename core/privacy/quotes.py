@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
 from urllib.parse import unquote_plus
 
@@ -122,6 +122,23 @@ class QuoteMatcher:
                 if tuple(tokens[start : start + size]) in self._short_texts:
                     return True
         return False
+
+
+def remove_quoting_lines(text: str, sources: Sequence[str], file_ids: Collection[int]) -> str:
+    """Return a summary without the lines that quote files, or that name files by their numbers.
+
+    `sources` are the texts of the files.
+    """
+    marks = [f"(file {file_id})" for file_id in file_ids]
+    whole = QuoteMatcher((), [text])
+    quoted_sources = [source for source in sources if whole.has_passage(source)]
+    lines: list[str] = []
+    for line in text.split("\n"):
+        if any(mark in line for mark in marks):
+            continue
+        if not QuoteMatcher((), [line]).has_passage(*quoted_sources):
+            lines.append(line)
+    return "\n".join(lines)
 
 
 def _decode(text: str) -> str:

@@ -449,10 +449,11 @@ UPDATE outbox SET next_at = :now
 WHERE {IS_OPEN} AND next_at > :now AND {in_list(_PLATFORM, "platforms")}
 """
 _CLAIM = f"UPDATE outbox SET next_at = NULL WHERE {in_list('key', 'keys')} AND {IS_OPEN}"
-# Answers without content become dead if no inbox entry waits at their address.
+# Answers without content become dead if no inbox entry waits at their address. Speech is resumed.
 EXPIRE_ITEMS = f"""
 UPDATE outbox SET dead_at = :now, error = :error
-WHERE {IS_OPEN} AND payload IS NULL AND kind = 'answer' AND address NOT IN (
+WHERE {IS_OPEN} AND payload IS NULL AND kind = 'answer' AND key NOT LIKE 'voice:%'
+    AND address NOT IN (
     SELECT {rows.CONVERSATION_KEY} FROM inbox JOIN addresses ON addresses.id = inbox.address_id
 )
 """
@@ -463,8 +464,7 @@ DELETE_DONE = """
 DELETE FROM outbox
 WHERE done_at < :before AND NOT (kind = 'memory' AND key LIKE '%:on_memory_write')
 """
-"""Deletes old delivered items, except those of synced notes: no other table records which notes
-were synced."""
+"""Deletes old delivered items, except the only records of which notes were synced."""
 
 
 @dataclass(eq=False)

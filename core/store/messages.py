@@ -18,6 +18,7 @@ from core.store import rows
 from core.store.actions import YES_TO_MODEL, YES_TO_REPETITION, YES_TO_SEVERAL
 from core.store.engine import Connection, Database, Row, Values, in_list
 from core.store.mailbox import INTENT_MARK
+from core.store.media.sent_forms import forget_results_of_message
 from core.store.rows import MESSAGE_COLUMNS, History, address_values, read_message
 from core.store.usage_limits import record_prefix_break
 from core.store.visibility import encode_list, scope_parameter, visible
@@ -377,6 +378,7 @@ def erase_message(connection: Connection, row: Row) -> None:
     """
     if row["kind"] == "command" and not row["text"]:
         return  # already erased
+    forget_results_of_message(connection, row["id"])
     connection.execute(_ERASE, {"id": row["id"]})
     if row["kind"] == "chat":
         statement = "UPDATE sessions SET message_count = message_count - 1 WHERE id = :id"

@@ -7,6 +7,8 @@ from dataclasses import replace
 
 from core.agent.turn import AnsweredTurn
 from core.markup.markdown import escape
+from core.media.blocks import format_pages
+from core.media.file_rows import list_scanned_pages
 from core.media.intake import VOICE, Reception
 from core.text.normalize import shorten, to_single_line
 from core.types import Answer
@@ -36,6 +38,9 @@ def describe_files(
                 sentences.append(notes["picture"].format(name=name))
             elif not file.content.size:
                 sentences.append(notes["empty"].format(name=name))
+            elif scanned_pages := list_scanned_pages(file.content):
+                pages = format_pages(scanned_pages)
+                sentences.append(notes["scanned_pages"].format(name=name, pages=pages))
             elif file.content.note in notes:
                 suffix = "" if file.kind == VOICE else "_video"
                 note = file.content.note
@@ -68,17 +73,9 @@ def append_unseen(texts: Texts, answer: Answer, unseen: Answer) -> Answer:
     )
 
 
-def _has_mark(text: str) -> bool:
-    """Return whether a paragraph of an answer may be a mark such as "[stopped]"."""
-    return text.startswith(("[", "(")) or "\n\n[" in text or "\n\n(" in text
-
-
 def add_notices(texts: Texts, answered_turn: AnsweredTurn, *, is_last_turn: bool) -> Answer:
     """Translate marks such as "[stopped]" in the model's answer, and append notices to it."""
-    text = answered_turn.answer.text
-    if _has_mark(text):
-        text = texts.word_marks(text)
-    paragraphs = [text]
+    paragraphs = [texts.word_marks(answered_turn.answer.text)]
     if is_last_turn:
         paragraphs.append(texts.IN_A_ROW)
     if answered_turn.has_compressed:

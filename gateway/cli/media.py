@@ -91,8 +91,7 @@ def remove_command(number: Number, scope: InScope = None, yes: Yes = False) -> N
         name = to_single_line(file.name)
         if not yes:
             shell.require_yes(texts.REMOVE_FILE.format(name=name))
-        await services.files.remove(number, context.scopes)
-        await services.forgetting.maintain()
+        await services.file_removal.remove(file, context.scopes)
         shell.print_text(texts.FILE_REMOVED.format(name=name))
         return None
 

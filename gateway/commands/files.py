@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from core.errors import Refused
 from core.markup.markdown import escape
-from core.media.outgoing import clean_document_name, make_document
+from core.media.outgoing import clean_document_name
 from core.store.media.files import AttachedFile, FileFilter, FileMatch
 from core.store.rows import split_turns
 from core.text.normalize import shorten, to_single_line
 from core.types import Answer, Command, Message
+from gateway.answers.documents import build_document
 from gateway.commands.registry import (
     CommandContext,
     load_specs,
@@ -46,7 +48,9 @@ class FileCommands:
             return await self._send(number, context)
         if action == "remove" and number is not None:
             return await self._remove(number, context)
-        if action in ("send", "remove") and parameters:
+        if action in ("send", "remove"):
+            if not parameters:
+                raise Refused(context.texts.FILES_USAGE.format(action=action))
             return await self._act_on_name(action, parameters, context)
         if action == "list":
             return await self._list(parameters, context)
@@ -76,7 +80,9 @@ class FileCommands:
         answers = [row.text for row in rows if row.role == "assistant" and row.text.strip()]
         if not answers:
             raise Refused(context.texts.WHY_NO_ANSWER)
-        file = make_document(clean_document_name(name), answers[-1])
+        file = await build_document(
+            self._services, context.texts, clean_document_name(name), answers[-1], context.account
+        )
         text = context.texts.DOCUMENT_SENT.format(name=escape(file.name))
         return Answer(text=text, files=(file,))
 
@@ -103,18 +109,20 @@ class FileCommands:
         file = await self._find(number, context)
         if context.is_member and file.account != context.account.key:
             raise Refused(texts.FILES_OF_OTHERS)
-        await self._services.files.remove(number, context.scopes)
-        await self._services.forgetting.maintain()
+        await self._services.file_removal.remove(file, context.scopes)
         return Answer(text=texts.FILE_REMOVED.format(name=_name(file)))
 
     async def _act_on_name(self, action: str, words: str, context: CommandContext) -> Answer:
         """Send the only file whose name contains the words, or ask whether to remove it.
 
-        Otherwise, the matching files are listed.
+        If several match, they are listed. Raises Refused if none matches.
         """
         texts = context.texts
         named = FileFilter(name=words)
         files = await self._services.files.list_latest(context.scopes, named, MAX_FILES)
+        if not files and not re.search(r"[^\W\d]", words):
+            # Several numbers, or a sign: there is no file with such a name.
+            raise Refused(texts.FILES_USAGE.format(action=action))
         if len(files) != 1:
             return await self._list(words, context)
         if action == "send":

@@ -6,6 +6,7 @@ reminder offers to send it when it's due.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -23,13 +24,11 @@ from gateway.commands.registry import CommandContext, CommandRegistry, split_act
 from gateway.texts.catalog import Texts
 
 
-async def run_command(
+async def run_caption(
     agent: Agent, commands: CommandRegistry, command: Command, context: CommandContext, turn: Turn
 ) -> tuple[Answer, Sequence[ButtonAction]]:
     """Store the files of a command's message, run the command, and name the files in its answer."""
     names = [to_single_line(attachment.name) for attachment in context.inbound.attachments]
-    if not names or agent.media is None:
-        return await commands.answer(command, context)
     texts = context.texts
     if context.session.is_incognito:
         sentences = [texts.FILES_NOT_KEPT.format(names=texts.join_list(list(map(escape, names))))]
@@ -86,6 +85,7 @@ async def list_job_files(files: Files, job: Job) -> list[AttachedFile]:
         found = await files.load_by_message_id(int(number), frozenset({job.scope}))
     else:
         key, _, message_id = origin.removeprefix(TALK_ORIGIN).partition("#")
-        if message_id and ":" in key:
+        with contextlib.suppress(ValueError):
+            # The origin of an imported job is no address.
             found = await files.load_of_messages(Address.parse(key), [message_id])
     return [file for file in found if file.content is not None and file.scope == job.scope]

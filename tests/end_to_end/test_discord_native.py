@@ -588,6 +588,20 @@ async def test_question_with_files_is_answered_again_after_each_edit(home: Path)
         assert answers == ["Answer 3."]
 
 
+async def test_files_with_a_command_as_their_text_are_kept_and_the_command_carried_out(
+    home: Path,
+) -> None:
+    async with open_scene(home) as scene:
+        api, direct = scene.api, scene.direct
+        files = [
+            api.attach(make_photo(), "boiler.jpg", "image/jpeg", direct),
+            api.attach(make_pdf(), "contract.pdf", "application/pdf", direct),
+        ]
+        await api.user_says(direct, "/memory add Our boiler", scene.ana, attachments=files)
+        answer = await scene.said(direct, "I've kept boiler.jpg and contract.pdf.")
+        assert "Our boiler (file 1) (file 2)" in answer
+
+
 async def test_thread_that_cannot_be_created_leaves_the_answer_in_the_channel(home: Path) -> None:
     async with open_scene(home, ScriptedModel(says("At nine.")), opens_threads=True) as scene:
         api = scene.api

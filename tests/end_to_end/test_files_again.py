@@ -253,3 +253,44 @@ def test_shell_lists_shows_and_removes_files(home: Path) -> None:
     good(home, "media", "remove", "1", "--yes")
     assert "no files here yet" in good(home, "media", "list")
     assert [path for path in (home / "media").rglob("*") if path.is_file()] == []
+
+
+async def test_events_of_an_answer_are_sent_as_a_calendar_or_a_sentence_says_there_are_none(
+    home: Path,
+) -> None:
+    plan = "- 12 May 2037, 14:00: dentist\n- 3 June 2037 at 9:30 meet Ana"
+    model = ScriptedModel(
+        calls(("send_file", {"name": "trip.ics"})), says(plan), says("I know of none.")
+    )
+    async with open_gateway(home, model) as harness:
+        reply = answer_of(await harness.say("List my dates, and send them as trip.ics"))
+        (file,) = reply.files
+        assert (file.name, file.mime) == ("trip.ics", "text/calendar")
+        assert file.content.count(b"BEGIN:VEVENT") == 2
+        await harness.say("And the others?")
+        refusal = await harness.say("/files answer trip.ics")
+        assert "no event with a date to come in that answer" in refusal.text
+        assert answer_of(refusal).files == ()
+
+
+async def test_two_files_of_one_long_answer_both_have_the_whole_answer(home: Path) -> None:
+    model = ScriptedModel(
+        calls(("send_file", {"name": "plan.md"}), ("send_file", {"name": "plan.txt"})), says(PLAN)
+    )
+    async with open_gateway(home, model) as harness:
+        reply = answer_of(await harness.say("Plan May, and send it as plan.md and as plan.txt"))
+        assert [file.content.decode() for file in reply.files] == [PLAN, PLAN]
+
+
+@pytest.mark.parametrize(
+    "line", ["/files send", "/files remove", "/files remove 1 2", "/files send #"]
+)
+async def test_files_command_without_a_usable_number_says_how_to_write_it(
+    home: Path, line: str
+) -> None:
+    async with open_gateway(home, OfflineModel("Europe/Lisbon")) as harness:
+        action = line.split()[1]
+        expected = f"Give the number or the name: `/files {action} 3`."
+        assert expected in (await harness.say(line)).text
+        german = await harness.say(line, language="de")
+        assert f"Nenn die Nummer oder den Namen: `/files {action} 3`." in german.text

@@ -19,7 +19,14 @@ from core.agent.offline import OfflineModel
 from core.types import Address, Attachment, Json, Request, Scope
 from tests.end_to_end.test_erased import forget
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
-from tests.fixtures.media_samples import make_docx, make_pdf, make_photo, make_scan, make_zip
+from tests.fixtures.media_samples import (
+    make_docx,
+    make_mixed_pdf,
+    make_pdf,
+    make_photo,
+    make_scan,
+    make_zip,
+)
 from tests.fixtures.scripted_model import ScriptedModel, says
 
 pytestmark = pytest.mark.slow
@@ -322,6 +329,23 @@ async def test_scanned_pdf_is_announced_as_a_scan_and_its_page_shown_to_the_mode
         reply = await harness.send(make_scan(), "scan.pdf")
         assert "scan.pdf is a scan" in reply.text
         assert len(pictures_of(model.requests[0])) == 1
+
+
+async def test_scanned_pages_of_a_pdf_with_text_are_named_and_shown_up_to_the_limit(
+    home: Path,
+) -> None:
+    model = ScriptedModel(says("Two pages of pictures."))
+    async with open_gateway(home, model, "[media]\nscan_pages = 2\n") as harness:
+        reply = await harness.send(make_mixed_pdf(), "mixed.pdf")
+        assert (
+            "can't search the text of these pages, because they're pictures: 2–3, 5." in reply.text
+        )
+        text = texts_of(model.requests[0])
+        assert "Pages that are scans, pictures without text: 2–3, 5." in text
+        assert "The pictures that follow show, in this order, page 2, 3." in text
+        assert "— page 4 —\nThe last page" in text
+        greys = [picture.getpixel((50, 50)) for picture in pictures_of(model.requests[0])]
+        assert greys == [(255,) * 3, (235,) * 3]
 
 
 async def test_first_pages_of_a_scan_are_shown_in_order_up_to_the_limit(home: Path) -> None:

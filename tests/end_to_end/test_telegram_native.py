@@ -66,6 +66,18 @@ async def test_photo_document_sticker_and_voice_message_reach_the_model(home: Pa
         assert "The plumber says the boiler leaks." in texts_of(model.requests[3])
 
 
+async def test_photo_with_a_command_as_its_caption_is_kept_and_the_command_carried_out(
+    home: Path,
+) -> None:
+    async with open_telegram(home) as scene:
+        photo = make_photo()
+        scene.api.server.add("photo", photo)
+        sent = [make_file("photo", photo, width=640, height=480)]
+        answer = await scene.ask(ANA, "/memory add Our boiler", "I've kept photo.jpg.", photo=sent)
+        assert "Our boiler (file 1)" in answer["text"]
+        await scene.ask(ANA, "/files", "1: photo.jpg (jpeg, 640x480")
+
+
 async def test_album_is_one_question_with_all_its_pictures(home: Path) -> None:
     model = ScriptedModel(says("Three colours."))
     async with open_telegram(home, model) as scene:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,7 +13,15 @@ import pytest
 
 from core.agent.offline import OfflineModel
 from core.errors import FileError
-from core.media.speech import MAX_OUTPUT_BYTES, ProgramLimits, run_program
+from core.media.decoding import Decoder
+from core.media.speech import (
+    MAX_OUTPUT_BYTES,
+    MAX_TEXT_CHARS,
+    ProgramLimits,
+    ProgramTranscriber,
+    ServerTranscriber,
+    run_program,
+)
 from tests.end_to_end.test_erased import forget
 from tests.end_to_end.test_media import kept_files, texts_of
 from tests.fixtures.command_line import good
@@ -227,7 +236,27 @@ async def test_program_that_prints_nothing_has_not_understood_the_recording(home
 async def test_output_of_a_program_is_kept_up_to_a_limit(tmp_path: Path) -> None:
     endless = f"import sys; sys.stdout.write('a' * {2 * MAX_OUTPUT_BYTES})"
     output = await run_program([sys.executable, "-c", endless], tmp_path, "transcriber", LIMITS)
-    assert len(output) == MAX_OUTPUT_BYTES
+    assert output == b"a" * MAX_OUTPUT_BYTES + " […]".encode()
+
+
+@pytest.mark.parametrize("is_timed", [True, False])
+async def test_transcript_over_the_limit_ends_with_a_mark(tmp_path: Path, is_timed: bool) -> None:
+    path = tmp_path / "voice"
+    path.write_bytes(NOTE)
+    sentence = "The boiler leaks again. " * 5_000
+    segments = [(60.0 * number, sentence) for number in range(4)]
+    async with TranscriptionService(segments) as service:
+        if is_timed:
+            transcript = await ServerTranscriber(service.url, "whisper").transcribe(path)
+        else:
+            output = json.dumps({"text": sentence * 4})
+            program = tmp_path / "print.py"
+            program.write_text(f"print({output!r})")
+            command = [sys.executable, str(program)]
+            transcript = await ProgramTranscriber(command, Decoder(), LIMITS).transcribe(path)
+    assert transcript.text.endswith(" […]")
+    assert transcript.text.count("[…]") == 1
+    assert MAX_TEXT_CHARS <= len(transcript.text) < MAX_TEXT_CHARS + 20
 
 
 async def test_program_that_needs_more_memory_than_allowed_fails_with_a_sentence(

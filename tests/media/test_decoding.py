@@ -8,6 +8,7 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
+import openpyxl
 import pytest
 from PIL import Image
 
@@ -15,12 +16,17 @@ from core.errors import Refused
 from core.media.api_limits import API_LIMITS
 from core.media.blocks import MAX_PICTURE_BYTES, MAX_PICTURES, VIEW_TYPE
 from core.media.decoding import Decoded, Decoder
+from core.media.folder import list_views
 from core.media.formats.images import VIEW_EDGE
+from core.media.formats.kinds import CUT_MARK
+from core.media.formats.office import MAX_ROWS
+from core.media.worker import MAX_CHARS, MAX_TEXT_BYTES
 from tests.fixtures.media_samples import (
     CONTRACT_PAGES,
     make_docx,
     make_epub,
     make_form,
+    make_mixed_pdf,
     make_odp,
     make_ods,
     make_odt,
@@ -210,6 +216,44 @@ async def test_damaged_picture_that_may_have_a_position_is_not_sent(tmp_path: Pa
         await Decoder().clean(path, tmp_path / "copy", "p.jpg")
 
     assert not (tmp_path / "copy").exists()
+
+
+async def test_scanned_pages_of_a_mixed_pdf_are_named_and_have_views(tmp_path: Path) -> None:
+    decoded = await decode(tmp_path, make_mixed_pdf, "mixed.pdf")
+    assert decoded.note == ""
+    assert [part.label for part in decoded.parts] == ["page 1", "page 4"]
+    assert list(decoded.scanned_pages) == [2, 3, 5], "the blank page isn't a scan"
+    greys = [Image.open(path).getpixel((50, 50)) for path in list_views(tmp_path / "view")]
+    assert greys == [(255,) * 3, (235,) * 3, (215,) * 3]
+
+
+def make_long_table() -> bytes:
+    workbook = openpyxl.Workbook(write_only=True)
+    sheet = workbook.create_sheet("Costs")
+    for number in range(MAX_ROWS + 5):
+        sheet.append([number])
+    buffer = io.BytesIO()
+    workbook.save(buffer)
+    return buffer.getvalue()
+
+
+LONG_TEXTS: dict[str, Callable[[], bytes]] = {
+    "line.txt": lambda: b"word " * (MAX_CHARS // 4),
+    "lines.txt": lambda: b"a line of a long text\n" * (MAX_TEXT_BYTES // 20),
+    "table.xlsx": make_long_table,
+    "cell.csv": lambda: b"a,b\n1," + b"word " * 60_000,
+}
+
+
+@pytest.mark.parametrize("name", LONG_TEXTS)
+async def test_text_that_is_not_read_to_its_end_has_a_mark_there(tmp_path: Path, name: str) -> None:
+    decoded = await decode(tmp_path, LONG_TEXTS[name], name)
+    text = "\n".join(part.text for part in decoded.parts)
+    if name == "cell.csv":
+        assert text.count("word") == 60_000, "a long cell is read as a whole"
+    else:
+        assert text.endswith(CUT_MARK)
+        assert text.count(CUT_MARK) == 1
 
 
 async def test_scanned_pdf_is_decoded_with_the_note_scan_and_an_image_of_its_page(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -27,7 +28,8 @@ ANSWER = "Here it is:\n\n```csv\nday,price\nMonday,40\n```\n\nAnything else?"
         ("Plan for May", "Plan for May.md"),
         ("costs.CSV", "costs.csv"),
         ("run.exe", "run.md"),
-        ("page.html", "page.md"),
+        ("page.html", "page.html"),
+        ("page.htm", "page.md"),
         ("../../etc/passwd", "_.md"),
         ("..\\a\nb.py", "_a b.py"),
         (" . ", "answer.md"),
@@ -49,6 +51,34 @@ def test_table_has_only_the_code_block_and_a_text_the_whole_answer() -> None:
 def test_file_of_an_answer_with_no_or_several_code_blocks_has_the_whole_answer() -> None:
     assert make_document("a.py", "No code.").content == b"No code."
     assert make_document("a.csv", ANSWER * 2).content == (ANSWER * 2).encode()
+
+
+TABLE = "The costs:\n\n| Day | **Price** |\n| --- | --- |\n| Mon, early | 40 |\n| Tue | -5 |\n"
+
+
+def test_table_of_an_answer_becomes_rows_of_a_csv_file() -> None:
+    assert make_document("a.csv", TABLE).content == b'Day,Price\n"Mon, early",40\nTue,-5\n'
+    assert make_document("a.tsv", TABLE).content == b"Day\tPrice\nMon, early\t40\nTue\t-5\n"
+    both = f"{TABLE}\nAnd:\n\n{TABLE}"
+    assert make_document("a.csv", both).content == both.encode(), "nobody knows which table"
+
+
+def test_cell_that_a_spreadsheet_would_run_is_text() -> None:
+    table = '| A | B |\n| --- | --- |\n| =HYPERLINK("https://evil.example") | +49 30 1234 |\n'
+    content = make_document("a.csv", table).content.decode()
+    (_, row) = csv.reader(content.splitlines())
+    assert row[0].startswith("'=HYPERLINK")
+    assert row[1] == "+49 30 1234"
+
+
+def test_answer_becomes_a_page_and_a_code_block_the_whole_page() -> None:
+    page = make_document("index.html", "# Plan\n\n- *Eat*\n- <script>alert(1)</script>")
+    assert page.mime == "text/html"
+    assert b"<h1>Plan</h1>" in page.content
+    assert b"<em>Eat</em>" in page.content
+    assert b"<script>" not in page.content
+    block = "```html\n<!DOCTYPE html><p>Hi</p>\n```"
+    assert make_document("index.html", block).content == b"<!DOCTYPE html><p>Hi</p>\n"
 
 
 def test_calendar_file_has_the_line_breaks_of_its_standard() -> None:

@@ -12,6 +12,8 @@ from pathlib import Path, PurePath
 
 from core.media.formats.text_encoding import HEAD_BYTES, decode_text
 
+CUT_MARK = "[…]"
+"""The text of the last part of a document if the rest of the document isn't read."""
 TAR = "application/x-tar"
 SVG = "image/svg+xml"
 # The first bytes of a file, after an offset, and the type that they mean.

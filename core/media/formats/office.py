@@ -16,6 +16,8 @@ from docx.oxml.ns import qn
 from docx.table import Table
 from docx.text.paragraph import Paragraph
 
+from core.media.formats.kinds import CUT_MARK
+
 # Further rows of a sheet aren't read.
 MAX_ROWS = 20_000
 
@@ -65,7 +67,10 @@ def read_xlsx(path: Path) -> Iterator[tuple[str, str]]:
     workbook = openpyxl.load_workbook(BytesIO(path.read_bytes()), read_only=True, data_only=True)
     for sheet in workbook.worksheets:
         lines: list[str] = []
-        for cells in sheet.iter_rows(values_only=True, max_row=MAX_ROWS):
+        for number, cells in enumerate(sheet.iter_rows(values_only=True, max_row=MAX_ROWS + 1)):
+            if number == MAX_ROWS:
+                lines.append(CUT_MARK)
+                break
             texts = ["" if cell is None else str(cell) for cell in cells]
             if any(texts):
                 lines.append(" | ".join(texts).rstrip(" |"))

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
-from core.media.formats.kinds import ODP, ODS
+from core.media.formats.kinds import CUT_MARK, ODP, ODS
 
 # Further slides and sheets aren't read.
 MAX_SLIDES = 1_000
@@ -39,15 +39,18 @@ def read_open_document(path: Path, mime: str) -> Iterator[Part]:
         root = ElementTree.fromstring(archive.read("content.xml"))
     for element in root.iter():
         element.text = _BLANKS.get(element.tag, element.text)
-    if mime == ODS:
-        for sheet in list(root.iter(_TABLE))[:MAX_SLIDES]:
-            yield f"sheet {sheet.get(_TABLE_NAME, '')}", "\n".join(_list_rows(sheet))
-    elif mime == ODP:
-        for number, slide in enumerate(list(root.iter(_SLIDE))[:MAX_SLIDES], start=1):
-            lines = [line for _, line in _list_lines(slide)]
-            yield f"slide {number}", "\n".join(lines)
-    else:
+    if mime not in (ODS, ODP):
         yield from _read_sections(root)
+        return
+    pages = list(root.iter(_TABLE if mime == ODS else _SLIDE))
+    for number, page in enumerate(pages[:MAX_SLIDES], start=1):
+        if mime == ODS:
+            yield f"sheet {page.get(_TABLE_NAME, '')}", "\n".join(_list_rows(page))
+        else:
+            lines = [line for _, line in _list_lines(page)]
+            yield f"slide {number}", "\n".join(lines)
+    if len(pages) > MAX_SLIDES:
+        yield "", CUT_MARK
 
 
 def _read_sections(root: ElementTree.Element) -> Iterator[Part]:

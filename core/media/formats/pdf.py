@@ -20,7 +20,7 @@ from core.media.formats.document_position import CleanFile, clean_properties
 
 # Further pages aren't read.
 MAX_PAGES = 1_000
-# A document with fewer characters per page is a scan.
+# A page with fewer characters is a scan. So is a document that has only such pages.
 SCAN_CHARS_PER_PAGE = 15
 # PDF files without these names have neither pictures of cameras nor metadata.
 _NAMES_WITH_POSITION = re.compile(rb"/(?:DCTDecode|DCT|JPXDecode|Metadata|EmbeddedFile)\b")
@@ -79,6 +79,15 @@ class PdfFile:
             texts.append(page.extract_text() or "")
             texts += _list_form_fields(page)
         return "\n".join(filter(None, texts))
+
+    def is_scan(self, number: int, text: str) -> bool:
+        """Return whether a page with this text is a picture of a page. Pages are counted from 0."""
+        if len(text) >= SCAN_CHARS_PER_PAGE:
+            return False
+        try:
+            return len(self.reader.pages[number].images) > 0
+        except ERRORS:
+            return False
 
     def read_scan(self, number: int) -> bytes | None:
         """Return the largest picture on a page, or None if it has none.

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from xml.etree import ElementTree
 
+from core.media.formats.kinds import CUT_MARK
+
 # Further slides aren't read.
 MAX_SLIDES = 1_000
 _PARAGRAPH = "{http://schemas.openxmlformats.org/drawingml/2006/main}p"
@@ -35,6 +37,8 @@ def read_pptx(path: Path) -> Iterator[tuple[str, str]]:
                 if related.startswith("ppt/notesSlides/"):
                     lines += _read_lines(archive, related)
             yield f"slide {number}", "\n".join(lines)
+        if len(slides) > MAX_SLIDES:
+            yield "", CUT_MARK
 
 
 def _read_relations(archive: zipfile.ZipFile, name: str) -> Mapping[str, str]:

@@ -19,7 +19,7 @@ from pathlib import Path
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
-from core.media.formats.kinds import ARCHIVE_ERRORS, EPUB
+from core.media.formats.kinds import ARCHIVE_ERRORS, CUT_MARK, EPUB
 from core.media.formats.text_encoding import decode_text
 
 # A part of a plain text has about this many characters.
@@ -52,6 +52,11 @@ _TAG = re.compile(r"<[^>]*>")
 
 Part = tuple[str, str]
 """A label such as "line 121", and the text."""
+
+
+def shorten_label(label: str, limit_chars: int) -> str:
+    """Return a label of at most `limit_chars` characters. A cut label ends with "…"."""
+    return label if len(label) <= limit_chars else f"{label[: limit_chars - 1]}…"
 
 
 def is_archive_safe(path: Path) -> bool:
@@ -98,6 +103,7 @@ def read_table(content: bytes, delimiter: str) -> Iterator[Part]:
         raise ValueError("no text")
     if delimiter == "," and text.partition("\n")[0].count(";") > text.partition("\n")[0].count(","):
         delimiter = ";"
+    csv.field_size_limit(len(text) + 1)
     rows = csv.reader(io.StringIO(text), delimiter=delimiter)
     yield from split_lines("\n".join(" | ".join(cells) for cells in rows))
 
@@ -145,13 +151,16 @@ def read_book(path: Path) -> Iterator[Part]:
     from core.media.formats.web_page import read_all_text
 
     with zipfile.ZipFile(path) as archive:
-        for number, name in enumerate(_list_chapters(archive)[:MAX_CHAPTERS], start=1):
+        chapters = _list_chapters(archive)
+        for number, name in enumerate(chapters[:MAX_CHAPTERS], start=1):
             html = archive.read(name).decode("utf-8", "replace")
             heading = _HEADING.search(html)
             title = " ".join(_TAG.sub("", heading[1]).split()) if heading else ""
             text = read_all_text(html)
             if text:
-                yield f"chapter {number}{f', {title[:80]}' if title else ''}", text
+                yield f"chapter {number}{f', {shorten_label(title, 80)}' if title else ''}", text
+        if len(chapters) > MAX_CHAPTERS:
+            yield "", CUT_MARK
 
 
 def _list_chapters(archive: zipfile.ZipFile) -> list[str]:

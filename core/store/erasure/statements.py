@@ -20,6 +20,7 @@ from core.store import rows
 from core.store.engine import Connection, Database, Row, in_list, overlaps
 from core.store.erasure import epoch, expiry
 from core.store.mailbox import close_entries
+from core.store.media.sent_forms import forget_results
 from core.store.messages import erase_message
 from core.store.notes import IS_NOTE_CHANGE
 from core.store.rows import request_checkpoint, request_compaction
@@ -638,17 +639,16 @@ def erase_messages(connection: Connection, ids: Sequence[int]) -> None:
 def _erase_copies(connection: Connection, erasure_list: ErasureList, now: datetime) -> None:
     """Erase everything on a list except its messages.
 
-    Also delete the system prompts of the visible sessions, and the stored requests ("sent forms")
-    of messages that may repeat erased words.
+    Also delete the visible sessions' system prompts, and sent forms that may repeat erased words.
     """
     request_compaction(connection)
     close_entries(connection, erasure_list.ids["inbox"], now)
     values = {**erasure_list.parameters, "now": now}
     if erasure_list.expires_before is not None:
         connection.execute(expiry.DETACH_KEPT_FACTS, values)
+    forget_results(connection, erasure_list.ids["files"])
     for kind, statements in COPY_STATEMENTS.items():
-        ids = encode_list(erasure_list.ids[kind])
-        connection.execute(statements.erase, {**values, "ids": ids})
+        connection.execute(statements.erase, values | {"ids": encode_list(erasure_list.ids[kind])})
     for message_id, remaining_text in erasure_list.ids["summaries"]:
         summary = {"id": message_id, "text": remaining_text}
         connection.execute("UPDATE messages SET text = :text WHERE id = :id", summary)

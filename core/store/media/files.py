@@ -18,7 +18,7 @@ from typing import Any
 from core.errors import StaleReadError
 from core.store import rows
 from core.store.engine import Connection, Database, Ranking, Row, in_list
-from core.store.media.sent_forms import forget_file, forget_sent_form
+from core.store.media.sent_forms import forget_file
 from core.store.query import FILE_KINDS, FileHit, SearchFilters, SearchQuery
 from core.store.rows import address_values, request_compaction, to_timestamp
 from core.store.visibility import encode_list, scope_parameter, visible
@@ -55,7 +55,7 @@ class FileContent:
     duration_s: float | None = None
     width: int | None = None
     height: int | None = None
-    # The reason why there is no text, as a word of `core.media.decoding` such as "scan", or "".
+    # Why there is no text: a word of `core.media.decoding`, or "". See also `list_scanned_pages`.
     note: str = ""
 
     @property
@@ -162,7 +162,7 @@ ON CONFLICT (address_id, external_id, position) DO UPDATE SET
 _DELETE_REPLACED_FILE = """
 DELETE FROM message_files
 WHERE address_id = :address_id AND external_id = :external_id AND position = :position
-    AND reference <> :reference
+    AND reference <> :reference RETURNING id, address_id, external_id, message_id
 """
 _SELECT_ROW = """
 SELECT 1 FROM message_files
@@ -244,8 +244,8 @@ class Files:
             if needs_row and connection.execute(_SELECT_ROW, values).fetchone() is None:
                 raise StaleReadError("file_removed")
             # First, because the trigger of the deletion may delete the content.
-            if connection.execute(_DELETE_REPLACED_FILE, values).rowcount:
-                forget_sent_form(connection, values)
+            for file_id, *file_row in connection.execute(_DELETE_REPLACED_FILE, values).fetchall():
+                forget_file(connection, file_id, file_row)
             if content is not None:
                 _store_content(connection, content, parts)
             is_made = file.external_id.startswith(MADE_PREFIX)

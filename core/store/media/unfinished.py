@@ -1,14 +1,15 @@
-"""Stores the files whose download hasn't ended, and finds bytes without a file after a crash."""
+"""Finds what a killed process left unfinished: downloads, bytes without a file, and speech."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from core.store import rows
 from core.store.engine import Connection, Database
 from core.store.media.files import INSERT_FILE, SELECT_FILES, AttachedFile, file_values, read_file
 from core.store.rows import address_values
-from core.types import ErasureEpoch
+from core.types import Address, ErasureEpoch
 
 _INSERT_UNFINISHED = INSERT_FILE.partition("ON CONFLICT")[0] + "ON CONFLICT DO NOTHING"
 _SELECT_ROW = f"""
@@ -21,8 +22,30 @@ SELECT 1 FROM messages WHERE address_id = ({rows.ADDRESS_ID}) AND external_id = 
 """
 
 
+VOICE_PREFIX = "voice:"
+"""Begins the key of the outbox item with a spoken answer."""
+_SELECT_UNSPOKEN = f"""
+SELECT outbox.key, outbox.address, messages.text
+FROM outbox LEFT JOIN messages ON messages.id = outbox.message_id
+WHERE outbox.done_at IS NULL AND outbox.dead_at IS NULL AND outbox.payload IS NULL
+    AND outbox.key LIKE '{VOICE_PREFIX}%'
+ORDER BY outbox.id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class UnspokenAnswer:
+    """An answer whose speech isn't in the outbox yet."""
+
+    # The key of the outbox item that the speech fills.
+    key: str
+    address: Address
+    # The text of the answer, or "" if it isn't stored any more.
+    text: str
+
+
 class UnfinishedFiles:
-    """The files that are being downloaded, in state.db."""
+    """The files that are being downloaded or spoken, in state.db."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -47,6 +70,14 @@ class UnfinishedFiles:
         """
         found_rows = await self._database.fetch_all(statement, {"platform": platform})
         return [read_file(row) for row in found_rows]
+
+    async def list_unspoken(self, platform: str) -> list[UnspokenAnswer]:
+        """Return the answers in the chats of a platform whose speech isn't finished."""
+        answers = [
+            UnspokenAnswer(row["key"], Address.parse(row["address"]), row["text"] or "")
+            for row in await self._database.fetch_all(_SELECT_UNSPOKEN, {})
+        ]
+        return [answer for answer in answers if answer.address.platform == platform]
 
     async def has_row(self, file: AttachedFile) -> bool:
         """Return whether a file is recorded, and wasn't removed."""

@@ -11,7 +11,7 @@ import pytest
 
 from core.store.mailbox import OutboxItem
 from core.types import Address, Scope
-from gateway.media.voice import MAX_SPOKEN_CHARS, select_speech
+from gateway.media.voice import MAX_SPOKEN_CHARS, VoiceCommands, select_speech
 from tests.end_to_end.test_erased import forget
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, says
@@ -104,6 +104,36 @@ async def test_failing_speech_service_leaves_the_text_answer_and_a_notice_of_the
         item = await wait_for_spoken(harness)
         assert item.answer is not None
         assert "couldn't speak this answer" in item.answer.text
+
+
+async def test_answer_whose_speech_was_cut_off_by_a_kill_is_spoken_by_the_next_process(
+    home: Path,
+) -> None:
+    async with SpeechService() as service:
+        service.hold.clear()
+        async with open_gateway(home, ScriptedModel(says("Hello.")), options_for(service)) as first:
+            await first.say("/voice on")
+            assert (await first.say("hi")).text == "Hello."
+            rows = await first.services.database.fetch_all(
+                "SELECT payload FROM outbox WHERE key LIKE 'voice:%' AND dead_at IS NULL"
+            )
+            assert [row["payload"] for row in rows] == [None]
+            # A killed process doesn't finish what it has begun.
+            speaking = [task for task in asyncio.all_tasks() if "VoiceCommands" in repr(task)]
+            assert len(speaking) == 1
+            speaking[0].cancel()
+        service.hold.set()
+        async with open_gateway(home, ScriptedModel(), options_for(service)) as second:
+            voice = second.commands.voice
+            assert isinstance(voice, VoiceCommands)
+            await voice.resume("discord", lambda _: True)
+            await voice.resume("telegram", lambda _: False)
+            await voice.resume("telegram", lambda _: True)
+            await voice.resume("telegram", lambda _: True)
+            item = await wait_for_spoken(second)
+            assert item.answer is not None
+            assert [file.content for file in item.answer.files] == [service.content]
+            assert [request["input"] for request in service.requests][-1:] == ["Hello."]
 
 
 async def test_undelivered_spoken_answer_is_erased_with_its_text_answer(home: Path) -> None:
