@@ -175,7 +175,7 @@ def test_limit_error_names_whose_limit_was_reached() -> None:
 
 def test_answers_without_a_model_are_worded_by_keys_that_exist() -> None:
     code = (ROOT / "core/agent/offline.py").read_text("utf-8")
-    for name in ("agent/answers.py", "tools/agenda.py", "tools/agenda_answers.py"):
+    for name in ("agent/answering/answers.py", "tools/agenda.py", "tools/agenda_answers.py"):
         code += (ROOT / "core" / name).read_text("utf-8")
     data = (ROOT / "core/agent/offline.toml").read_text("utf-8")
     named = set(re.findall(r"""texts\[["'](\w+)["']\]""", code)) | set(

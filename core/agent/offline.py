@@ -14,7 +14,7 @@ import tomllib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -28,7 +28,7 @@ from core.text.terms import find_short_message, is_smalltalk
 from core.types import Completion, Json, Request
 
 if TYPE_CHECKING:
-    from core.agent.quotes import Quote
+    from core.agent.answering.quotes import Quote
     from core.scheduling.talk.agenda_questions import AgendaQuestion
 
 OFFLINE_MODEL = "offline"
@@ -41,6 +41,8 @@ MAX_FACTS = 10
 WINDOW_MESSAGES = 12
 RESULT_CHARS = 30_000
 MAX_QUERY_CHARS = 2000
+MAX_OPEN_QUESTION_CHARS = 80
+"""A longer message without a question mark isn't a question."""
 # A line of `prompt.with_attachments`: "[attached photo: boat.jpg (image/jpeg)]".
 _ATTACHMENT = re.compile(r"\[attached [^:\[\]\n]{1,40}: [^\n]*\]")
 # The line after the words of a voice message, which is stored with them. Without the words, a frame
@@ -386,14 +388,14 @@ class _Answerer:
             return _get_text(self.texts["acknowledged" if is_waiting else "done"])
 
         # Imported here because only questions need it.
-        from core.agent.answers import (
+        from core.agent.answering.answers import (
             choose_follow_up,
             drop_excluded,
             rank_quotes,
             render_files,
             render_quotes,
         )
-        from core.agent.quotes import AskedQuestion
+        from core.agent.answering.quotes import AskedQuestion
 
         asked_question = AskedQuestion(question, _time_of_last_message(messages, self.zone))
         collected = self._collect_quotes(messages, question, results)
@@ -421,8 +423,8 @@ class _Answerer:
         self, messages: Sequence[Json], question: str, results: Sequence[_ToolResult]
     ) -> list[Quote]:
         """Return the search results and the statements of this conversation, without duplicates."""
-        from core.agent.answers import add_facts
-        from core.agent.quotes import Quote
+        from core.agent.answering.answers import add_facts
+        from core.agent.answering.quotes import Quote
 
         quotes: dict[object, Quote] = {}
         question_lines = question.split("\n")
@@ -495,8 +497,8 @@ def _add_messages(
 
     Without `is_ranked`, only the asker's statements are added.
     """
-    from core.agent.answers import rank_matches
-    from core.agent.quotes import Quote
+    from core.agent.answering.answers import name_speaker, rank_matches
+    from core.agent.answering.quotes import Quote
 
     ranks = rank_matches(result) if is_ranked else {}
     for session in result["sessions"]:
@@ -513,7 +515,7 @@ def _add_messages(
                 quotes[key] = Quote(
                     text,
                     at,
-                    _speaker(item, texts),
+                    name_speaker(item, texts),
                     is_askers,
                     session["session_id"],
                     key,
@@ -547,25 +549,6 @@ def _time_of_last_message(messages: Sequence[Json], zone: ZoneInfo) -> datetime:
     return _parse_time_line(line, zone)
 
 
-def _speaker(item: Json, texts: OfflineTexts) -> str:
-    """Return the speaker of a search result.
-
-    Examples: "I", "You", "Ana", "Someone (forwarded by Ana)".
-    """
-    if item["role"] == "assistant":
-        return texts["speaker_i"]
-    is_askers = bool(item.get("is_asker"))
-    name = texts["speaker_you"] if is_askers else item.get("sender") or texts["speaker_unknown"]
-    origin = str(item.get("origin") or "typed")
-    if origin == "typed":
-        return str(name)
-    if origin != "forwarded":
-        return texts["speaker_of"].format(name=name, origin=texts[f"origin_{origin}"])
-    if is_askers:
-        return texts["speaker_forwarded_by_you"]
-    return texts["speaker_forwarded"].format(name=name)
-
-
 def _pick_name(names: str, index: int) -> str:
     """Return one of the names in a list that is separated by commas."""
     return names.split(", ")[index]
@@ -593,8 +576,16 @@ def _match_any(patterns: Iterable[str], text: str) -> re.Match[str] | None:
     return next(filter(None, (_match(pattern, text) for pattern in patterns)), None)
 
 
+@lru_cache(maxsize=500)
 def _is_question(text: str) -> bool:
-    return text.rstrip(_TRAILING_CHARS).endswith(tuple(_WORDING["question_ends"]))
+    """Return whether a text ends like a question, or is a short question without a question mark.
+
+    "wo wohne ich" is one, but "wo ich wohne, ist es laut" isn't.
+    """
+    if text.rstrip(_TRAILING_CHARS).endswith(tuple(_WORDING["question_ends"])):
+        return True
+    is_short = len(text) <= MAX_OPEN_QUESTION_CHARS and "\n" not in text.strip()
+    return is_short and _match_any(_WORDING["open_questions"], text) is not None
 
 
 def _list_utterances(message: Json) -> list[_Utterance]:

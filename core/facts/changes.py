@@ -8,7 +8,7 @@ person in English and a verb in Spanish.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cache, lru_cache
@@ -18,7 +18,7 @@ from typing import Literal, get_args
 from core.dates.periods_in_text import find_periods
 from core.facts.patterns import UNSPACED_LANGUAGES, compile_expressions
 from core.facts.wording import is_english
-from core.text.languages import detect_languages
+from core.text.languages import detect_languages, latin_stop_words
 from core.text.normalize import fold, language_data, plain_with_offsets, words_of
 from core.text.terms import stop_words
 
@@ -63,6 +63,7 @@ _HANGUL = re.compile("[\uac00-\ud7a3]")
 _KANA = re.compile("[\u3040-\u30ff]")
 _HAN = re.compile("[\u4e00-\u9fff]")
 _CYRILLIC = re.compile("[\u0400-\u04ff]")
+_INNER_NAME = re.compile(r"(?<=[\w,;:] )[^\W\d_a-zß-öø-ÿа-яё]\w+")
 _PHONE = re.compile(rf"(?:\d[ ()/.-]?){{{PHONE_DIGITS},}}")
 _CLOCK = re.compile(r"\d{1,2}(?:[:.h]\d{2}| ?(?:uhr|h|am|pm|時|时|点|點|시)(?![a-z]))")
 _FIGURE = re.compile(r"\d[\d.,-]*")
@@ -100,6 +101,11 @@ class Reading:
         return self.kinds.isdisjoint(("temporary", "past", "unreal"))
 
     @property
+    def announces_change(self) -> bool:
+        """Whether the message says that something changes or was said wrongly."""
+        return not self.kinds.isdisjoint(("change", "correction"))
+
+    @property
     def replaces(self) -> bool:
         """Whether the message says that a new state replaces an earlier one."""
         changes = "change" in self.kinds and "addition" not in self.kinds
@@ -115,7 +121,8 @@ def read_changes(text: str) -> Reading:
     person = ""
     for kind in get_args(ChangeKind):
         for language in languages:
-            match = _find(plain, kind, language)
+            searched = _plain(_drop_inner_names(text, language)) if kind == "speaker" else plain
+            match = _find(searched, kind, language)
             # Another person is the subject only at the beginning of a message.
             is_certain = len(languages) == 1 or language in UNSPACED_LANGUAGES
             if match and (kind != "other" or _is_opening(match, language, is_certain=is_certain)):
@@ -128,6 +135,34 @@ def read_changes(text: str) -> Reading:
         kinds.discard("temporary")
         kinds.add("change")
     return Reading(frozenset(kinds), topics_of(text), person, _change_words(plain, languages))
+
+
+def _drop_inner_names(text: str, language: str) -> str:
+    """Return a text without capitalized words inside of sentences.
+
+    In "¿cuántos años tiene Leo?", "Leo" isn't the Spanish verb. English and German texts are
+    returned unchanged, because "I" and nouns have capitals.
+    """
+    if language in ("english", "german") or language in UNSPACED_LANGUAGES:
+        return text
+    return _INNER_NAME.sub(" ", text)
+
+
+def separate_speaker(text: str) -> str:
+    """Return a text with spaces in place of the words for "I" and "my" in scripts without spaces.
+
+    Otherwise, "うちの車" would begin with a word that other statements about the car lack.
+    """
+    for language in languages_of(text):
+        if language in ("chinese", "japanese"):
+            text = _speaker_prefix(language).sub(" ", text)
+    return text
+
+
+@cache
+def _speaker_prefix(language: str) -> re.Pattern[str]:
+    lists = language_data("changes", "core.facts")[language]
+    return re.compile(rf"(?:{'|'.join(lists['speaker'])})(?:们|家)?(?:的|の|は)?")
 
 
 def _change_words(plain: str, languages: Iterable[str]) -> tuple[str, ...]:
@@ -206,11 +241,17 @@ def find_actor(text: str) -> str:
     Returns "" if the text begins with something else, such as a word of a topic, or if its language
     doesn't mark subjects.
     """
+    subject = find_subject(text)
+    return "" if topics_of(subject) else subject
+
+
+def find_subject(text: str) -> str:
+    """Return the subject that begins a text, or "" if its language doesn't mark subjects."""
     plain = _plain(text)
     for language in languages_of(text):
         patterns: Mapping[str, str] = language_data("changes", "core.facts")["actors"]
         match = re.match(patterns[language], plain) if language in patterns else None
-        if match is not None and not topics_of(match[1]):
+        if match is not None:
             return match[1]
     return ""
 
@@ -242,6 +283,9 @@ def topic_words_in(text: str) -> dict[str, set[str]]:
         for topic, pattern in _topic_patterns(language).items():
             for match in pattern.finditer(plain):
                 words.setdefault(match[0].strip(), set()).add(topic)
+        age = _change_pattern(language, "age").search(plain)
+        if age is not None:
+            words.setdefault(age[0].strip(), set()).add("age")
     for phrase in [phrase for phrase, topics in words.items() if topics == {NEGATED_TOPIC}]:
         for part in words_of(phrase.replace("'", " ")):
             if part != phrase:
@@ -250,7 +294,23 @@ def topic_words_in(text: str) -> dict[str, set[str]]:
         words.setdefault("@", set()).add("email")
     if _PHONE.search(text):
         words.setdefault("#", set()).add("phone")
-    return words
+    return _choose_topics(words)
+
+
+def _choose_topics(words: Mapping[str, set[str]]) -> dict[str, set[str]]:
+    """Return words with their topics, where an ambiguous word has the topics of the clear ones.
+
+    "Lease" may be about a home or a car. Next to "Fabia", it is about the car. Topics of one topic
+    word that contains the other, such as "rent" and "my rent", are all kept.
+    """
+    clear_topics: set[str] = set()
+    for topics in words.values():
+        if len(topics) == 1:
+            clear_topics |= topics
+    return {
+        word: topics & clear_topics if len(topics) > 1 and topics & clear_topics else topics
+        for word, topics in words.items()
+    }
 
 
 def topic_query(text: str) -> str:
@@ -276,6 +336,7 @@ def topic_query(text: str) -> str:
     return " OR ".join(list(dict.fromkeys(words))[:MAX_QUERY_WORDS])
 
 
+@lru_cache(maxsize=500)
 def languages_of(text: str) -> tuple[str, ...]:
     """Return the languages that a text may be written in, among those with word lists."""
     if _HANGUL.search(text):
@@ -292,7 +353,41 @@ def languages_of(text: str) -> tuple[str, ...]:
     if len(detected) == 1 and detected[0] in _OWN_LANGUAGES:
         return detected
     is_certain = len(words) >= MIN_CERTAIN_WORDS and text.isascii() and is_english(text)
-    return ("english",) if is_certain and _has_english_word(words) else _LATIN
+    if is_certain and _has_english_word(words):
+        return ("english",)
+    return _find_likely_languages(_plain(text), words, accents)
+
+
+def _find_likely_languages(
+    plain: str, words: Sequence[str], accents: Collection[str]
+) -> tuple[str, ...]:
+    """Return the languages in Latin letters that a short text shows most signs of.
+
+    A sign is a stop word, a letter with an accent, or an expression of the language's lists:
+    "passe au mercredi" is French, although "passe" may also be Spanish. If no language has a sign,
+    all languages are returned.
+    """
+    signs = {language: _count_signs(language, plain, words, accents) for language in _LATIN}
+    most = max(signs.values())
+    if not most:
+        return _LATIN
+    return tuple(language for language in _LATIN if signs[language] == most)
+
+
+def _count_signs(language: str, plain: str, words: Sequence[str], accents: Collection[str]) -> int:
+    """Return how many signs of a language a text has (see `_find_likely_languages`)."""
+    language_words, letters = stop_words(), ""
+    if language != "english":
+        language_words = latin_stop_words(language)
+        letters = language_data("languages")["latin"][language]["letters"]
+    signs = {word for word in words if word in language_words}
+    signs |= {letter for letter in accents if letter in letters}
+    patterns = [_change_pattern(language, kind) for kind in get_args(ChangeKind)]
+    patterns += [_change_pattern(language, "weekday"), *_topic_patterns(language).values()]
+    for pattern in patterns:
+        matches = (match[0].strip() for match in pattern.finditer(plain))
+        signs |= {match for match in matches if len(match) > MAX_AMBIGUOUS_CHARS}
+    return len(signs)
 
 
 def _has_english_word(words: Iterable[str]) -> bool:
@@ -344,7 +439,7 @@ def _plain(text: str) -> str:
 
 @cache
 def _change_pattern(
-    language: str, kind: ChangeKind | Literal["filler", "predicate", "weekday"]
+    language: str, kind: ChangeKind | Literal["filler", "predicate", "weekday", "age"]
 ) -> re.Pattern[str]:
     expressions = language_data("changes", "core.facts")[language][kind]
     return compile_expressions(expressions, language)

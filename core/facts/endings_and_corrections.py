@@ -91,7 +91,8 @@ def find_successor(
 async def list_replaced(
     store: Facts, facts: Sequence[Fact], scopes: frozenset[Scope], describe: Callable[[Fact], str]
 ) -> dict[str, object]:
-    """Return the messages of the former facts that `facts` replaced, with the ends of these facts.
+    """Return the messages of the former facts that `facts` replaced, with the ends of these facts
+    and the ids of the facts that replaced them.
 
     The result is a dict with the key "replaced", or an empty dict if there are no such facts.
     """
@@ -99,7 +100,11 @@ async def list_replaced(
     given_ids = {fact.id for fact in facts}
     former = await store.find_closed_by(current_ids, scopes)
     ends = [
-        {"message_id": fact.message_id, "ended": describe(fact)}
+        {
+            "message_id": fact.message_id,
+            "ended": describe(fact),
+            "replaced_by": fact.closed_by,
+        }
         for fact in former
         if fact.message_id and fact.valid_to is not None and fact.id not in given_ids
     ]

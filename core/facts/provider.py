@@ -675,7 +675,7 @@ class FactsProvider(MemoryProvider):
             "trust": round(fact.trust, 2),
         }
         if not fact.is_open:
-            fields["ended"] = self.fact_search.describe_end(fact)
+            fields |= {"ended": self.fact_search.describe_end(fact), "replaced_by": fact.closed_by}
         if fact.scope.is_group and fact.speaker:
             fields["who"] = fact.speaker
         return fields

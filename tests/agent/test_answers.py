@@ -6,15 +6,15 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from core.agent.answers import (
+from core.agent.answering.answers import (
     add_facts,
     follow_up_query,
     rank_quotes,
     render_files,
     render_quotes,
 )
+from core.agent.answering.quotes import AskedQuestion, Quote
 from core.agent.offline import ENGLISH_TEXTS
-from core.agent.quotes import AskedQuestion, Quote
 from gateway.texts.catalog import load_offline_texts
 from tests.fixtures.tables import each_row
 
@@ -229,6 +229,40 @@ def test_fact_and_its_source_message_are_quoted_once_in_the_answer() -> None:
     add_facts(quotes, [fact], (), ENGLISH_TEXTS)
     assert list(quotes.values()) == [quote]
     assert quote.end == "until May 2026, no longer so"
+
+
+def test_former_fact_whose_successor_is_about_another_person_stands_after_it() -> None:
+    question = AskedQuestion("¿mi madre sigue teniendo perro?", START + timedelta(days=9))
+    poodle = Quote("mi madre tiene un caniche, Pancho", START, "You", is_askers=True, message_id=1)
+    death = Quote(
+        "Pancho se murió, mi madre está fatal",
+        START + timedelta(days=3),
+        "You",
+        is_askers=True,
+        message_id=2,
+    )
+    quotes: dict[object, Quote] = {1: poodle, 2: death}
+    former = {
+        "fact_id": 5,
+        "content": "Mi madre tiene un caniche",
+        "message_id": 1,
+        "is_current": False,
+        "ended": "until March 2026, no longer so",
+        "replaced_by": 6,
+        "said_at": START.isoformat(),
+    }
+    current = {
+        "fact_id": 6,
+        "content": "Pancho se murió",
+        "message_id": 2,
+        "is_current": True,
+        "said_at": death.at.isoformat(),
+    }
+
+    add_facts(quotes, [former, current], (), ENGLISH_TEXTS)
+
+    assert poodle.replaced_by is death
+    assert rank_quotes(question, quotes.values())[:2] == [death, poodle]
 
 
 def test_long_message_is_quoted_around_its_best_matching_sentence() -> None:

@@ -6,12 +6,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
-from core.agent.answers import rank_quotes, render_quotes
+from core.agent.answering.answers import rank_quotes, render_quotes
+from core.agent.answering.quotes import AskedQuestion, Quote
 from core.agent.offline import ENGLISH_TEXTS
-from core.agent.quotes import AskedQuestion, Quote
 
 START = datetime(2026, 2, 2, 18, tzinfo=UTC)
 DAYS_UNTIL_ASKED = 30
@@ -275,4 +276,42 @@ def test_first_line_about_a_life_of_many_statements_answers_and_still_holds(lang
         first_line = answer.split("\n")[0]
         if word not in first_line or "no longer so" in first_line:
             wrong.append((text, word, answer.splitlines()[:3]))
+    assert wrong == []
+
+
+def read_talked_lives() -> dict[str, tuple[list[Quote], list[tuple[str, str]]]]:
+    """Return the statements and the questions of the lives in `data/talked_lives.txt`.
+
+    All statements of a life belong to one conversation. After a question stand the words of which
+    the right first line has one.
+    """
+    lives: dict[str, tuple[list[Quote], list[tuple[str, str]]]] = {}
+    text = (Path(__file__).parent / "data" / "talked_lives.txt").read_text("utf-8")
+    for line in text.splitlines():
+        first, *rest = line.split(" | ")
+        if line.startswith("# "):
+            quotes, questions = lives.setdefault(line[2:], ([], []))
+        elif line.startswith("? "):
+            questions.append((first[2:], rest[0]))
+        else:
+            at = START + timedelta(days=int(first), minutes=len(quotes))
+            quotes.append(Quote(rest[0], at, "You", is_askers=True, session_id=1))
+    return lives
+
+
+TALKED_LIVES = read_talked_lives()
+
+
+@pytest.mark.parametrize("language", TALKED_LIVES)
+def test_first_line_about_a_life_told_in_one_conversation_answers_and_still_holds(
+    language: str,
+) -> None:
+    statements, questions = TALKED_LIVES[language]
+    now = statements[-1].at + timedelta(days=5)
+    wrong = []
+    for text, words in questions:
+        asked = AskedQuestion(text, now)
+        best = rank_quotes(asked, [replace(quote) for quote in statements])[0]
+        if best.is_over or not any(word in best.text for word in words.split(",")):
+            wrong.append((text, words, best.text))
     assert wrong == []

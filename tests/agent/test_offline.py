@@ -1,6 +1,8 @@
 """The answers without a model: kept, found, noted, reminded, and never a step further than the
 wording allows."""
 
+# ruff: noqa: RUF001
+
 from __future__ import annotations
 
 import json
@@ -239,7 +241,7 @@ async def test_offline_model_saves_what_is_no_wish_to_forget(text: str) -> None:
         ("看看我的笔记", "`/memory`"),
         ("メモを見せて", "`/memory`"),
         ("메모 보여줘", "`/memory`"),
-        ("notlarımı göster", "`/memory`"),  # noqa: RUF001
+        ("notlarımı göster", "`/memory`"),
         ("Abbrechen", "`/cron remove 1`"),
         ("annuler", "`/cron remove 1`"),
         ("cancelar", "`/cron remove 1`"),
@@ -330,9 +332,9 @@ async def test_offline_question_about_a_topic_is_also_searched_by_related_words(
         ("アナはポルトに住んでいることを覚えておいて", "アナはポルトに住んでいる"),
         ("安娜さんの誕生日は5月3日だと覚えておいてください", "安娜さんの誕生日は5月3日だ"),
         ("아나가 포르투에 산다는 것을 기억해 줘", "아나가 포르투에 산다는 것"),
-        ("Aklında tut: Ana Porto'da yaşıyor", "Ana Porto'da yaşıyor"),  # noqa: RUF001
-        ("Ana'nın Porto'da yaşadığını not et", "Ana'nın Porto'da yaşadığı"),  # noqa: RUF001
-        ("Kapı kodu 4711, lütfen not al", "Kapı kodu 4711"),  # noqa: RUF001
+        ("Aklında tut: Ana Porto'da yaşıyor", "Ana Porto'da yaşıyor"),
+        ("Ana'nın Porto'da yaşadığını not et", "Ana'nın Porto'da yaşadığı"),
+        ("Kapı kodu 4711, lütfen not al", "Kapı kodu 4711"),
         ("대문 비밀번호는 4711이라고 메모해 줘", "대문 비밀번호는 4711"),
     ],
 )
@@ -600,3 +602,102 @@ async def test_gateway_without_a_model_saves_finds_notes_and_reminds(home: Path)
         assert re.match(
             r"- You said on .+: “My sister Ana lives in Porto\.” \(session 1\)\n\n_No model", again
         )
+
+
+OPEN_QUESTIONS = """
+where do I live
+whats my rent
+what's mum's dog called
+how old is Freddie
+has mum still got a dog
+who is dad's cardiologist
+which doctor do I see
+when are the bins collected
+wo wohne ich
+wie alt ist merle
+wie heißt der hund meiner mutter
+welches auto haben wir
+hat mama noch einen hund
+was kostet die Miete
+wann hat merle turnen
+où est-ce que j'habite
+j'habite où
+comment s'appelle mon mari
+c'est quoi le digicode
+quel âge a Nino
+c'est combien mon loyer
+dónde vivo
+cuántos años tiene Leo
+quién es mi dentista
+qué coche tengo
+cuanto pago de alquiler
+onde eu moro
+quem é a professora da Lívia
+quantos anos tem a Lívia
+que dia é a natação
+где я живу
+как зовут мою собаку
+сколько лет Соне
+我住哪儿
+朵朵几岁
+大门密码是多少
+私はどこに住んでる
+ひなは何歳
+玄関の暗証番号は何番
+나 어디 살아
+월세 얼마야
+도윤이 담임 누구야
+nerede oturuyorum
+Defne kaç yaşında
+apartmanın şifresi ne
+annemin hâlâ köpeği var mı
+"""
+NO_QUESTIONS = """
+wo ich wohne, ist es laut
+wie schön
+wenn ich mal groß bin
+bin heute in Kiel
+habe einen neuen Job
+quand je suis rentré il dormait
+je ne sais pas où
+je sais pas quoi manger
+où on habite c'est calme et loin de tout, vraiment
+qué bien me siento hoy
+cuando llego a casa como pan
+donde comen dos comen tres
+cómo mola mi curro
+quem me dera ter férias
+когда я был маленьким, жил в Туле
+какой ужас этот ремонт
+какая красота у нас во дворе
+我不知道谁来了
+没什么特别的
+几乎每天都跑步
+昨日は何も食べなかった
+何時間も寝た
+誰か来たみたい
+いつも七時に起きる
+언제나 여기서 먹어
+어디든 좋아
+ne güzel bir gün
+kimse aramadı
+çok kalabalıktı bugün
+yeni evimiz çok güzel oldu
+my sister Ana lives in Porto
+Freddie's teacher is Mr Pike
+ich wohne in Kiel
+"""
+
+
+async def list_searched(texts: str) -> list[str]:
+    """Return the lines of a text that the model looks up, each in a conversation of its own."""
+    completions = {line: await complete(turn(line)) for line in texts.strip().splitlines()}
+    return [line for line, answer in completions.items() if answer.stop_reason == "tool_use"]
+
+
+async def test_questions_without_a_question_mark_are_looked_up_in_ten_languages() -> None:
+    assert await list_searched(OPEN_QUESTIONS) == OPEN_QUESTIONS.strip().splitlines()
+
+
+async def test_statements_with_a_question_word_are_not_looked_up() -> None:
+    assert await list_searched(NO_QUESTIONS) == []

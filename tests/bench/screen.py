@@ -17,7 +17,7 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
-from core.agent.answers import LINE_CHARS
+from core.agent.answering.answers import LINE_CHARS
 from core.agent.offline import OfflineModel
 from core.search.tool import session_search
 from core.types import Address, Json, Request, Sender, Session, ToolContext

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from datetime import date
 
-from core.facts.changes import read_changes, starts_later, topic_query, topics_of
+from core.facts.changes import languages_of, read_changes, starts_later, topic_query, topics_of
 from tests.fixtures.tables import each_row
 
 REPLACES = """
@@ -174,3 +174,38 @@ def test_swap_for_a_short_period_is_read_as_a_change_and_not_as_temporary() -> N
     assert {"swap", "change"} <= kinds
     assert "temporary" not in kinds
     assert "temporary" in read_changes("staying in Alta for a week").kinds
+
+
+@each_row(
+    ("text", "language"),
+    [
+        ("le judo de Nino passe au mercredi", "french"),
+        ("nos cobran 620 de alquiler", "spanish"),
+        ("o médico subiu a losartana pra 100", "portuguese"),
+        ("kocam Serkan tesisatçı", "turkish"),
+        ("ich nehme morgens 5 mg Ramipril", "german"),
+        ("mum has a spaniel called Biscuit", "english"),
+    ],
+)
+def test_short_text_in_latin_letters_has_the_language_with_most_signs(
+    text: str, language: str
+) -> None:
+    assert languages_of(text) == (language,)
+
+
+@each_row(
+    ("text", "topics"),
+    [
+        ("we've a Fabia on lease", {"car"}),
+        ("the lease on the flat runs out", {"home"}),
+        ("my youngest, Freddie, turned six last week", {"age"}),
+        ("unsere Große ist jetzt acht", {"age"}),
+        ("Leo cumplió nueve en enero", {"age"}),
+    ],
+)
+def test_topics_of_a_text_follow_its_unambiguous_words(text: str, topics: set[str]) -> None:
+    assert topics_of(text) == topics
+
+
+def test_name_inside_of_a_question_is_not_a_verb_of_its_writer() -> None:
+    assert "speaker" not in read_changes("¿cuántos años tiene Leo?").kinds

@@ -7,28 +7,33 @@ the earlier state.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta, tzinfo
 from math import ceil
 
-from core.agent.quotes import (
+from core.agent.answering.quotes import (
     MIN_RELEVANCE,
     MIN_STEM_CHARS,
     AskedQuestion,
     Quote,
-    are_about_different_things,
     distinct_words,
     find_acting_person,
+    is_distinctive,
+    plain_text,
+    words_in,
+)
+from core.agent.answering.updates import (
+    MAX_STATEMENTS_WITH_WORD,
+    are_about_different_things,
     has_new_value,
     has_other_topic,
     is_about_another_person,
     is_less_specific,
     list_shared_words,
-    plain_text,
+    list_unasked_topics,
     score_new_value,
     share_distinctive_word,
     share_subject,
-    words_in,
 )
 from core.facts.changes import languages_of
 from core.facts.wording import split_sentences
@@ -148,10 +153,13 @@ def rank_quotes(question: AskedQuestion, quotes: Iterable[Quote]) -> list[Quote]
 def _distance_from_asker(question: AskedQuestion, quote: Quote) -> int:
     """Return how far a quote is from the asker's own state, from 0 to 2.
 
-    The distance is 0 if the question isn't about the asker or the quote is about its writer. It is
+    The distance is 0 if the question asks who someone is or isn't about the asker, or if the quote
+    is about its writer. It is
     2 if the quote is about a person whom the question doesn't name, and 1 otherwise.
     """
     if "speaker" not in question.reading.kinds or "speaker" in quote.reading.kinds:
+        return 0
+    if question.asks_for_person:
         return 0
     name = find_acting_person(quote.text)
     return 2 if name and not words_in(question.text).contain(name) else 1
@@ -213,7 +221,8 @@ def _rank_answers(question: AskedQuestion, statements: list[Quote]) -> list[Quot
         if not penalties[id(quote)]:
             _mark_replaced(question, quote, statements[:index], penalties)
     for index, quote in enumerate(statements):
-        if not penalties[id(quote)] and not quote.is_over:
+        may_update = quote.reading.holds and "addition" not in quote.reading.kinds
+        if may_update and not penalties[id(quote)] and not quote.is_over:
             _rank_above_earlier(question, quote, statements[:index], statements)
     answers = [quote for quote in statements if quote.relevance >= MIN_RELEVANCE]
     # A statement that replaces an answer is itself an answer.
@@ -221,12 +230,27 @@ def _rank_answers(question: AskedQuestion, statements: list[Quote]) -> list[Quot
         if quote.replaced_by is not None and quote.replaced_by not in answers:
             answers.append(quote.replaced_by)
 
-    return sorted(answers, key=lambda quote: _sort_key(question, quote, penalties[id(quote)]))
+    answers.sort(key=lambda quote: _sort_key(question, quote, penalties[id(quote)]))
+    return _put_successors_first(answers)
+
+
+def _put_successors_first(answers: Sequence[Quote]) -> list[Quote]:
+    """Return answers in an order where each replaced one stands after what replaced it.
+
+    "Coco died" may rank lower than "mum has a poodle called Coco", because it names no dog.
+    """
+    ordered: list[Quote] = []
+    for quote in answers:
+        chain = [quote]
+        while chain[-1].replaced_by is not None and chain[-1].replaced_by not in chain:
+            chain.append(chain[-1].replaced_by)
+        ordered += [link for link in reversed(chain) if link not in ordered]
+    return ordered
 
 
 def _sort_key(
     question: AskedQuestion, quote: Quote, penalty: int
-) -> tuple[bool, bool, int, bool, int, bool, int, int, int, float]:
+) -> tuple[bool, bool, int, bool, int, bool, int, int, bool, int, float]:
     """Return a key that sorts the best statement first.
 
     Statements about the asker come before those about others. Then come statements that are still
@@ -246,6 +270,7 @@ def _sort_key(
         distance > 1,
         -quote.word_count,
         -question.count_topic_words(quote),
+        bool(list_unasked_topics(question, quote)) and not quote.reading.replaces,
         distance,
         -quote.at.timestamp(),
     )
@@ -262,15 +287,12 @@ def add_facts(
     If the id of a message is unknown, the key is its text. If `quotes` already contains the message
     that a fact was read from, the message's quote only gets the end of the fact, such as "until May
     2027". A second fact from the same message is treated in the same way. `replaced` are former
-    facts, whose ends are also copied to the quotes of their messages.
+    facts, whose ends are also copied to the quotes of their messages. The quote of a former fact is
+    linked to the quote of the fact that replaced it.
     """
-    sources: dict[int, object] = {}
-    for fact in facts:
-        message_id = fact["message_id"]
-        for key, quote in quotes.items():
-            if key == message_id or (isinstance(key, str) and _is_source(quote, fact)):
-                sources.setdefault(message_id, key)
+    sources = _find_sources(quotes, facts)
     current = {fact["message_id"] for fact in facts if fact["is_current"]}
+    quotes_by_fact: dict[int, Quote] = {}
     for rank, fact in enumerate(facts):
         message_id = fact["message_id"]
         end = "" if fact["is_current"] else fact["ended"]
@@ -282,7 +304,34 @@ def add_facts(
             quotes[key] = Quote(fact["content"], at, speaker, is_askers=author is None, rank=rank)
         if end and message_id not in current:
             quotes[key].end = end
-    _copy_ends_of_replaced(quotes, replaced, current)
+        quotes_by_fact[fact["fact_id"]] = quotes[key]
+    for fact in facts:
+        _link_successor(quotes_by_fact[fact["fact_id"]], fact, quotes_by_fact)
+    for former in replaced:
+        former_quote = quotes.get(former["message_id"])
+        if former_quote is not None and former["message_id"] not in current:
+            former_quote.end = former["ended"]
+            _link_successor(former_quote, former, quotes_by_fact)
+
+
+def _find_sources(quotes: Mapping[object, Quote], facts: Sequence[Json]) -> dict[int, object]:
+    """Return the key of the quote of the message that each fact was read from, by message id."""
+    sources: dict[int, object] = {}
+    for fact in facts:
+        for key, quote in quotes.items():
+            if key == fact["message_id"] or (isinstance(key, str) and _is_source(quote, fact)):
+                sources.setdefault(fact["message_id"], key)
+    return sources
+
+
+def _link_successor(quote: Quote, former: Json, quotes_by_fact: Mapping[int, Quote]) -> None:
+    """Set the quote that replaced the quote of a former fact, if it was found, too.
+
+    Quotes of current facts are left unchanged.
+    """
+    successor = quotes_by_fact.get(former.get("replaced_by") or 0)
+    if quote.end and successor is not None and successor is not quote and not successor.end:
+        quote.replaced_by = successor
 
 
 def _is_source(quote: Quote, fact: Json) -> bool:
@@ -299,19 +348,6 @@ def _is_source(quote: Quote, fact: Json) -> bool:
     return distance <= MAX_CLOCK_DISTANCE and all(
         words.contain(word) for word in distinct_words(fact["content"])
     )
-
-
-def _copy_ends_of_replaced(
-    quotes: dict[object, Quote], replaced: Sequence[Json], current: Collection[object]
-) -> None:
-    """Copy the ends of replaced facts to the quotes of their messages.
-
-    If a message also states one of the `current` facts, its quote gets no end.
-    """
-    for former in replaced:
-        quote = quotes.get(former["message_id"])
-        if quote is not None and former["message_id"] not in current:
-            quote.end = former["ended"]
 
 
 def _mark_replaced(
@@ -334,6 +370,8 @@ def _mark_replaced(
             continue
         if _belongs_to_another(quote, other, earlier):
             continue
+        if _shares_only_common_name(question, quote, other, earlier):
+            continue
         if not (is_correction and is_close) and not share_subject(question, quote, other):
             continue
         quote.relevance = max(quote.relevance, other.relevance)
@@ -353,6 +391,8 @@ def _rank_above_earlier(
         if other.is_over or other.relevance < MIN_RELEVANCE:
             continue
         if _belongs_to_another(quote, other, earlier):
+            continue
+        if _shares_only_common_name(question, quote, other, earlier):
             continue
         if _count_signs(question, quote, other, own) >= MIN_SIGNS:
             other.is_outranked = True
@@ -378,18 +418,40 @@ def _belongs_to_another(newer: Quote, older: Quote, earlier: Sequence[Quote]) ->
     )
 
 
+def _shares_only_common_name(
+    question: AskedQuestion, newer: Quote, older: Quote, earlier: Sequence[Quote]
+) -> bool:
+    """Return whether two statements have only a name in common that many statements contain.
+
+    After five statements about Leo, "they changed Leo's training" doesn't update his age.
+    """
+    if newer.reading.topics & older.reading.topics & question.topics:
+        return False
+    newer_words = words_in(newer.text)
+    shared = [
+        word
+        for word in distinct_words(older.text)
+        if newer_words.contain(word) and is_distinctive(word, older)
+    ]
+    return bool(shared) and all(
+        question.is_name(word)
+        and sum(words_in(other.text).contain(word) for other in earlier) > MAX_STATEMENTS_WITH_WORD
+        for word in shared
+    )
+
+
 def _measure_closeness(newer: Quote, older: Quote) -> float:
     """Return how much two statements have in common.
 
-    A name counts 2, another word 1 and a topic 0.5. Words that announce the change don't count. In
-    scripts without spaces, words are pairs of characters.
+    A name counts 2, another word 1 and a topic 0.5. Words that announce the change and short words
+    don't count. In scripts without spaces, words are pairs of characters.
     """
     words = words_in(newer.text)
     changes = words_in(" ".join(newer.reading.change_words))
-    names = {word for name in names_in(f"x {older.text}") for word in plain_text(name).split()}
+    names = {word for name in names_in(f"x {older.text}") for word in words_of(plain_text(name))}
     closeness = 0.5 * len(newer.reading.topics & older.reading.topics)
     for word in distinct_words(older.text):
-        if words.contain(word) and not changes.contain(word):
+        if words.contain(word) and not changes.contain(word) and is_distinctive(word, older):
             closeness += 2 if word in names else 1
     return closeness
 
@@ -402,9 +464,9 @@ def _count_signs(
     The signs are common words and topics, words of the question, a word that announces a change,
     and another value of the same form. If the statements have nothing in common, the result is 0.
     """
-    if not newer.reading.holds or "addition" in newer.reading.kinds:
-        return 0.0
     if are_about_different_things(question, newer, older):
+        return 0.0
+    if not newer.reading.announces_change and not newer.coverage:
         return 0.0
     shared_count = len(list_shared_words(question, newer, older, own))
     has_common_topic = bool(newer.reading.topics & older.reading.topics & question.topics)
@@ -415,8 +477,10 @@ def _count_signs(
         signs -= 2
     if has_other_topic(question, newer, older):
         signs -= 2
-    if not newer.reading.kinds.isdisjoint(("change", "correction")):
+    if newer.reading.announces_change:
         signs += 2
+    elif "speaker" in older.reading.kinds - newer.reading.kinds:
+        signs -= 1
     if has_common_topic:
         signs += 1
     if "speaker" in newer.reading.kinds:
@@ -435,6 +499,25 @@ def rank_matches(result: Json) -> dict[int, int]:
             scores[match["message_id"]] = match["score"]
     keys_by_rank = sorted(scores, key=lambda key: -scores[key])
     return {key: rank for rank, key in enumerate(keys_by_rank)}
+
+
+def name_speaker(item: Json, texts: Mapping[str, str]) -> str:
+    """Return the speaker of a search result.
+
+    Examples: "I", "You", "Ana", "Someone (forwarded by Ana)".
+    """
+    if item["role"] == "assistant":
+        return texts["speaker_i"]
+    is_askers = bool(item.get("is_asker"))
+    name = texts["speaker_you"] if is_askers else item.get("sender") or texts["speaker_unknown"]
+    origin = str(item.get("origin") or "typed")
+    if origin == "typed":
+        return str(name)
+    if origin != "forwarded":
+        return texts["speaker_of"].format(name=name, origin=texts[f"origin_{origin}"])
+    if is_askers:
+        return texts["speaker_forwarded_by_you"]
+    return texts["speaker_forwarded"].format(name=name)
 
 
 def _plain_words(text: str) -> str:

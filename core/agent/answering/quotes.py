@@ -8,7 +8,7 @@ than other words.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache, lru_cache
@@ -18,21 +18,24 @@ from core.facts.changes import (
     Reading,
     begins_with_action,
     find_actor,
+    find_subject,
     find_values,
     languages_of,
     read_changes,
+    separate_speaker,
     starts_later,
     topic_words_in,
     topics_of,
     topics_of_people,
 )
 from core.facts.wording import have_same_stem
+from core.text.languages import latin_stop_words
 from core.text.normalize import fold, is_unspaced, language_data, plain_with_offsets, words_of
 from core.text.terms import content_words, names_in, query_terms, word_terms
 
 NAME_WEIGHT = 2
 ATTRIBUTE_WEIGHT = 0.5
-NARROW_TOPICS = frozenset(("rent",))
+NARROW_TOPICS = frozenset(("rent", "boss", "code"))
 """The words of these topics also belong to a wider topic, such as home."""
 PEOPLE_TOPICS = frozenset(("partner", "children", "siblings"))
 """In these topics, a statement about one person ("my son") answers questions about the group ("my
@@ -46,23 +49,25 @@ MIN_SHARED_CHARS = 1
 """A word without spaces that two statements have in common must be longer than this."""
 MIN_DISTINCTIVE_CHARS = 4
 """A word that isn't a name must be at least this long to show the subject of a statement."""
-MAX_LENGTH_DIFFERENCE = 2
-"""Two numbers may be values of the same thing if their lengths differ by at most this."""
 PERSONAL_TOPICS = frozenset(("home", "work"))
 """Topics in which each person has their own state, such as a home."""
-MAX_SUBJECT_CHARS = 4
-"""The subject of a text without spaces has at most this many characters."""
-MAX_STATEMENTS_WITH_WORD = 3
-"""A word that occurs in more statements doesn't count as shared by two of them."""
+NAME_CHARS = 2
+"""Most given names without spaces have this many characters."""
+MIN_ROOT_CHARS = 6
+"""A longer word may be derived from a word with at least this many letters."""
 MIN_RELEVANCE = 0.5
 """A statement answers a question if it covers at least this share of the question's words."""
 MAX_CACHED_TEXTS = 500
+SPACED_LANGUAGES = ("german", "french", "spanish", "portuguese", "turkish")
+"""Languages with stop words of their own. English ones are always ignored."""
 PRONOUNS = ("he", "she", "er", "sie", "il", "elle")
 _SUBJECT_LANGUAGES = (("english",), ("german",), ("french",))
 """Languages in which every sentence has a subject."""
 _INNER_NAME = re.compile(r"(?<=[\w,] )[A-Z][a-z]{2,}(?!\w)")
 _INNER_NOUN = re.compile(r"(?<=[\w,] )[A-ZÄÖÜ]\w+")
 _POSSESSIVE_NAME = re.compile(r"\w+['’]s ")
+_FURTHER_NAMES = re.compile(r"^(?: [^\W\d_a-zß-öø-ÿа-яё]\w+)+")
+"""Further names of a person: " Львовна" after "Марина"."""
 _POSSESSION = re.compile(r"['’]s ")
 _ARTICLE = re.compile(r"[oOaA] (?=[A-ZÁÂÉÊÍÓÔÚ])")
 """The Portuguese article before a name."""
@@ -128,13 +133,14 @@ class AskedQuestion:
         self.text = text
         self.now = now
         self.reading = read_changes(text)
-        self.topic_words = topic_words_in(text)
+        self.topic_words = _drop_parts_of_narrow(topic_words_in(text))
         self.topics = {topic for topics in self.topic_words.values() for topic in topics}
         self.names = {name.casefold() for name in names_in(text)}
         # The question has no subject in the first person, in a language that needs one.
         self.is_impersonal = languages_of(text) in _SUBJECT_LANGUAGES and not (
             {"speaker", "other"} & self.reading.kinds
         )
+        self.asks_for_person = _who_pattern().search(plain_text(text)) is not None
         # The words that belong to no topic. They must occur in a statement literally.
         self.words = [
             word
@@ -153,9 +159,10 @@ class AskedQuestion:
     def _separate_topics(self, text: str) -> str:
         """Return a text with spaces around topic words of languages that don't use spaces.
 
-        Without the spaces, the last character of a topic word and the character after it would form
-        a word.
+        The same goes for words with which speakers refer to themselves. Without the spaces, the
+        last character of a topic word and the character after it would form a word.
         """
+        text = separate_speaker(text)
         for topic_word in self.topic_words:
             if is_unspaced(topic_word) and len(topic_word) > 1:
                 text = text.replace(topic_word, f" {topic_word} ")
@@ -170,7 +177,11 @@ class AskedQuestion:
             if len(word) == 1 or not _question_characters().isdisjoint(word):
                 return True
             return any(word in topic or topic in word for topic in self.topic_words)
-        return any(word in topic.replace("'", " ").split() for topic in self.topic_words)
+        for topic in self.topic_words:
+            if word in topic.replace("'", " ").split():
+                # "Was macht Kilian beruflich?" asks for Kilian's work.
+                return " " not in topic or word not in self.names
+        return False
 
     @property
     def subjects(self) -> list[str]:
@@ -271,6 +282,10 @@ class AskedQuestion:
         if self._is_about_another_person(quote, others):
             return 2
         kinds = quote.reading.kinds
+        unasked_topics = (NARROW_TOPICS & quote.reading.topics) - self.topics
+        if self._asks_for_own_state() and unasked_topics and "speaker" not in kinds:
+            # "The code at work is 5528" doesn't say where the asker works.
+            return 1
         if starts_later(quote.text, quote.at.date(), self.now.date()) and self._asks_for_state():
             return 1
         for kind in ("unreal", "past", "temporary"):
@@ -291,14 +306,10 @@ class AskedQuestion:
     def _is_about_another_person(self, quote: Quote, others: Sequence[Quote]) -> bool:
         """Return whether a statement is about a person other than the asker and those in the
         question."""
-        if not self._is_about_asker():
+        if not self._is_about_asker() or self._names_subject_of(quote):
             return False
-        if "speaker" not in self.reading.kinds:
-            words = words_in(quote.text)
-            if any(map(words.contain, self.subjects)):
-                return False
-            if self.actor and words.contain(self.actor):
-                return False
+        if self._asks_for_own_state() and self._has_other_subject(quote, others):
+            return True
         if "other" in quote.reading.kinds:
             return self._omits_person(quote.reading.person)
         if "speaker" in quote.reading.kinds:
@@ -315,6 +326,45 @@ class AskedQuestion:
             name in words_of(plain_text(other.text)) for other in others if other is not quote
         )
 
+    def _has_other_subject(self, quote: Quote, others: Sequence[Quote]) -> bool:
+        """Return whether a statement has a subject that isn't the asker, such as a person.
+
+        "Sam has moved to Bristol" isn't about the asker's home, whoever Sam is.
+        """
+        if "speaker" in quote.reading.kinds:
+            return False
+        name = find_acting_person(quote.text)
+        if name and not words_in(self.text).contain(name):
+            return True
+        if any(_introduces_actor(other, quote) for other in others if other is not quote):
+            return True
+        subject = find_subject(quote.text)
+        return bool(subject) and topics_of(subject).isdisjoint(self.topics)
+
+    def _names_subject_of(self, quote: Quote) -> bool:
+        """Return whether a statement contains a name or the subject of the question.
+
+        In a German question in the first person, the nouns don't count as names.
+        """
+        words = words_in(quote.text)
+        if self.unspaced_subject and words.contain(self.unspaced_subject):
+            return True
+        is_own = "speaker" in self.reading.kinds
+        if is_own and languages_of(self.text) == ("german",):
+            return False
+        if any(map(words.contain, self.subjects)):
+            return True
+        return not is_own and bool(self.actor) and words.contain(self.actor)
+
+    def _asks_for_own_state(self) -> bool:
+        """Return whether the question is about the asker's own home or work.
+
+        "Who is my accountant?" is about a person.
+        """
+        if "speaker" not in self.reading.kinds or PERSONAL_TOPICS.isdisjoint(self.topics):
+            return False
+        return not self.asks_for_person
+
     def _omits_person(self, person: str) -> bool:
         """Return whether a person, such as "my cousin" or "she", is missing from the question."""
         # "My boss" belongs to "who is my manager?", but not to "where do I work?".
@@ -326,7 +376,34 @@ class AskedQuestion:
         # "my cousin" is in "when is my cousin's birthday?", but "my" alone isn't.
         # In "엄마 주치의", the person comes first; in "le médecin de maman", last.
         person_words = distinct_words(person)[:1] if is_unspaced(person) else words_of(person)[-1:]
+        if any(word in self.subjects for word in words_of(person)):
+            return False
         return not any(map(words_in(self.text).contain, person_words))
+
+
+def _drop_parts_of_narrow(words: Mapping[str, set[str]]) -> dict[str, set[str]]:
+    """Return the topic words of a question, without those inside the word of a narrow topic.
+
+    "What's my rent?" asks for the rent, so "rent" isn't also a word about the home.
+    """
+    narrow_words = [word for word, topics in words.items() if topics & NARROW_TOPICS]
+    return {
+        word: topics
+        for word, topics in words.items()
+        if not any(word != narrow and word in narrow for narrow in narrow_words)
+    }
+
+
+def _introduces_actor(other: Quote, quote: Quote) -> bool:
+    """Return whether another statement introduces the person who begins a text without spaces.
+
+    After "表哥志远住在武汉", "志远搬去深圳了" is about the cousin.
+    """
+    person, plain = other.reading.person, plain_text(other.text)
+    if not person or not is_unspaced(person) or not plain.startswith(person):
+        return False
+    name = plain[len(person) :][:NAME_CHARS]
+    return len(name) == NAME_CHARS and plain_text(quote.text).startswith(name)
 
 
 def find_acting_person(text: str) -> str:
@@ -339,7 +416,7 @@ def find_acting_person(text: str) -> str:
     begin = article.end() if article is not None else 0
     name = find_opening_name(text[begin:])
     if name is not None:
-        following = text[begin + len(name) :]
+        following = _FURTHER_NAMES.sub("", text[begin + len(name) :])
         if begins_with_action(following):
             return plain_text(name)
         if _POSSESSION.match(following) and "speaker" not in read_changes(text).kinds:
@@ -350,6 +427,9 @@ def find_acting_person(text: str) -> str:
 def find_opening_name(text: str) -> str | None:
     """Return the name that a message begins with, or None."""
     languages = languages_of(text)
+    title = _titles().match(text)
+    if title is not None:
+        return title[1]
     if languages == ("german",):
         match = _GERMAN_SUBJECT.match(text)
         name = match[1] if match is not None else None
@@ -391,11 +471,22 @@ class Words:
         return any(
             len(own) > MIN_STEM_CHARS
             and len(word) > MIN_STEM_CHARS
-            and (have_same_stem(word, own) or word.endswith(own) or own.endswith(word))
+            and (
+                have_same_stem(word, own)
+                or word.endswith(own)
+                or own.endswith(word)
+                or _are_derived(word, own)
+            )
             # "Fridays" is no form of "fridge".
             and find_values(word) == find_values(own)
             for own in self._words
         )
+
+
+def _are_derived(word: str, other: str) -> bool:
+    """Return whether a longer word begins with the other: "entrena" and "entrenamiento"."""
+    shorter, longer = sorted((word, other), key=len)
+    return len(shorter) >= MIN_ROOT_CHARS and longer.startswith(shorter)
 
 
 def distinct_words(text: str) -> list[str]:
@@ -406,7 +497,16 @@ def distinct_words(text: str) -> list[str]:
     words = content_words([word.casefold() for word in words_of(text) if not is_unspaced(word)])
     plain_words = [plain_text(word) for word in words]
     unspaced_terms = [term for term in query_terms(text) if is_unspaced(term)]
-    return [word for word in (*plain_words, *unspaced_terms) if word not in _common_words()]
+    ignored_words = _common_words() | _stop_words_of(languages_of(text))
+    return [word for word in (*plain_words, *unspaced_terms) if word not in ignored_words]
+
+
+@cache
+def _stop_words_of(languages: tuple[str, ...]) -> frozenset[str]:
+    """Return the stop words of a text's language, or none if its language is uncertain."""
+    if len(languages) != 1 or languages[0] not in SPACED_LANGUAGES:
+        return frozenset()
+    return latin_stop_words(languages[0])
 
 
 @cache
@@ -417,9 +517,29 @@ def _common_words() -> frozenset[str]:
 
 
 @cache
+def _time_words() -> frozenset[str]:
+    """Return words about time, such as "week", that two statements may share by chance."""
+    words: str = language_data("changes", "core.facts")["common"]["time"]
+    return frozenset(fold(words).split())
+
+
+@cache
 def _german_nouns() -> re.Pattern[str]:
     """Return a pattern for nouns that begin German messages without an article."""
     return re.compile("|".join(language_data("changes", "core.facts")["german"]["nouns"]))
+
+
+@cache
+def _who_pattern() -> re.Pattern[str]:
+    """Return a pattern for a question word that asks for a person."""
+    return re.compile(language_data("changes", "core.facts")["common"]["who"])
+
+
+@cache
+def _titles() -> re.Pattern[str]:
+    """Return a pattern for a title and a name at the beginning of a text: "Frau Obermeier"."""
+    titles: str = language_data("changes", "core.facts")["common"]["titles"]
+    return re.compile(rf"(?i:{'|'.join(titles.split())})\.? ([^\W\d_a-z]\w+)")
 
 
 @cache
@@ -432,8 +552,11 @@ def _question_characters() -> frozenset[str]:
 def is_distinctive(word: str, quote: Quote) -> bool:
     """Return whether a word shows the subject of a statement, unlike words such as "day".
 
-    Names and words of at least `MIN_DISTINCTIVE_CHARS` characters do.
+    Names and words of at least `MIN_DISTINCTIVE_CHARS` characters do, unless they are about time,
+    like "week".
     """
+    if word in _time_words():
+        return False
     if is_unspaced(word):
         return len(word) > MIN_SHARED_CHARS
     if len(word) >= MIN_DISTINCTIVE_CHARS:
@@ -443,248 +566,3 @@ def is_distinctive(word: str, quote: Quote) -> bool:
 
 def plain_text(text: str) -> str:
     return plain_with_offsets(fold(text))[0].casefold()
-
-
-def are_about_different_things(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
-    """Return whether a newer statement can't update an older one, because the subjects differ."""
-    return (
-        _differ_in_narrow_topic(question, newer, older)
-        or _omits_person_of_question(question, newer, older)
-        or _adds_name_of_question(question, newer, older)
-        or is_about_another_person(newer, older)
-        or is_less_specific(question, newer, older)
-    )
-
-
-def list_shared_words(
-    question: AskedQuestion, newer: Quote, older: Quote, own: Sequence[Quote]
-) -> list[str]:
-    """Return the distinctive words that both statements contain and the question doesn't."""
-    newer_words = words_in(newer.text)
-    shared = [
-        word
-        for word in dict.fromkeys(distinct_words(older.text))
-        if is_distinctive(word, older) and newer_words.contain(word) and word not in question.words
-    ]
-    return [
-        word
-        for word in shared
-        if sum(words_in(other.text).contain(word) for other in own) <= MAX_STATEMENTS_WITH_WORD
-    ]
-
-
-def score_new_value(newer: Quote, older: Quote) -> float:
-    """Score the new values in the newer of two statements.
-
-    Returns 1.5 if it has another day, time or number than the older one, 1 if it has another name,
-    and 0 if it has no new value.
-    """
-    old_values = find_values(older.text)
-    for form, values in find_values(newer.text).items():
-        if form in old_values and not values <= old_values[form]:
-            return 1.5
-    # The first word of a text has a capital in any case, so a word is put before it.
-    old_names = set(names_in(f"x {older.text}"))
-    new_names = set(names_in(f"x {newer.text}"))
-    has_new_name = bool(old_names) and not new_names <= old_names
-    return 1.0 if has_new_name else 0.0
-
-
-def has_new_value(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
-    """Return whether a relevant statement gives another day, time or number than an older one.
-
-    The result is False if the statements have only names in common: Zoe's birthday is no new value
-    of her age.
-    """
-    if newer.relevance < MIN_RELEVANCE or not newer.reading.holds:
-        return False
-    if not _share_more_than_names(question, newer, older):
-        return False
-    if "addition" in newer.reading.kinds:
-        return False
-    old_values = find_values(older.text)
-    new_values = find_values(newer.text)
-    return any(
-        not values <= old_values[form] and _have_similar_lengths(values, old_values[form])
-        for form, values in new_values.items()
-        if form in old_values
-    )
-
-
-def _share_more_than_names(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
-    """Return whether two statements share the topics of the question, or a word but its names."""
-    asked_topics = older.reading.topics & question.topics
-    if asked_topics and asked_topics <= newer.reading.topics:
-        return True
-    newer_words = words_in(newer.text)
-    return any(
-        newer_words.contain(word) and word.isalpha() and not question.is_name(word)
-        for word in distinct_words(older.text)
-        if is_distinctive(word, older) and word not in question.topic_words
-    )
-
-
-def _have_similar_lengths(values: Collection[str], others: Collection[str]) -> bool:
-    """Return whether a value is about as long as one of the others.
-
-    A six-digit code, for example, isn't a new hour.
-    """
-    return any(
-        abs(len(value) - len(other)) <= MAX_LENGTH_DIFFERENCE
-        for value in values
-        for other in others
-    )
-
-
-def share_subject(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
-    """Return whether two statements are about the same subject.
-
-    "Maya has quit piano" replaces "Maya and Finn take piano" only in answers about Maya.
-    """
-    newer_words = words_in(newer.text)
-    missing = _list_omitted_words(question, newer, older)
-    if _differ_in_narrow_topic(question, newer, older):
-        return False
-    if question.unspaced_subject in missing:
-        return _names_former_value(question, newer, older)
-    if _omits_person_of_question(question, newer, older) or _adds_name_of_question(
-        question, newer, older
-    ):
-        return False
-    common_topics = newer.reading.topics & older.reading.topics & question.topics
-    if common_topics and not missing:
-        return True
-    shared = [
-        word
-        for word in distinct_words(older.text)
-        if newer_words.contain(word) and (word in question.words or is_distinctive(word, older))
-    ]
-    # A shared word of the question also shows a shared subject.
-    if any(word in question.words for word in shared):
-        return True
-    # A statement with another topic must share two words instead of one.
-    min_shared = 2 if has_other_topic(question, newer, older) else 1
-    return len(shared) >= min_shared
-
-
-def _list_omitted_words(question: AskedQuestion, newer: Quote, older: Quote) -> list[str]:
-    """Return the question's words that the older statement contains and the newer one doesn't."""
-    older_words = words_in(older.text)
-    return [word for word in question.find_missing(newer.text) if older_words.contain(word)]
-
-
-def _omits_person_of_question(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
-    """Return whether the newer statement isn't about the person in the question.
-
-    "Sam dropped scouts" isn't about Ella, but "swimming moved to Tuesdays" may be. In text without
-    spaces, the first word of the question is taken for its subject.
-    """
-    missing = _list_omitted_words(question, newer, older)
-    if question.unspaced_subject in missing:
-        return True
-    if not any(word in missing for word in question.subjects):
-        return False
-    if "speaker" in newer.reading.kinds and "other" in older.reading.kinds:
-        return True
-    if not any(map(question.is_name, missing)):
-        return False
-    return _is_about_person(newer, older) or not share_distinctive_word(newer, older)
-
-
-def is_about_another_person(newer: Quote, older: Quote) -> bool:
-    """Return whether a newer statement begins with a person whom the older one doesn't name.
-
-    The result is also True if the newer statement is about the asker's own home or work, and the
-    older one is about another person's.
-    """
-    name = find_acting_person(newer.text)
-    if name:
-        return not words_in(older.text).contain(name)
-    if "speaker" not in newer.reading.kinds or older.reading.topics.isdisjoint(PERSONAL_TOPICS):
-        return False
-    name = find_acting_person(older.text)
-    return bool(name) and not words_in(newer.text).contain(name)
-
-
-def is_less_specific(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
-    """Return whether only the older statement has a topic word of the question.
-
-    "My boss is Ingrid" doesn't update "my dentist is Ana" in answers about the dentist. The result
-    is False if the newer statement mentions a change or shares a distinctive word with the older
-    one.
-    """
-    if not newer.reading.kinds.isdisjoint(("change", "correction")):
-        return False
-    newer_words, older_words = words_in(newer.text), words_in(older.text)
-    missing = [
-        word
-        for word in question.topic_words
-        if older_words.contain(word) and not newer_words.contain(word)
-    ]
-    return bool(missing) and not share_distinctive_word(newer, older, question.topic_words)
-
-
-def share_distinctive_word(newer: Quote, older: Quote, ignored: Collection[str] = ()) -> bool:
-    newer_words = words_in(newer.text)
-    return any(
-        newer_words.contain(word)
-        for word in distinct_words(older.text)
-        if word not in ignored and is_distinctive(word, older)
-    )
-
-
-def _adds_name_of_question(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
-    """Return whether the newer statement has a name from the question that the older one lacks.
-
-    The result is False if the statements share a distinctive word.
-    """
-    older_words = words_in(older.text)
-    newer_words = words_in(newer.text)
-    is_added = any(
-        newer_words.contain(word) and not older_words.contain(word) for word in question.subjects
-    )
-    return is_added and not share_distinctive_word(newer, older)
-
-
-def _is_about_person(newer: Quote, older: Quote) -> bool:
-    """Return whether the newer statement is about a person, or has a name from the older one."""
-    if "other" in newer.reading.kinds or find_opening_name(newer.text) is not None:
-        return True
-    newer_words = words_in(newer.text)
-    names = (plain_text(name) for name in names_in(f"x {older.text}"))
-    return any(newer_words.contain(word) for name in names for word in name.split())
-
-
-def _differ_in_narrow_topic(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
-    """Return whether some, but not all, of the question and the statements have a narrow topic.
-
-    The rent, for example, is a narrow topic.
-    """
-    new_topics, old_topics = newer.reading.topics, older.reading.topics
-    for topic in NARROW_TOPICS & (new_topics | old_topics):
-        is_asked = topic in question.topics
-        if is_asked != (topic in new_topics) or is_asked != (topic in old_topics):
-            return True
-    return False
-
-
-def has_other_topic(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
-    """Return whether a newer statement has topics, but none from the question or the older one."""
-    topics = newer.reading.topics
-    return bool(topics) and topics.isdisjoint(question.topics | older.reading.topics)
-
-
-def _names_former_value(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
-    """Return whether a newer statement names the old value and the new one: "桂林不去了,改去三亚".
-
-    The first characters of the older statement are its subject, so they don't count as a value.
-    """
-    if "swap" not in newer.reading.kinds:
-        return False
-    newer_words = words_in(newer.text)
-    start = plain_text(older.text)[:MAX_SUBJECT_CHARS]
-    return any(
-        newer_words.contain(word)
-        for word in distinct_words(older.text)
-        if len(word) > MIN_SHARED_CHARS and word not in start and word not in question.words
-    )

@@ -1,0 +1,1 @@
+"""Answers to questions without a model: quotes of what was said, the current statement first."""
