@@ -86,6 +86,56 @@ NAMED_RELATIONS = (
 )
 
 NOT_STATED = """
+If I lived in Aberdeen I'd freeze half the year
+my landlord reckons I work at the docks, no idea why
+Priya goes "I'm allergic to penicillin" and the nurse writes it down
+picture me: I own three yachts and a castle lol
+do I drive a Tesla? in my dreams
+the chap on the bus told everyone "I live in Hull"
+suppose my name was Bartholomew, would you still like me
+wenn ich in Zürich wohnen würde, wär ich arm
+Jörg meinte: "Ich arbeite bei Bosch"
+bin ich etwa allergisch gegen Nüsse?
+klar, und ich bin der Kaiser von China
+angenommen, ich heiße Ludwig und wohne in einem Schloss
+mein Chef glaubt, ich wohne in Kassel
+im Stück sage ich: ich bin Ärztin und lebe in Wien
+si j'habitais à Marseille, j'irais à la plage tous les jours
+ma voisine raconte que je travaille à la mairie, n'importe quoi
+« je suis allergique au gluten », a dit Jeanne
+tu crois que j'habite à Paris ?
+mettons que je m'appelle Napoléon
+mais oui, et moi je suis la reine d'Angleterre mdr
+si viviera en Bilbao comería pintxos a diario
+mi cuñado va diciendo que trabajo en un banco
+«vivo en Sevilla», contestó Paco
+¿acaso soy alérgica al marisco?
+sí claro, y yo me llamo Cleopatra jajaja
+en la novela me llamo Elvira y vivo en Toledo
+se eu morasse em Gramado, ia passar frio
+o porteiro acha que eu trabalho na Globo
+"moro em Recife", respondeu a Lu
+eu tenho cara de quem mora em Alphaville?
+aham, e eu sou o rei do Pelé kkkk
+vamos supor que meu nome é Astolfo
+если бы я жил в Сочи, купался бы каждый день
+Серёга уверяет, что я работаю в полиции
+«Я живу в Твери», — сказал попутчик
+а разве я работаю в банке?
+ага, а я Юлий Цезарь и живу в Риме, ха-ха
+допустим, меня зовут Аристарх
+要是我住在三亚就好了
+老周说他住在天津
+难道我在银行上班吗？
+假设我叫秦始皇，住在咸阳
+もし私が京都に住んでいたら毎日お寺に行く
+佐藤さんが「私は医者です」と言っていた
+私が銀行で働いてるわけないでしょ？
+만약 내가 제주도에 살면 매일 바다에 갈 거야
+민재가 "나는 은행에서 일해"라고 했어
+내가 무슨 재벌이라도 되는 줄 알아? ㅋㅋ
+Bodrum'da yaşasaydım her gün denize girerdim
+Hakan "ben Konya'da yaşıyorum" dedi
 My grandmother Ana passed away in May
 if I moved to Porto
 do I live in Porto?
