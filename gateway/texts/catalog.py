@@ -33,12 +33,14 @@ from gateway.texts.stored_errors import (
 )
 from gateway.texts.text_files import (
     ENGLISH_CODE,
+    FilledTexts,
     compile_template,
     find_shell_language,
     list_patterns,
     load_file,
     load_names,
     match_language,
+    read_file,
     word_system_error,
 )
 
@@ -630,16 +632,12 @@ def load_catalog(language: str) -> Mapping[str, Any]:
     if language == ENGLISH_CODE:
         # The English sentences of errors are in core, because the log and the model read them.
         return {**load_file(language), "errors": load_sentences()}
-    return _fill_gaps(load_file(language), load_catalog(ENGLISH_CODE))
+    return FilledTexts(load_file(language), load_catalog(ENGLISH_CODE))
 
 
-def _fill_gaps(texts: Mapping[str, Any], english: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the texts, with English ones for missing keys, but never for missing plural forms."""
-    filled = dict(english)
-    for key, text in texts.items():
-        is_table = isinstance(text, dict) and isinstance(english.get(key), dict)
-        filled[key] = _fill_gaps(text, english[key]) if is_table and "other" not in text else text
-    return filled
+def read_catalog(language: str) -> Mapping[str, Any]:
+    """Return the texts of a language other than English without keeping them in memory."""
+    return FilledTexts(read_file(language), load_catalog(ENGLISH_CODE))
 
 
 # The words for kinds of files, and for places in them, that answers without a model use.

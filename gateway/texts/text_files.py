@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import threading
 import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -37,6 +38,8 @@ _REASON_VALUES = {
 NAME_KEY = "LANGUAGE_NAME"
 _NAME = re.compile(rf'^{NAME_KEY} = "([^"\n]+)"$', re.MULTILINE)
 _NAME_WITHIN_CHARS = 2000
+# The header of a table, such as "[commands.help]". The group is the name of the outermost table.
+_HEADER = re.compile(rb"^\[(\w+)[.\]]", re.MULTILINE)
 
 
 @cache
@@ -52,11 +55,95 @@ def load_names() -> Mapping[str, str]:
     return dict(sorted(names.items(), key=lambda item: (item[0] != ENGLISH_CODE, item[0])))
 
 
+class LanguageFile(Mapping[str, Any]):
+    """The content of a language's file. Each table is parsed when it's used for the first time.
+
+    A whole file takes about 40 ms, and a process needs a small part of it. The texts before the
+    first table count as one table.
+    """
+
+    def __init__(self, source: bytes) -> None:
+        # Several threads may use a language.
+        self._lock = threading.Lock()
+        self._parsed: dict[str, Any] = {}
+        headers = list(_HEADER.finditer(source))
+        ends = [*(header.start() for header in headers), len(source)]
+        # The lines before the first table, until they are parsed.
+        self._head = source[: ends[0]]
+        # The lines of each table and of the tables in it, until they are parsed.
+        self._tables: dict[str, bytes] = {}
+        for header, end in zip(headers, ends[1:], strict=True):
+            name = header[1].decode()
+            self._tables[name] = self._tables.get(name, b"") + source[header.start() : end]
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._parsed:
+            with self._lock:
+                if name in self._tables:
+                    self._parsed |= tomllib.loads(self._tables.pop(name).decode())
+                else:
+                    self._parse_head()
+        return self._parsed[name]
+
+    def __iter__(self) -> Iterator[str]:
+        with self._lock:
+            self._parse_head()
+            return iter([*self._parsed, *self._tables])
+
+    def __len__(self) -> int:
+        with self._lock:
+            self._parse_head()
+            return len(self._parsed) + len(self._tables)
+
+    def _parse_head(self) -> None:
+        self._parsed |= tomllib.loads(self._head.decode())
+        self._head = b""
+
+
+class FilledTexts(Mapping[str, Any]):
+    """The texts of a language by their keys. English texts fill the gaps.
+
+    Texts and tables are read when they are used for the first time.
+    """
+
+    def __init__(self, file: Mapping[str, Any], english: Mapping[str, Any]) -> None:
+        self._file = file
+        self._english = english
+        self._filled: dict[str, Any] = {}
+
+    def __getitem__(self, key: str) -> Any:
+        if key not in self._filled:
+            own = {key: self._file[key]} if key in self._file else {}
+            english = {key: self._english[key]} if key in self._english else {}
+            self._filled |= _fill_gaps(own, english)
+        return self._filled[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({**dict.fromkeys(self._english), **dict.fromkeys(self._file)})
+
+    def __len__(self) -> int:
+        return len(self._english.keys() | self._file.keys())
+
+
+def _fill_gaps(texts: Mapping[str, Any], english: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the texts, with English ones for missing keys, but never for missing plural forms."""
+    filled = dict(english)
+    for key, text in texts.items():
+        is_table = isinstance(text, dict) and isinstance(english.get(key), dict)
+        filled[key] = _fill_gaps(text, english[key]) if is_table and "other" not in text else text
+    return filled
+
+
+def read_file(language: str) -> Mapping[str, Any]:
+    """Read a language's file. If it doesn't exist, the result is empty."""
+    path = FOLDER.joinpath(f"{language}.toml")
+    return LanguageFile(path.read_bytes() if path.is_file() else b"")
+
+
 @cache
 def load_file(language: str) -> Mapping[str, Any]:
-    """Return the content of a language's file, or an empty table if it doesn't exist."""
-    path = FOLDER.joinpath(f"{language}.toml")
-    return tomllib.loads(path.read_text("utf-8")) if path.is_file() else {}
+    """Return the content of a language's file and keep it in memory. See `read_file`."""
+    return read_file(language)
 
 
 @cache

@@ -11,6 +11,7 @@ import string
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -47,7 +48,7 @@ from gateway.texts.catalog import (
     load_texts,
 )
 from gateway.texts.settings_problems import word_problem, word_settings_error
-from gateway.texts.text_files import load_names
+from gateway.texts.text_files import load_names, read_file
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.tables import each_row
 
@@ -163,6 +164,24 @@ def test_language_of_the_settings_comes_before_that_of_the_shell(
 def test_every_language_of_the_list_has_its_own_name_and_a_locale() -> None:
     for code in load_names():
         assert Locale.parse(load_texts(code).locale)
+
+
+@each_row("language", list_languages())
+def test_language_file_read_table_by_table_has_all_texts_of_the_file(language: str) -> None:
+    content, file = load_file(language), read_file(language)
+    assert {name: file[name] for name in sorted(content, reverse=True)} == content
+    assert dict(read_file(language)) == content
+    assert len(read_file(language)) == len(content)
+    assert "no_such_table" not in file
+
+
+def test_several_threads_can_read_the_same_table_of_a_language() -> None:
+    tables = ["commands", "CLI", "errors", "page", "BUTTON_CHANGE"] * 4
+    content = load_file("de")
+    for _ in range(5):
+        with ThreadPoolExecutor(len(tables)) as threads:
+            results = threads.map(read_file("de").__getitem__, tables)
+            assert [*results] == [content[name] for name in tables]
 
 
 @each_row("language", TRANSLATIONS)

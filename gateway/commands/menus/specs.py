@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from core.menus.command_specs import CommandSpec, Option
-from gateway.texts.catalog import Texts, list_languages, load_texts
+from gateway.texts.catalog import Texts, list_languages, read_catalog
 
 
 def translate_specs(specs: Sequence[CommandSpec]) -> tuple[CommandSpec, ...]:
-    """Return the specs with descriptions in all languages, for the menus of platforms."""
-    words = {
-        language: load_texts(language).tables("commands")
-        for language in list_languages()
-        if language != "en"
-    }
-    return tuple(_translate_spec(spec, words) for spec in specs)
+    """Return the specs with descriptions in all languages, for the menus of platforms.
 
-
-def _translate_spec(spec: CommandSpec, words: Mapping[str, Mapping[str, Any]]) -> CommandSpec:
-    """Return a copy of a spec with translations.
-
-    `words` maps each language to its command texts.
+    The languages' texts aren't kept in memory, because most of them aren't used for anything else.
     """
+    catalogs = {
+        language: read_catalog(language) for language in list_languages() if language != "en"
+    }
+    return tuple(_translate_spec(spec, catalogs) for spec in specs)
+
+
+def _translate_spec(spec: CommandSpec, catalogs: Mapping[str, Mapping[str, Any]]) -> CommandSpec:
+    """Return a copy of a spec with translations. `catalogs` has the texts of each language."""
 
     def translate(*keys: str) -> dict[str, str]:
         translations = {}
-        for language, commands in words.items():
-            text: Any = commands[spec.name]
+        for language, catalog in catalogs.items():
+            text: Any = catalog["commands"][spec.name]
             for key in keys:
                 text = text[key]
             translations[language] = str(text)
@@ -40,8 +38,8 @@ def _translate_spec(spec: CommandSpec, words: Mapping[str, Mapping[str, Any]]) -
             replace(
                 option,
                 translations=translate("options", option.name),
-                name_translations=_list_translations("OPTION_NAMES", option.name, words),
-                choice_translations=_list_choice_translations(option, words),
+                name_translations=_list_translations("OPTION_NAMES", option.name, catalogs),
+                choice_translations=_list_choice_translations(option, catalogs),
             )
             for option in options
         )
@@ -50,7 +48,7 @@ def _translate_spec(spec: CommandSpec, words: Mapping[str, Mapping[str, Any]]) -
         replace(
             action,
             translations=translate("actions", action.name),
-            name_translations=_list_translations("ACTION_NAMES", action.name, words),
+            name_translations=_list_translations("ACTION_NAMES", action.name, catalogs),
             options=translate_options(action.options),
         )
         for action in spec.actions
@@ -58,39 +56,41 @@ def _translate_spec(spec: CommandSpec, words: Mapping[str, Mapping[str, Any]]) -
     return replace(
         spec,
         translations=translate("description"),
-        name_translations=_list_names(spec.name, words),
+        name_translations=_list_names(spec.name, catalogs),
         menu_translations=translate("menu") if spec.menu else {},
         options=translate_options(spec.options),
         actions=tuple(actions),
     )
 
 
-def _list_names(command: str, languages: Iterable[str]) -> dict[str, str]:
+def _list_names(command: str, catalogs: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """Return the translated names of a command by language.
 
     Languages without a translated name are left out.
     """
     names = {}
-    for language in languages:
-        words = load_texts(language).table("aliases").get(command, "").split()
+    for language, catalog in catalogs.items():
+        words = catalog["aliases"].get(command, "").split()
         if words:
             names[language] = words[0]
     return names
 
 
-def _list_translations(table: str, name: str, languages: Iterable[str]) -> dict[str, str]:
+def _list_translations(
+    table: str, name: str, catalogs: Mapping[str, Mapping[str, Any]]
+) -> dict[str, str]:
     """Return the translations of a name in one table of the texts, by language."""
-    return {language: load_texts(language).table(table)[name] for language in languages}
+    return {language: catalog[table][name] for language, catalog in catalogs.items()}
 
 
 def _list_choice_translations(
-    option: Option, languages: Iterable[str]
+    option: Option, catalogs: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, dict[str, str]]:
     """Return the labels of an option's choices: by choice, and then by language."""
     if option.is_switch or not option.choices:
         return {}
     labels = {
-        language: load_texts(language).tables("CHOICE_NAMES")[option.name] for language in languages
+        language: catalog["CHOICE_NAMES"][option.name] for language, catalog in catalogs.items()
     }
     return {
         choice: {language: table[choice] for language, table in labels.items()}
