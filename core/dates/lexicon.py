@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
+from itertools import product
 from typing import Any, NamedTuple
 from zoneinfo import available_timezones
 
@@ -27,6 +28,8 @@ MAX_ENDING_LETTERS = 5
 
 
 LATIN_LETTERS = "[a-z]"
+_ALTERNATIVES = re.compile(r"\(([^()]*)\)")
+_SEPARATOR = re.compile(r"[,\n]")
 ASKING_KINDS = frozenset({Kind.REQUEST, Kind.WISHED, Kind.MENTION, Kind.LIST, Kind.OTHER_PERSON})
 """Tokens of a message that asks for a reminder, or about reminders."""
 ASIDE_KINDS = frozenset({Kind.HOW, Kind.BLOCK, Kind.CONDITION})
@@ -110,7 +113,10 @@ class Lexicon:
 
     def add(self, phrase: str, tokens: tuple[Token, ...]) -> None:
         """Add a phrase, unless it is already there. A star at its end makes it a stem."""
-        form = plain_phrase(phrase)
+        self.add_form(plain_phrase(phrase), tokens)
+
+    def add_form(self, form: str, tokens: tuple[Token, ...]) -> None:
+        """Add a phrase that is in plain form already. See `add`."""
         table = self.stems if form.endswith("*") else self.phrases
         form = form.removesuffix("*")
         if not form:
@@ -169,7 +175,8 @@ def load_triggers(language: str) -> Triggers:
     for name, phrases in data["tokens"].items():
         kinds = {token.kind for token in parse_token_name(name)} & forms.keys()
         if kinds:
-            forms[min(kinds)] |= set(_list_forms(phrases))
+            stems = (form.removesuffix("*") for form in _list_forms(phrases))
+            forms[min(kinds)].update(filter(None, stems))
     asking = set().union(*(forms[kind] for kind in ASKING_KINDS))
     aside = set().union(*(forms[kind] for kind in ASIDE_KINDS))
     boundary = "" if data.get("is_unspaced", False) else r"(?<!\w)"
@@ -182,12 +189,12 @@ def load_triggers(language: str) -> Triggers:
 
 
 def _list_forms(phrases: str) -> Iterator[str]:
-    """Yield the plain forms of phrases. A stem loses its star."""
-    for phrase in re.split(r"[,\n]", phrases):
-        for variant in _expand(phrase):
-            form = plain_phrase(variant).removesuffix("*")
-            if form:
-                yield form
+    """Yield the plain forms of phrases. A stem keeps its star.
+
+    A phrase is made plain before its alternatives are written out, because most phrases have many.
+    """
+    for phrase in _SEPARATOR.split(phrases):
+        yield from _expand(plain_phrase(phrase))
 
 
 def _drop_longer(forms: Iterable[str]) -> Iterator[str]:
@@ -235,12 +242,12 @@ def build_lexicon(language: str, data: Mapping[str, Any]) -> Lexicon:
     )
     _add_tokens(lexicon, data["tokens"])
     for particle in filter(None, particles):
-        _add_phrase(lexicon, particle, (Token(Kind.FILLER),))
+        _add_form(lexicon, particle, (Token(Kind.FILLER),))
     _add_table(lexicon, data.get("numbers", {}), lambda key: Token(Kind.NUMBER, float(key)))
     _add_table(lexicon, data.get("cities", {}), lambda key: Token(Kind.CITY, zone=key))
     _add_table(lexicon, data.get("zones", {}), lambda key: Token(Kind.ZONE, zone=key))
     for form, city in _list_zone_cities():
-        lexicon.add(form, city)
+        lexicon.add_form(form, city)
     return lexicon
 
 
@@ -248,9 +255,8 @@ def _add_tokens(lexicon: Lexicon, table: Mapping[str, str]) -> None:
     """Add the phrases of the table `tokens`."""
     for name, phrases in table.items():
         tokens = parse_token_name(name)
-        for phrase in re.split(r"[,\n]", phrases):
-            for form in _expand(phrase):
-                _add_phrase(lexicon, form, tokens)
+        for form in _list_forms(phrases):
+            _add_form(lexicon, form, tokens)
 
 
 @cache
@@ -270,19 +276,21 @@ def _add_table(
     """Add the phrases of a table in which each key means one token."""
     for key, phrases in table.items():
         for phrase in phrases.split(","):
-            _add_phrase(lexicon, phrase, (make_token(key),))
+            _add_form(lexicon, plain_phrase(phrase), (make_token(key),))
 
 
 def _expand(phrase: str) -> list[str]:
-    """Return all phrases that a phrase with alternatives means: "(set|add) a (new|) alarm"."""
-    alternatives = re.search(r"\(([^()]*)\)", phrase)
-    if alternatives is None:
-        return [re.sub(r"\s+", " ", phrase)]
-    before, after = phrase[: alternatives.start()], phrase[alternatives.end() :]
-    phrases: list[str] = []
-    for choice in alternatives[1].split("|"):
-        phrases += _expand(before + choice + after)
-    return phrases
+    """Return all phrases that a phrase with alternatives means: "(set|add) a (new|) alarm".
+
+    Alternatives may contain alternatives. Words are separated by single spaces.
+    """
+    if "(" not in phrase:
+        return [" ".join(phrase.split())]
+    # The innermost alternatives have odd indexes, and the text around them even ones.
+    parts = _ALTERNATIVES.split(phrase)
+    choices = [part.split("|") if index % 2 else [part] for index, part in enumerate(parts)]
+    phrases = ["".join(chosen) for chosen in product(*choices)]
+    return [form for variant in phrases for form in _expand(variant)]
 
 
 def _read_short_weekdays(table: Mapping[str, str]) -> ShortWeekdays | None:
@@ -295,14 +303,15 @@ def _read_short_weekdays(table: Mapping[str, str]) -> ShortWeekdays | None:
     return ShortWeekdays(days, item, re.compile(table["end"]))
 
 
-def _add_phrase(lexicon: Lexicon, phrase: str, tokens: tuple[Token, ...]) -> None:
-    """Add a phrase, its abbreviation with a full stop, and its name for correcting mistypings."""
-    form = plain_phrase(phrase)
-    lexicon.add(form, tokens)
+def _add_form(lexicon: Lexicon, form: str, tokens: tuple[Token, ...]) -> None:
+    """Add a phrase in plain form, its abbreviation with a full stop, and its name for correcting
+    mistypings.
+    """
+    lexicon.add_form(form, tokens)
     if not form.isalpha():
         return
     if tokens[0].kind in _ABBREVIATED and len(form) <= MAX_ABBREVIATION:
-        lexicon.add(f"{form}.", tokens)
+        lexicon.add_form(f"{form}.", tokens)
     if tokens[0].kind in _CORRECTABLE and len(form) >= MIN_CORRECTABLE:
         lexicon.long_names.setdefault(form[0], []).append(form)
 

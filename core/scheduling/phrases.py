@@ -7,7 +7,7 @@ without spaces, a phrase may be part of a longer run of letters.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import chain
 from typing import Any
@@ -201,21 +201,3 @@ def _whole(phrase: str) -> str:
     if _UNSPACED.search(phrase):
         return pattern
     return rf"(?<![\w']){pattern}(?![\w'])"
-
-
-def build_prefix_pattern(phrases: Iterable[str]) -> str:
-    """Return a pattern that matches any of the phrases and tests each common beginning only once.
-
-    If one phrase is the beginning of another, only the shorter one is tested.
-    """
-    by_first: dict[str, list[str]] = {}
-    for phrase in phrases:
-        if not phrase:
-            return ""
-        by_first.setdefault(phrase[0], []).append(phrase[1:])
-    alternatives = [
-        re.escape(first) + build_prefix_pattern(rests) for first, rests in sorted(by_first.items())
-    ]
-    if not alternatives:
-        return "(?!)"
-    return alternatives[0] if len(alternatives) == 1 else f"(?:{'|'.join(alternatives)})"

@@ -22,7 +22,7 @@ from pydantic import TypeAdapter
 from core.errors import Refused, word_clause
 from core.menus.command_specs import CommandSpec
 from core.ports import Clock
-from core.scheduling.talk.agenda_questions import may_ask_about_period
+from core.scheduling.talk.agenda_questions import PhraseIndex, may_ask_about_period
 from core.store.actions import (
     YES_TO_MODEL,
     YES_TO_REPETITION,
@@ -37,7 +37,6 @@ from core.store.mailbox import OutboxItem
 from core.store.notes import Author, PendingNote
 from core.text.normalize import (
     language_data,
-    plain_with_offsets,
     to_normal_form,
     to_single_line,
 )
@@ -178,8 +177,8 @@ class AutocompletingGroup(Protocol):
 class ReminderTalk(Protocol):
     """Answers messages about reminders by rules, without a model."""
 
-    # The words that such messages contain, in plain form; None before `load`.
-    triggers: re.Pattern[str] | None
+    # The words that such messages contain; None before `load`.
+    triggers: PhraseIndex | None
     # The chats and accounts whose next message may answer a question or correct a reminder.
     open_dialogues: set[tuple[Address, Account]]
 
@@ -304,8 +303,7 @@ class CommandRegistry:
         is_open = (inbound.address, inbound.account) in self.talk.open_dialogues
         if is_open or may_ask_about_period(inbound.text):
             return True
-        plain, _ = plain_with_offsets(inbound.text)
-        return self.talk.triggers is not None and bool(self.talk.triggers.search(plain))
+        return self.talk.triggers is not None and self.talk.triggers.is_in(inbound.text)
 
     async def resolve(self, inbound: Inbound, scope: Scope) -> ResolvedInbound:
         """Find the command to run for an event. Call this once, before the event is accepted.

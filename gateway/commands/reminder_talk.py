@@ -8,7 +8,6 @@ answer. The question contains the dialogue so far, so the dialogue can continue 
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -25,7 +24,8 @@ from core.markup.markdown import escape
 from core.scheduling.appointments import Appointments, Requester
 from core.scheduling.changes import JobChanges, SkippedTime
 from core.scheduling.dialogue import decide, decide_edit
-from core.scheduling.phrases import build_prefix_pattern, list_phrases
+from core.scheduling.phrases import list_phrases
+from core.scheduling.talk.agenda_questions import PhraseIndex
 from core.scheduling.talk.revisions import read_dialogue
 from core.scheduling.talk.steps import Dialogue, Move, Situation, Step, ask_if_past
 from core.store.actions import ButtonAction, build_question
@@ -93,13 +93,13 @@ class ReminderTalk:
         self._appointments = services.appointments
         self._changes = JobChanges(services.appointments)
         # See `gateway.commands.registry.ReminderTalk`.
-        self.triggers: re.Pattern[str] | None = None
+        self.triggers: PhraseIndex | None = None
         self.open_dialogues: set[tuple[Address, Account]] = set()
         # Held while the triggers are loaded. The first messages of several chats wait for that.
         self._load_lock = asyncio.Lock()
 
     async def load(self) -> None:
-        """Load the patterns of reminder messages and the open dialogues."""
+        """Load the words of reminder messages and the open dialogues."""
         async with self._load_lock:
             if self.triggers is not None:
                 return
@@ -688,11 +688,9 @@ def _one_line(text: str) -> str:
 
 
 @cache
-def _load_triggers() -> re.Pattern[str]:
-    """Return a pattern that matches words typical of messages about reminders."""
+def _load_triggers() -> PhraseIndex:
+    """Return the words that are typical of messages about reminders."""
     phrases = {phrase for kind in _TRIGGERS for phrase in list_phrases(kind)}
     for language in lexicon_languages():
         phrases |= load_triggers(language).asking
-    alphabetic = {phrase for phrase in phrases if phrase[:1].isalpha() and phrase < "\u2e80"}
-    others = phrases - alphabetic
-    return re.compile(rf"\b(?:{build_prefix_pattern(alphabetic)})|{build_prefix_pattern(others)}")
+    return PhraseIndex(phrases)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.dates.lexicon import Lexicon, load_lexicon
+from core.dates.lexicon import Lexicon, build_lexicon, load_lexicon
 from core.dates.period_lexicon import load_period_words
 from core.dates.tokenizer import plain_text, tokenize
 from core.dates.tokens import Kind, Token, Unit
@@ -85,3 +85,15 @@ def _tokenize(text: str, lexicon: Lexicon) -> list[Token]:
 
 def _kinds(text: str, lexicon: Lexicon) -> list[Kind]:
     return [token.kind for token in _tokenize(text, lexicon)]
+
+
+def test_phrase_with_nested_alternatives_stands_for_each_choice_of_words() -> None:
+    phrases = "(set|add (a|an)) (new|) Alarm*,\n  wake  (me|us)"
+    lexicon = build_lexicon("xx", {"tokens": {"REQUEST": phrases}})
+    beginnings = ["set", "add a", "add an"]
+    stems = [f"{words}{new} alarm" for words in beginnings for new in (" new", "")]
+
+    request = (Token(Kind.REQUEST),)
+    assert lexicon.stems == dict.fromkeys(stems, request)
+    wakes = {name: tokens for name, tokens in lexicon.phrases.items() if tokens == request}
+    assert wakes == {"wake me": request, "wake us": request}

@@ -1,4 +1,4 @@
-"""Reads plain questions about a person's time, which Mneme answers without a model.
+"""Finds messages about a person's time, and reads questions about it, without a model.
 
 "What do I have tomorrow?" asks for the reminders and events of a period, and "When is the dentist?"
 for an event. The patterns of ten languages are in `core/scheduling/data/agenda.toml`.
@@ -7,6 +7,7 @@ for an event. The patterns of ten languages are in `core/scheduling/data/agenda.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 from functools import cache
@@ -17,7 +18,7 @@ from core.dates.coming_day import is_past_name, read_coming_period
 from core.dates.lexicon import load_triggers
 from core.dates.period_name import Interval, read_period
 from core.dates.schedule import resolve_wall_time
-from core.text.normalize import language_data
+from core.text.normalize import language_data, plain_with_offsets
 from core.text.terms import word_terms
 
 # A longer message isn't a plain question.
@@ -28,6 +29,11 @@ SATURDAY = 5
 _ENDS = " \t\n¿?\uff1f!\uff01.\u3002"
 # Signs after a question, such as an emoji.
 _SIGNS = re.compile(r"[^\w\s'’.,:;/?!¿()+-]+$")
+_WORD_START = re.compile(r"\b\w")
+# The first character of the scripts without spaces between words.
+_FIRST_UNSPACED = "\u2e80"
+# Phrases are grouped by so many characters at their beginning.
+_START_CHARS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,3 +144,55 @@ def _load_patterns() -> dict[str, dict[str, list[re.Pattern[str]]]]:
         }
         for kind, languages in tables.items()
     }
+
+
+class PhraseIndex:
+    """Finds out whether a text contains one of thousands of phrases.
+
+    Phrases are grouped by their first two characters. A regular expression for all of them would
+    take a tenth of a second to compile, which would delay the first message.
+    """
+
+    def __init__(self, phrases: Iterable[str]) -> None:
+        # Phrases of an alphabet count only at the beginning of a word, and others everywhere.
+        given = set(filter(None, phrases))
+        alphabetic = {
+            phrase for phrase in given if phrase[0].isalpha() and phrase < _FIRST_UNSPACED
+        }
+        self._at_word_starts = _group_by_start(alphabetic)
+        self._anywhere = _group_by_start(given - alphabetic)
+        self._first_characters = {start[0] for start in self._anywhere}
+
+    def is_in(self, text: str) -> bool:
+        """Return whether a text contains one of the phrases, which are in plain form."""
+        plain, _ = plain_with_offsets(text)
+        for match in _WORD_START.finditer(plain):
+            if _starts_with_any(self._at_word_starts, plain, match.start()):
+                return True
+        if self._first_characters.isdisjoint(plain):
+            return False
+        return any(
+            _starts_with_any(self._anywhere, plain, index)
+            for index, character in enumerate(plain)
+            if character in self._first_characters
+        )
+
+
+def _group_by_start(phrases: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
+    """Group phrases by their first characters.
+
+    Phrases that begin with another one are left out, because a text with them contains both.
+    """
+    groups: dict[str, list[str]] = {}
+    shorter = None
+    for phrase in sorted(phrases):
+        if shorter is None or not phrase.startswith(shorter):
+            shorter = phrase
+            groups.setdefault(phrase[:_START_CHARS], []).append(phrase)
+    return {start: tuple(group) for start, group in groups.items()}
+
+
+def _starts_with_any(groups: Mapping[str, tuple[str, ...]], text: str, index: int) -> bool:
+    """Return whether a phrase begins at an index of a text."""
+    start = text[index : index + _START_CHARS]
+    return text.startswith(groups.get(start, ()), index) or start[:1] in groups

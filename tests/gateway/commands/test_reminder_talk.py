@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from core.agent.offline import OfflineModel
+from core.scheduling.talk.agenda_questions import PhraseIndex
 from core.types import Address, Button, Scope
 from gateway.commands import reminder_talk
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
@@ -45,10 +45,10 @@ async def test_missing_time_is_asked_and_the_next_message_answers_it(home: Path)
 async def test_first_messages_of_several_chats_load_the_words_for_reminders_once(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    loads: list[re.Pattern[str]] = []
+    loads: list[PhraseIndex] = []
     load_triggers = reminder_talk._load_triggers
 
-    def count_loads() -> re.Pattern[str]:
+    def count_loads() -> PhraseIndex:
         loads.append(load_triggers())
         return loads[-1]
 
