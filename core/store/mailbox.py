@@ -203,7 +203,7 @@ class Inbox:
             return int(new_entries[0]["id"])
 
         entry_id = await self._database.write(insert, inbound.epoch, is_short=True)
-        if entry_id is not None and self._incognito is not None:
+        if entry_id is not None and self._incognito is not None and self._incognito.conversations:
             self._incognito.take(inbound.address, inbound.account, taker, received_at)
         return entry_id
 
