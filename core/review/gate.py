@@ -222,7 +222,8 @@ class Gate:
         url = str(arguments.get("url") or "").strip()
         if not reason and url and _judge_address(url, transcript, context) is Offer.CHOSEN:
             may_ask_helper = False
-            if not self.link_choices.take(context.session.id, url, context.message_id):
+            requests = transcript.page_requests
+            if not self.link_choices.take(context.session.id, url, context.message_id, requests):
                 reason = word_clause("waits_another_link")
         if reason and may_ask_helper:
             effect = Effect.SEND
@@ -450,9 +451,9 @@ def _judge_offer(url: str, transcript: Transcript) -> Offer:
     offers = [judge_repetition(url, new_pages, transcript.page_results)]
     if asks_for_look_up(messages):
         offers.append(judge_result(url, transcript.search_results, messages))
-        offers.append(judge_link(url, new_pages, messages))
+        offers.append(judge_link(url, new_pages, messages, new_pages))
     if asks_for_look_up(messages, by_verb=True):
-        offers.append(judge_link(url, transcript.page_results, messages))
+        offers.append(judge_link(url, transcript.page_results, messages, new_pages))
     return next(offer for offer in Offer if offer in offers)
 
 

@@ -6,7 +6,7 @@ it (`core/review/data/searches.toml` lists the words).
 
 A page whose links differ can learn a secret from the link that is opened: it only has to tell the
 model which link stands for which secret. Short chains of pages with few links do the same step by
-step. So the model chooses at most one link per host and conversation. Links that the person names
+step. So the model chooses at most one link per site and conversation. Links that the person names
 aren't the model's choice.
 """
 
@@ -54,8 +54,16 @@ _MAX_SECRET_WORDS = 3
 _ADDRESS_END = r"/?(?:[.,;:!?]*(?:\s|$)|[)\]}>\"'”»])"
 MAX_FREE_LINKS = 3
 """A page with more links to its own host could have a link for each secret."""
+MAX_PAGES_PER_MESSAGE = 4
+"""After this many pages of a site for one message, links to further pages aren't offered."""
 MAX_CONVERSATIONS = 500
-"""The number of conversations whose chosen links are remembered."""
+"""The number of chosen links that are remembered."""
+# The signs that end a web address in a text, besides blanks and an unpaired closing bracket.
+_ADDRESS_BORDERS = frozenset('<>[]{}"\u00ab\u00bb\u201c\u201d\u201e')
+# The second level of country codes below which names are registered, as in "a.co.uk".
+_SECOND_LEVELS = frozenset(
+    {"ac", "co", "com", "edu", "go", "gob", "gouv", "gov", "gv", "ne", "net", "or", "org", "sch"}
+)
 # A search result: its number and title, and its address in the line below.
 _RESULT = re.compile(r"^\d+\. (?P<title>[^\n]*)\n   (?P<url>\S+)$", re.MULTILINE)
 _PAGE_ADDRESS = re.compile(r"^Address: (\S+)$", re.MULTILINE)
@@ -197,73 +205,108 @@ class Offer(Enum):
 
 @dataclass(eq=False)
 class LinkChoices:
-    """The links that the model chose, by conversation and host."""
+    """The links that the model chose, by conversation and site."""
 
-    # The address and the message of the choice, by the id of the session and the host.
+    # The address and the message of the choice, by the id of the session and the site.
     _choices: OrderedDict[tuple[int, str], tuple[str, int | None]] = field(
         default_factory=OrderedDict
     )
 
-    def take(self, session_id: int, url: str, message_id: int | None) -> bool:
+    def take(
+        self,
+        session_id: int,
+        url: str,
+        message_id: int | None,
+        requests: Iterable[tuple[str, str]] = (),
+    ) -> bool:
         """Record a choice, and return whether the link may be opened.
 
-        It may be opened if it's the first choice on its host in this conversation. For the same
-        message, it may be opened again, because a page is requested once per message.
+        It may be opened if it's the first choice on its site in this conversation. For the same
+        message, it may be opened again, because a page is requested once per message. Sites that
+        redirected to each other count as one. `requests` are the requested addresses of the
+        conversation, each with the address of the page that was read.
         """
-        key = session_id, _get_host(url)
+        sites = _list_joined_sites(_get_site(url), requests)
         choice = url, message_id
-        if key not in self._choices and len(self._choices) >= MAX_CONVERSATIONS:
+        earlier = [self._choices.get((session_id, site), choice) for site in sites]
+        if any(each != choice for each in earlier):
+            return False
+        for site in sites:
+            self._choices[session_id, site] = choice
+        while len(self._choices) > MAX_CONVERSATIONS:
             self._choices.popitem(last=False)
-        return self._choices.setdefault(key, choice) == choice
+        return True
+
+
+def _list_joined_sites(site: str, requests: Iterable[tuple[str, str]]) -> set[str]:
+    """Return a site with all sites that redirected to it, or that it redirected to."""
+    pairs = [{_get_site(requested), _get_site(final)} for requested, final in requests]
+    joined = {site}
+    for _ in pairs:
+        for pair in pairs:
+            if joined & pair:
+                joined |= pair
+    return joined
 
 
 def judge_result(url: str, results: Iterable[str], messages: Iterable[str]) -> Offer:
     """Return whether a web address is a result of a search.
 
     Addresses in the excerpts of results don't count. Only the first `MAX_FREE_LINKS` results of a
-    host are free, apart from one that the messages name.
+    site are free, apart from one that the messages name.
     """
-    host = _get_host(url)
+    address, site = _normalize(url), _get_site(url)
     for text in results:
         titles: dict[str, str] = {}
         for match in _RESULT.finditer(text):
-            if _get_host(match["url"]) == host:
-                titles.setdefault(match["url"], f"{match['title']} {match['url']}")
-        for address in [*titles][:MAX_FREE_LINKS] + _list_named(titles, messages)[:1]:
-            if names_address(address, url):
-                return Offer.FREE
+            if _get_site(match["url"]) == site:
+                titles.setdefault(_normalize(match["url"]), f"{match['title']} {match['url']}")
+        if address in [*titles][:MAX_FREE_LINKS] + _list_named(titles, messages)[:1]:
+            return Offer.FREE if address else Offer.NONE
     return Offer.NONE
 
 
-def judge_link(url: str, pages: Iterable[str], messages: Iterable[str]) -> Offer:
+def judge_link(
+    url: str, pages: Sequence[str], messages: Sequence[str], new_pages: Sequence[str] = ()
+) -> Offer:
     """Return whether a web address is a link from one of some pages to the page's own host.
 
-    If a page has more than `MAX_FREE_LINKS` such links, the messages must name the link.
+    If a page has more than `MAX_FREE_LINKS` such links, the messages must name the link. It's free
+    if it's the only named link of its page, and the pages of its site name no other link that
+    hasn't been read. After `MAX_PAGES_PER_MESSAGE` new pages of a site, no link is offered, because
+    the length of a chain of pages can tell a secret, too.
     """
-    host = _get_host(url)
+    address, host, site = _normalize(url), _get_host(url), _get_site(url)
+    if sum(_get_site(_get_page_address(text)) == site for text in new_pages) >= (
+        MAX_PAGES_PER_MESSAGE
+    ):
+        return Offer.NONE
     offers = {Offer.NONE}
+    named_on_site: set[str] = set()
+    addresses = {_normalize(_get_page_address(text)) for text in pages}
     for text in pages:
-        address = _get_page_address(text)
-        if _get_host(address) == host and names_address(text, url):
-            offers.add(_judge_page_link(url, text, messages))
+        page_address = _get_page_address(text)
+        if not host or _get_site(page_address) != site:
+            continue
+        links = _list_own_links(text, _get_host(page_address))
+        named = _list_named(links, messages)
+        named_on_site.update(named)
+        if address not in links:
+            continue
+        if named == [address]:
+            offers.add(Offer.FREE)
+        choices = links if len(links) <= MAX_FREE_LINKS else named
+        if address in choices and len(choices) <= MAX_FREE_LINKS:
+            offers.add(Offer.CHOSEN)
+    if named_on_site - addresses - {address}:
+        offers.discard(Offer.FREE)
     return next(offer for offer in Offer if offer in offers)
-
-
-def _judge_page_link(url: str, page: str, messages: Iterable[str]) -> Offer:
-    """Return whether a link of a page is named by the messages, or one of few."""
-    links = _list_own_links(page, _get_host(url))
-    named = _list_named(links, messages)
-    end = _get_address_end(url)
-    if named == [end]:
-        return Offer.FREE
-    choices = links if len(links) <= MAX_FREE_LINKS else named
-    return Offer.CHOSEN if end in choices and len(choices) <= MAX_FREE_LINKS else Offer.NONE
 
 
 def judge_repetition(url: str, new_pages: Sequence[str], pages: Sequence[str]) -> Offer:
     """Return whether a web address is the one of a page that was read before.
 
-    A page that was read for the same message isn't requested again. If several pages of a host were
+    A page that was read for the same message isn't requested again. If several pages of a site were
     read for earlier messages, the model chooses which one it reads again.
     """
     if url in map(_get_page_address, new_pages):
@@ -271,38 +314,81 @@ def judge_repetition(url: str, new_pages: Sequence[str], pages: Sequence[str]) -
     addresses = {_get_page_address(text) for text in pages}
     if url not in addresses:
         return Offer.NONE
-    host = _get_host(url)
-    is_only_one = [_get_host(address) for address in addresses].count(host) == 1
+    site = _get_site(url)
+    is_only_one = [_get_site(address) for address in addresses].count(site) == 1
     return Offer.FREE if is_only_one else Offer.CHOSEN
 
 
 def _list_named(links: Mapping[str, str], messages: Iterable[str]) -> list[str]:
     """Return the links whose words contain a word of the messages. `links` has their words."""
     requested = set(word_terms(list_searchable(messages)))
-    return [end for end, words in links.items() if requested.intersection(word_terms(words))]
+    return [url for url, words in links.items() if requested.intersection(word_terms(words))]
 
 
 def _list_own_links(page: str, host: str) -> dict[str, str]:
-    """Return the ends of all addresses of a host in a page, with the words of their labels.
+    """Return all addresses of a host in a page, with the words of their labels.
 
-    The address of the page itself isn't included.
+    Each link has exactly one form that may be opened. With several forms, such as one with a dot or
+    slash at the end, the choice of a form could tell a secret. The address of the page itself isn't
+    included.
     """
     links: dict[str, str] = {}
+    own_scheme = _get_page_address(page).partition("://")[0]
     label = r"(?:\[(?P<label>[^\[\]\n]{0,200})\]\()?"
     # The end is looked ahead, because two addresses may stand next to each other without a space.
-    pattern = rf"{label}(?:https?://)?{re.escape(host)}(?=(?P<end>\S*))"
+    pattern = (
+        rf"{label}(?<![\w.@%/:-])(?:(?P<scheme>https?)://)?{re.escape(host)}"
+        r"(?=(?P<end>[/?#]\S*)?)(?![\w@:-]|\.\w)"
+    )
     for match in re.finditer(pattern, page, re.IGNORECASE):
-        end = _strip_address_end(match["end"])
+        end = _cut_address_end(match["end"] or "")
+        url = _normalize(f"{match['scheme'] or own_scheme}://{host}{end}")
         words = re.sub(r"[\W_]+", " ", end)
-        links[end] = f"{links.get(end, '')} {match['label'] or ''} {words}"
-    links.pop(_get_address_end(_get_page_address(page)), None)
+        links[url] = f"{links.get(url, '')} {match['label'] or ''} {words}"
+    links.pop(_normalize(_get_page_address(page)), None)
     return links
+
+
+def _cut_address_end(text: str) -> str:
+    """Return the part of a text that belongs to a web address, without punctuation at the end.
+
+    A closing bracket belongs to the address only if the address contains the opening one.
+    """
+    depth = 0
+    for index, character in enumerate(text):
+        if character == "(":
+            depth += 1
+        elif character == ")":
+            depth -= 1
+        if depth < 0 or character in _ADDRESS_BORDERS:
+            text = text[:index]
+            break
+    bare = text.rstrip(_PUNCTUATION)
+    return f"{bare})" if bare.count("(") > bare.count(")") else bare
+
+
+def _normalize(url: str) -> str:
+    """Return a web address without its fragment, with the scheme and the host in lower case.
+
+    The fragment isn't sent to the server. Returns "" for an invalid address.
+    """
+    host = _get_host(url)
+    scheme, separator, rest = url.partition("#")[0].partition("://")
+    if not host or not separator:
+        return ""
+    end = rest[len(host) :]
+    return f"{scheme.lower()}://{host}{end or '/'}"
 
 
 def _get_page_address(page: str) -> str:
     """Return the web address of a page in a result of `web_fetch`, or "" if it has none."""
     match = _PAGE_ADDRESS.search(page)
     return match[1] if match is not None else ""
+
+
+def list_page_requests(calls: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the requested address and the final address of each page, from calls and results."""
+    return [(url, address) for url, result in calls if (address := _get_page_address(result))]
 
 
 def _get_host(url: str) -> str:
@@ -313,13 +399,21 @@ def _get_host(url: str) -> str:
         return ""
 
 
-def _get_address_end(url: str) -> str:
-    """Return the part of a web address behind its host."""
-    return _strip_address_end(url.partition("://")[2].partition("/")[2])
+def _get_site(url: str) -> str:
+    """Return the part of a host that one owner registers: "a.example" for "www.a.example:80".
 
-
-def _strip_address_end(text: str) -> str:
-    return text.strip("/").rstrip(_PUNCTUATION + ")]}>\u201d\u00bb/")
+    Ports and subdomains cost an attacker nothing, so they don't make another site. The owners of
+    subdomains of a hosting service count as one.
+    """
+    try:
+        host = (urlsplit(url).hostname or "").rstrip(".")
+    except ValueError:
+        return ""
+    labels = host.split(".")
+    if ":" in host or labels[-1].isdigit():
+        return host
+    is_country_code = len(labels[-1]) == 2 and len(labels) > 2 and labels[-2] in _SECOND_LEVELS
+    return ".".join(labels[-3:] if is_country_code else labels[-2:])
 
 
 def is_typed_span(text: str, typed: Sequence[str], *, with_small_words: bool = False) -> bool:

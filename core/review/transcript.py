@@ -49,6 +49,7 @@ from core.review.repetition import (
     repeats,
     shares_words,
 )
+from core.review.searches import list_page_requests
 from core.review.wishes import is_marked, is_single_line
 from core.store.sessions import Conversations
 from core.text.normalize import words_of
@@ -102,6 +103,8 @@ class Transcript:
     page_results: tuple[str, ...] = ()
     # The pages that were read for the messages that are being answered.
     new_page_results: tuple[str, ...] = ()
+    # The requested address of each page, with the address that was read after redirects.
+    page_requests: tuple[tuple[str, str], ...] = ()
     # One of the messages that are being answered is a voice note.
     is_spoken: bool = False
     # The calls that were made for the messages that are being answered, and didn't fail.
@@ -351,6 +354,7 @@ def read_transcript(
         search_results=_list_results(rows, "web_search"),
         page_results=_list_results(rows, "web_fetch"),
         new_page_results=_list_results(_list_rows_after(rows, current), "web_fetch"),
+        page_requests=_list_page_requests(rows),
         is_spoken=any(row.origin == "spoken" for row in current),
         calls=list_made_calls(_list_rows_after(rows, current)),
         has_long=not is_scheduled and _has_long_message(rows),
@@ -389,6 +393,15 @@ def _list_results(rows: Sequence[Message], tool_name: str) -> tuple[str, ...]:
         and row.tool_name == tool_name
         and not any(block.get("is_error") for block in row.blocks or ())
     )
+
+
+def _list_page_requests(rows: Sequence[Message]) -> tuple[tuple[str, str], ...]:
+    calls = [
+        (str(call.arguments.get("url") or ""), call.result)
+        for call in list_made_calls(rows)
+        if call.tool == "web_fetch"
+    ]
+    return tuple(list_page_requests(calls))
 
 
 def _find_confirmed_question(

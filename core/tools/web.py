@@ -146,7 +146,7 @@ class PageCache:
                     raise
                 # The text is enough, and the bytes can be many.
                 cached.download = replace(download, body=b"")
-                self._pages.setdefault((message_id, download.url), cached)
+                self._pages.setdefault((message_id, name_page(download.url)), cached)
             return cached.download, cached.page
 
 
@@ -251,7 +251,7 @@ class WebAccess:
         if context.message_id is None:
             return await self._request_page(url, context)
         return await self._cache.load(
-            context.message_id, urldefrag(url)[0], lambda: self._request_page(url, context)
+            context.message_id, name_page(url), lambda: self._request_page(url, context)
         )
 
     async def _request_page(self, url: str, context: ToolContext) -> tuple[Download, PageText]:
@@ -293,6 +293,17 @@ class WebAccess:
             is_schedulable=True,
             timeout_s=TIMEOUT_S,
         )
+
+
+def name_page(url: str) -> str:
+    """Return a web address without its fragment and the slash at its end, with its host folded.
+
+    A page is requested once for a message, whatever the form of its address. Otherwise, a page
+    could learn a secret from the forms that are requested.
+    """
+    scheme, separator, rest = urldefrag(url)[0].rstrip("/").partition("://")
+    host, slash, path = rest.partition("/")
+    return f"{scheme.lower()}{separator}{host.casefold()}{slash}{path}"
 
 
 def _build_billing(context: ToolContext) -> BillingScope:
