@@ -56,6 +56,13 @@ def read_secrets(file: Path) -> tuple[dict[str, str], list[str]]:
     return secrets, problems
 
 
+def parse_variables(text: str) -> dict[str, str]:
+    """Return the variables of a file of another program. Comments and other lines are skipped."""
+    lines = (line for line in text.splitlines() if not line.lstrip().startswith("#"))
+    matches = [match for line in lines if (match := _LINE.fullmatch(line))]
+    return {match[1]: _strip_quotes(match[2]) for match in matches if match[2]}
+
+
 def change_secrets(file: Path, changes: Mapping[str, str | None]) -> None:
     """Set variables in a secrets file. The value None removes a variable.
 

@@ -10,6 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 from config.field_types import KeyVariable, OptionalWebAddress
 
 SECTION = ConfigDict(frozen=True, extra="forbid", strict=True)
+# The longest time that a call of an MCP server may take.
+MAX_TIMEOUT_S = 600.0
 
 
 class WebToolOptions(BaseModel):
@@ -44,6 +46,8 @@ class McpServer(BaseModel):
     command: str = ""
     args: Annotated[tuple[str, ...], Field(strict=False)] = ()
     env: Mapping[str, str] = Field(default={}, repr=False)
+    # The folder in which the program starts. Empty for the folder in which Mneme was started.
+    cwd: str = ""
     # A web address, with further headers. ${NAME} in `args`, `url` or a value of `env` or
     # `headers` stands for a variable of secrets.env or the environment.
     url: OptionalWebAddress = ""
@@ -53,7 +57,7 @@ class McpServer(BaseModel):
     tools: Annotated[tuple[str, ...], Field(strict=False)] = ()
     effects: Mapping[str, EffectName] = {}
     people: Literal["owner", "everyone"] = "owner"
-    timeout_s: Annotated[float, Field(gt=0, le=600)] = 30.0
+    timeout_s: Annotated[float, Field(gt=0, le=MAX_TIMEOUT_S)] = 30.0
     max_result_chars: Annotated[int, Field(ge=200, le=30_000)] = 12_000
 
     @model_validator(mode="after")

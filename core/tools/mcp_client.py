@@ -17,6 +17,7 @@ import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from socket import gaierror
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -92,6 +93,7 @@ class McpConnection:
         self.name = name
         self._options = options
         self._variables = variables
+        self._folder = Path(options.cwd).expanduser() if options.cwd else None
         self._lock = asyncio.Lock()
         self._client: Client | None = None
         self._owner_task: asyncio.Task[None] | None = None
@@ -236,6 +238,7 @@ class McpConnection:
                     command=self._options.command,
                     args=[self._fill_variables({"": each})[""] for each in self._options.args],
                     env=self._fill_variables(self._options.env),
+                    cwd=self._folder,
                 )
                 # The standard error of a server must not appear in the person's terminal.
                 null_device = await asyncio.to_thread(open, os.devnull, "w", encoding="utf-8")

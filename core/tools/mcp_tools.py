@@ -453,4 +453,6 @@ def _store(tool: ToolDescription) -> StoredTool:
 def _fingerprint(options: McpServer) -> str:
     """Return a hash of the options that determine which program or address is called."""
     parts = [options.command, *options.args, options.url, *options.env, *options.headers]
+    # An empty folder isn't a part, so the definitions that were stored without folders stay valid.
+    parts += filter(None, [options.cwd])
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""Converts the options of MCP servers from other programs, and keeps keys out of mneme.toml.
+"""Keeps the keys in the options of MCP servers out of mneme.toml.
 
 A value that looks like a key becomes a variable of secrets.env. The option then has the placeholder
 ``${NAME}``.
@@ -239,15 +239,6 @@ def hide_keys(server: str, options: Mapping[str, Any]) -> dict[str, Any]:
         return [hide(each) for each in value] if isinstance(value, list) else value
 
     return {key: hide(value) for key, value in moved.items()}
-
-
-def read_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a server in the file of another program, by Mneme's names."""
-    keys = ("command", "args", "env", "url", "headers")
-    options = {key: entry[key] for key in keys if entry.get(key)}
-    if entry.get("disabled") is True or entry.get("enabled") is False:
-        options["enabled"] = False
-    return options
 
 
 def _to_text(value: object) -> str:

@@ -30,7 +30,8 @@ from config.settings import Settings, SettingsError
 from config.tool_options import McpServer
 from config.variables import PLACEHOLDER
 from core.errors import ToolError
-from core.transfer.mcp_options import SecretMover, hide_keys, list_own_variables, read_entry
+from core.transfer.mcp_entries import Note, read_entry
+from core.transfer.mcp_options import SecretMover, hide_keys, list_own_variables
 from gateway import logs
 from gateway.cli import shell
 from gateway.cli.shell import AsJson, InScope, print_json, print_text
@@ -41,6 +42,8 @@ from gateway.texts.catalog import SHELL as texts
 
 # The key that programs send to `mneme mcp serve --http`, in secrets.env.
 KEY_VARIABLE = "MNEME_MCP_KEY"
+# A header in the form of HTTP, as other programs take it: "Authorization: Bearer …".
+_HEADER = re.compile(r"\A([A-Za-z][\w-]*):")
 
 
 def complete_name(incomplete: str) -> list[str]:
@@ -117,6 +120,8 @@ def add_command(
             options["url"] = url
         if command:
             options |= {"command": command[0], "args": command[1:]}
+        if header:
+            header = [_HEADER.sub(r"\1=", each, count=1) for each in header]
         options |= {
             table: _parse_pairs(pairs, flag)
             for table, flag, pairs in (("env", "--env", env), ("headers", "--header", header))
@@ -186,6 +191,7 @@ def import_command(
         known_tables = _list_tables(draft)
         added: list[str] = []
         skipped: list[str] = []
+        notes: list[tuple[str, Note]] = []
         for raw_name, entry in servers.items():
             first = name = re.sub(r"[^A-Za-z0-9-]", "-", raw_name).strip("-")[:28] or "server"
             if f"mcp.{name}" in known_tables:
@@ -195,8 +201,9 @@ def import_command(
             while name in added:
                 name = f"{first}-{number}"
                 number += 1
+            server = read_entry(entry, file)
             try:
-                _add_server(draft, name, read_entry(entry))
+                _add_server(draft, name, server.options, server.private_variables)
                 draft.load()
             except SettingsError as error:
                 reason = error.problems[0].removeprefix(f"mcp.{name}.")
@@ -204,24 +211,36 @@ def import_command(
                     texts.compose("mcp_file_bad_server", path=file, name=raw_name, reason=reason)
                 )
             added.append(name)
+            notes += [(name, note) for note in server.notes]
         draft.write()
         if added:
             names = ", ".join(added)
             print_text(texts.compose("mcp_added", names=names, first=added[0]))
             _say_when(draft)
             _name_missing_variables(draft, added)
+            for name, note in notes:
+                print_text(texts.compose(note.key, name=name, **note.values))
         if skipped:
             print_text(texts.compose("mcp_skipped", names=", ".join(skipped)))
         if not servers:
             print_text(texts.compose("mcp_file_empty", path=file))
 
 
-def _add_server(draft: SettingsDraft, name: str, options: Mapping[str, Any]) -> None:
+def _add_server(
+    draft: SettingsDraft,
+    name: str,
+    options: Mapping[str, Any],
+    private_variables: Mapping[str, str] | None = None,
+) -> None:
     """Add a server to the draft of the settings.
 
-    Secrets in its options become variables of secrets.env.
+    Secrets in its options become variables of secrets.env, and so do all `private_variables`, which
+    the server gets in addition to its `env`.
     """
     mover = SecretMover(name)
+    if private_variables:
+        kept = {key: mover.keep(key, value) for key, value in private_variables.items()}
+        options = {**options, "env": {**kept, **options.get("env", {})}}
     for key, value in mover.move(options).items():
         draft.set_option(f"mcp.{name}.{key}", value)
     for variable, secret in mover.secrets.items():

@@ -80,6 +80,16 @@ async def test_mcp_call_returns_text_and_the_server_gets_its_key_from_a_variable
         assert (await diary.call("key", {})).text == "s3cret"
 
 
+async def test_mcp_server_starts_in_the_folder_of_its_settings(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    script = 'import pathlib; pathlib.Path("here").touch()'
+    options = McpServer(command=sys.executable, args=("-c", script), cwd=str(tmp_path / "work"))
+    async with connect(options) as server:
+        with pytest.raises(ToolError):
+            await server.list_tools()
+    assert (tmp_path / "work" / "here").exists()
+
+
 async def test_mcp_server_over_http_is_called_like_a_local_one(http_url: str) -> None:
     async with connect(McpServer(url=http_url)) as diary:
         await wait_until_up(diary)

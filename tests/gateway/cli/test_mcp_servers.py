@@ -155,6 +155,32 @@ def test_imported_server_that_is_off_stays_off_and_equal_names_get_a_number(home
     assert options["my-server-2"]["enabled"] is False
 
 
+def test_each_option_that_mneme_does_not_have_is_named_and_an_env_file_becomes_secrets(
+    home: Path,
+) -> None:
+    (home / "my.env").write_text("MODE=fa5t\n")
+    entry = {
+        "command": "docker",
+        "args": ["run", "-e", "API_KEY=k3y", "--header", "Authorization: Bearer k3y"],
+        "envFile": "my.env",
+        "cwd": "tools",
+        "timeout": 90_000,
+        "type": "sse",
+        "autoApprove": ["read"],
+        "oauth": {},
+    }
+    answer = import_servers(home, {"box": entry})
+    _, *notes = answer.splitlines()
+    assert [note.split(":")[0] for note in notes] == ["box"] * 4
+    for part in ("90 seconds", "SSE", "autoApprove isn't taken over", "no such option"):
+        assert part in answer
+    options = read_options(home)["box"]
+    assert options["cwd"] == str(home / "tools")
+    assert options["env"] == {"MODE": "${MCP_BOX_MODE}"}
+    assert "k3y" not in (home / "mneme.toml").read_text()
+    assert "fa5t" in (home / "secrets.env").read_text()
+
+
 def test_fault_of_an_imported_file_is_blamed_on_the_file(home: Path) -> None:
     file = home / "other.json"
     file.write_text(json.dumps({"mcpServers": {"bad": {"url": "ftp://mcp.example/"}}}))
