@@ -12,12 +12,13 @@ from __future__ import annotations
 import secrets
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, NoReturn, TypeVar
 
 import uvicorn
+from mcp import MCPError
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.types import CallToolResult, InputRequiredResult, ToolAnnotations
+from mcp.types import INVALID_PARAMS, CallToolResult, InputRequiredResult, ToolAnnotations
 from pydantic import Field, ValidationError
 
 from core.errors import MnemeError
@@ -39,6 +40,22 @@ _PROPOSES = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_w
 
 Query = Annotated[str, Field(max_length=2_000, description="What to look for, in plain words.")]
 Limit = Annotated[int, Field(ge=1, le=MAX_SESSIONS, description="How many, latest or best first.")]
+
+
+# The sentences for wrong arguments, by the type of pydantic's error.
+_FAULTS = {
+    "missing": "The argument {name} is missing.",
+    "string_type": "The argument {name} must be text.",
+    "string_unicode": "The argument {name} must be valid Unicode text.",
+    "string_too_short": "The argument {name} must have at least {min_length} characters.",
+    "string_too_long": "The argument {name} may have at most {max_length} characters.",
+    "int_type": "The argument {name} must be a whole number.",
+    "int_parsing": "The argument {name} must be a whole number.",
+    "int_from_float": "The argument {name} must be a whole number.",
+    "greater_than_equal": "The argument {name} must be at least {ge}.",
+    "less_than_equal": "The argument {name} may be at most {le}.",
+}
+_OTHER_FAULT = "The argument {name} is invalid."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,11 +116,24 @@ class _MemoryServer(MCPServer):
                 raise ToolError(_word_faults(error.__cause__)) from error
             raise
 
+    async def get_prompt(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,
+        context: Context[Any, Any] | None = None,
+    ) -> NoReturn:
+        """Raise MCPError, because the memory has no prompts."""
+        raise MCPError(INVALID_PARAMS, f"Unknown prompt: {name}")
+
 
 def _word_faults(error: ValidationError) -> str:
     """Return a sentence for each wrong argument, without its value."""
-    faults = error.errors(include_url=False, include_input=False)
-    return " ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}." for each in faults)
+    sentences: list[str] = []
+    for fault in error.errors(include_url=False, include_input=False):
+        template = _FAULTS.get(fault["type"], _OTHER_FAULT)
+        name = ".".join(map(str, fault["loc"]))
+        sentences.append(template.format(name=name, **fault.get("ctx", {})))
+    return " ".join(sentences)
 
 
 async def serve_stdio(server: MCPServer) -> None:

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, tzinfo
 
 from core.guard.origin_and_fence import FILE_LEAD
 from core.markup.markdown import escape
@@ -32,7 +32,12 @@ _RECALLED_LINE = re.compile(
     r"^- (?:(?P<reference>[mfn]\d+)(?:-[0-9a-f]{4})? )?(?P<text>.+)$", re.MULTILINE
 )
 _ROW_REFERENCE = re.compile(r"[mf][1-9]\d{0,8}")
-_ISO_TIME = re.compile(r"\d{4}-\d\d-\d\d")
+# A day or time in ISO 8601, also inside of a longer text.
+_ISO_TIME = re.compile(
+    r"(?<![\w-])\d{4}-\d\d-\d\d"
+    r"(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:?\d\d)?)?(?![\w-])"
+)
+_ISO_DAY_CHARS = 10
 # The name of an argument that limits the result, such as "limit" and "max_results".
 _LIMIT = re.compile(r"(?:limit|max|offset)(?:_|$)")
 _FILE_HEADING = re.compile(rf"^\[{FILE_LEAD} (\d+), “([^”\n]*)”")
@@ -45,6 +50,8 @@ class ExplanationWriter:
     services: Services
     texts: Texts
     scopes: frozenset[Scope]
+    # The reader's time zone.
+    zone: tzinfo
 
     async def write(self, turn: Sequence[Message], session: Session | None) -> str:
         """Return the explanation of a turn that was answered in `session`.
@@ -107,7 +114,7 @@ class ExplanationWriter:
 
     def _render_text(self, message: Message) -> str:
         """Return the day and the beginning of a message."""
-        day = self.texts.format_day(message.created_at, self.services.zone)
+        day = self.texts.format_day(message.created_at, self.zone)
         return self.texts.pair(day, _shorten(self.texts.result_words.word_text(message.text)))
 
     async def _list_facts(self, ids: Iterable[int]) -> list[str]:
@@ -180,22 +187,20 @@ class ExplanationWriter:
         if isinstance(value, list):
             return [text for item in value for text in self._word_values(item)]
         if isinstance(value, str):
-            return [self._word_time(value) or value] if value else []
+            return [_ISO_TIME.sub(self._word_time, value)] if value else []
         return [] if value is None else [json.dumps(value)]
 
-    def _word_time(self, text: str) -> str:
-        """Return an ISO time or day as a person writes it, or "" if the text is neither."""
-        if _ISO_TIME.match(text) is None:
-            return ""
+    def _word_time(self, match: re.Match[str]) -> str:
+        """Return an ISO time or day as a person writes it. Impossible days stay as they are."""
         try:
-            moment = datetime.fromisoformat(text)
+            moment = datetime.fromisoformat(match[0])
         except ValueError:
-            return ""
+            return match[0]
         if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=self.services.zone)
-        if _ISO_TIME.fullmatch(text):
-            return self.texts.format_day(moment, self.services.zone)
-        return self.texts.format_moment(moment, self.services.zone)
+            moment = moment.replace(tzinfo=self.zone)
+        if len(match[0]) == _ISO_DAY_CHARS:
+            return self.texts.format_day(moment, self.zone)
+        return self.texts.format_moment(moment, self.zone)
 
 
 def _list_recalled(turn: Sequence[Message], kind: str) -> dict[int, str]:

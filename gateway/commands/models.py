@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from config.model_options import Ability
 from core.errors import Refused
+from core.text.normalize import comparison_form, is_unspaced
 from core.tools.switches import CALENDAR, WEB, find_tool_group
 from core.types import Account, Answer, Button, Command, Scope, Tool
 from gateway.commands.registry import CommandContext, load_specs, make_button, split_action
@@ -198,7 +199,7 @@ class ToolCommands:
         if not self._groups:
             return Answer(text=texts.TOOLS_NONE)
         switched_off = (await self._services.load_preference(context.account)).switched_off
-        words = command.arguments.lower().split()
+        words = comparison_form(command.arguments).split()
         if not words:
             return self._show(texts, switched_off)
         switch = self._read_switch(words, texts)
@@ -217,20 +218,28 @@ class ToolCommands:
         The words are in the person's language or in English, such as "off web" and "web off".
         Returns None if they name no group or no state.
         """
-        groups = {_name_group(group, texts).lower(): group for group in self._groups}
-        groups |= {group.lower(): group for group in self._groups}
-        states = dict.fromkeys(texts.TOOLS_WORDS_ON.split(), True)
-        states |= dict.fromkeys(texts.TOOLS_WORDS_OFF.split(), False)
+        groups = {comparison_form(_name_group(group, texts)): group for group in self._groups}
+        groups |= {comparison_form(group): group for group in self._groups}
+        states = dict.fromkeys(comparison_form(texts.TOOLS_WORDS_ON).split(), True)
+        states |= dict.fromkeys(comparison_form(texts.TOOLS_WORDS_OFF).split(), False)
         states |= {"on": True, "off": False}
-        if len(words) == 2:
-            for state, name in (words, words[::-1]):
-                if state in states and name in groups:
-                    return groups[name], states[state]
+        for state, is_on in states.items():
+            for name, group in groups.items():
+                pairs = ([state, name], [name, state])
+                if words in pairs or (is_unspaced(name) and words in map(_join, pairs)):
+                    return group, is_on
         return None
 
     async def autocomplete(self, source: str, typed: str, scope: Scope) -> Mapping[str, str]:
-        """Return the groups whose names contain `typed`."""
-        return {group: group for group in self._groups if typed.lower() in group.lower()}
+        """Return the groups whose names contain `typed`, named in the language of the chat."""
+        texts = self._services.languages.of_scope(scope)
+        wanted = comparison_form(typed)
+        names = {group: _name_group(group, texts) for group in self._groups}
+        return {
+            group: name
+            for group, name in names.items()
+            if wanted in comparison_form(group) or wanted in comparison_form(name)
+        }
 
     def _show(self, texts: Texts, switched_off: frozenset[str]) -> Answer:
         lines = [texts.TOOLS_HEADING]
@@ -252,6 +261,11 @@ class ToolCommands:
         tools_off = ",".join(sorted(switched_off))
         for linked_account in sorted(accounts, key=lambda other: other.key):
             await self._services.preferences.save(linked_account, tools_off=tools_off)
+
+
+def _join(words: Sequence[str]) -> list[str]:
+    """Return the words as one, as Chinese and Japanese write them."""
+    return ["".join(words)]
 
 
 def _name_group(group: str, texts: Texts) -> str:

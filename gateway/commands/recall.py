@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from datetime import tzinfo
 
+from core.dates.schedule import load_zone
 from core.errors import Refused
 from core.markup.markdown import escape
 from core.search.query import split_page, text_for_next_page
@@ -115,7 +116,8 @@ class WhyCommand:
             if not number:
                 raise Refused(texts.WHY_USAGE)
             session, turn = await self._find_by_number(number, context)
-        writer = ExplanationWriter(self._services, texts, context.scopes)
+        zone = load_zone(await self._services.appointments.zone_of(context.account))
+        writer = ExplanationWriter(self._services, texts, context.scopes, zone)
         return Answer(
             text=await writer.write(turn, await self._find_asking(turn, session, context))
         )

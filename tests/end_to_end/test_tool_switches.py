@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from core.tools.switches import find_tool_group
-from core.types import Account
+from core.types import Account, Scope
+from gateway.commands.models import ToolCommands
 from tests.end_to_end.test_web import open_web, result_of
 from tests.fixtures.gateway_harness import open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, says
@@ -59,6 +60,10 @@ SWITCHES = [
     ("tr", "kapat takvim", "- takvim: kapal\u0131\n- web: a\u00e7\u0131k"),
     ("zh", "关 日历", "- 日历：关\n- 网页：开"),
     ("ja", "オフ カレンダー", "- カレンダー：オフ\n- ウェブ：オン"),
+    ("zh", "关日历", "- 日历：关\n- 网页：开"),
+    ("ja", "カレンダーオフ", "- カレンダー：オフ\n- ウェブ：オン"),
+    ("fr", "desactiver CALENDRIER", "- calendrier : désactivé\n- web : activé"),
+    ("tr", "KAPAT takvim", "- takvim: kapal\u0131\n- web: a\u00e7\u0131k"),
     ("ko", "끄기 캘린더", "- 캘린더: 꺼짐\n- 웹: 켜짐"),
 ]
 
@@ -73,6 +78,16 @@ async def test_tools_command_reads_and_names_groups_in_the_persons_language(home
             assert text.replace("\u00a0", " ").replace("\u202f", " ").endswith(listed), text
             for group in ("calendar", "web"):
                 await harness.say(f"/tools on {group}")
+
+
+async def test_autocomplete_of_tools_names_groups_in_the_language_of_the_chat(home: Path) -> None:
+    options = '[calendar.home]\nurl = "http://127.0.0.1:9/feed.ics"\n'
+    async with open_gateway(home, ScriptedModel(), options) as harness:
+        await harness.say("/language fr")
+        command = ToolCommands(harness.services, harness.agent.tool_runner.tools.values())
+        scope = Scope.account("telegram", "42")
+        assert await command.autocomplete("tools", "Cale", scope) == {"calendar": "calendrier"}
+        assert await command.autocomplete("tools", "calendar", scope) == {"calendar": "calendrier"}
 
 
 async def test_linked_accounts_share_the_tools_turned_off(home: Path) -> None:

@@ -192,9 +192,13 @@ async def test_mcp_server_refuses_a_proposed_secret_long_empty_or_double_fact_an
 async def test_program_reads_a_sentence_about_each_wrong_argument(filled_home: Path) -> None:
     async with connect(filled_home) as memory:
         for tool, arguments, sentence in (
-            ("remember", {"content": "ab"}, "content: String should have at least 3 characters."),
-            ("recall", {}, "query: Field required."),
-            ("facts", {"limit": 0}, "limit: Input should be greater than or equal to 1."),
+            (
+                "remember",
+                {"content": "ab"},
+                "The argument content must have at least 3 characters.",
+            ),
+            ("recall", {}, "The argument query is missing."),
+            ("facts", {"limit": 0}, "The argument limit must be at least 1."),
         ):
             with pytest.raises(ToolError) as failure:
                 await memory.call(tool, arguments)

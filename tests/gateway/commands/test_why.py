@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from datetime import UTC
 from pathlib import Path
 
 import pytest
@@ -56,17 +57,32 @@ async def test_why_shows_times_as_a_person_writes_them_and_no_limits(home: Path)
         "limit": 5,
         "empty": "",
         "span": {"start": "2026-11-30T12:22:00", "end": "2026-12-01", "max_results": 3},
-        "odd": ["2026-99-99"],
+        "odd": ["2026-99-99", "from 2026-11-30T12:22Z to 2026-12-01, room 4711-2026-11-30"],
     }
     lines = {
-        "en": "- I used `x`: dentist · 30 Nov 2026, 12:22 · 1 December 2026 · 2026-99-99",
-        "de": "- Ich habe `x` benutzt: dentist · 30. Nov. 2026, 12:22 · 1. Dezember 2026 · 2026-99-99",
+        "en": "- I used `x`: dentist · 30 Nov 2026, 12:22 · 1 December 2026 · 2026-99-99"
+        " · from 30 Nov 2026, 12:22 to 1 December 2026, room 4711-2026-11-30",
+        "de": "- Ich habe `x` benutzt: dentist · 30. Nov. 2026, 12:22 · 1. Dezember 2026 · 2026-99-99"
+        " · from 30. Nov. 2026, 12:22 to 1. Dezember 2026, room 4711-2026-11-30",
     }
     async with open_gateway(home, ScriptedModel()) as harness:
         for language, line in lines.items():
-            writer = ExplanationWriter(harness.services, load_texts(language), frozenset({OWNER}))
+            writer = ExplanationWriter(
+                harness.services, load_texts(language), frozenset({OWNER}), UTC
+            )
             assert writer._render_call("x", arguments) == line
             assert writer._render_call("x", {"limit": 5}) == line.partition(":")[0]
+
+
+async def test_why_shows_times_in_the_time_zone_of_the_person(home: Path) -> None:
+    model = ScriptedModel()
+    async with open_gateway(home, model) as harness:
+        search = calls(("session_search", {"query": "tea", "after": "2026-11-30T20:00:00Z"}))
+        model.script = [search, says("Nothing.")]
+        await harness.say("When did I drink tea?")
+        await harness.say("/timezone Tokyo")
+        why = (await harness.say("/why")).text
+        assert "tea · 1 Dec 2026, 05:00" in why
 
 
 async def test_why_counts_answers_back_and_refuses_what_is_not_there(home: Path) -> None:
