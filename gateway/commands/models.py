@@ -223,10 +223,14 @@ class ToolCommands:
         states = dict.fromkeys(comparison_form(texts.TOOLS_WORDS_ON).split(), True)
         states |= dict.fromkeys(comparison_form(texts.TOOLS_WORDS_OFF).split(), False)
         states |= {"on": True, "off": False}
+        typed = " ".join(words)
         for state, is_on in states.items():
             for name, group in groups.items():
-                pairs = ([state, name], [name, state])
-                if words in pairs or (is_unspaced(name) and words in map(_join, pairs)):
+                forms = [f"{state} {name}", f"{name} {state}"]
+                if is_unspaced(name):
+                    # Chinese and Japanese need no space.
+                    forms += [f"{state}{name}", f"{name}{state}"]
+                if typed in forms:
                     return group, is_on
         return None
 
@@ -261,11 +265,6 @@ class ToolCommands:
         tools_off = ",".join(sorted(switched_off))
         for linked_account in sorted(accounts, key=lambda other: other.key):
             await self._services.preferences.save(linked_account, tools_off=tools_off)
-
-
-def _join(words: Sequence[str]) -> list[str]:
-    """Return the words as one, as Chinese and Japanese write them."""
-    return ["".join(words)]
 
 
 def _name_group(group: str, texts: Texts) -> str:
