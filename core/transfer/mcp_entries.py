@@ -53,8 +53,6 @@ _WITHOUT_EFFECT = frozenset(
         "version",
     }
 )
-# Lists of tools that run without approval in the other program.
-_APPROVALS = ("alwaysAllow", "autoApprove", "trust")
 # Some programs write milliseconds, others seconds. Nobody waits for an hour.
 _LONGEST_IN_SECONDS = 3_600
 # VS Code's names for the folder of the project and of the user.
@@ -105,30 +103,39 @@ def read_entry(entry: Mapping[str, Any], file: Path) -> ImportedServer:
 
 def _take_option(server: ImportedServer, name: str, value: Any, project: Path) -> None:
     """Take over one of the options that differ between programs, or add a note."""
-    if name == "type":
-        if _is_sse(value):
-            server.notes.append(Note("mcp_import_sse", {}))
-    elif name == "cwd" and isinstance(value, str):
-        folder = str(_resolve(value, project))
-        if "${" in folder:
-            server.notes.append(Note("mcp_import_unused", {"option": f"cwd = {value}"}))
-        else:
-            server.options["cwd"] = folder
-    elif name == "envFile" and isinstance(value, str):
-        _read_environment_file(server, _resolve(value, project))
-    elif name == "timeout" and isinstance(value, int | float) and not isinstance(value, bool):
-        _convert_timeout(server, value)
-    elif name == "tools" and _is_list_of_names(value):
-        if "*" not in value:
-            server.options["tools"] = list(value)
-    elif name == "disabledTools" and _is_list_of_names(value):
-        if value:
-            server.notes.append(Note("mcp_import_tools_off", {"tools": ", ".join(value)}))
-    elif name in _APPROVALS:
-        if value:
-            server.notes.append(Note("mcp_import_approvals", {"option": name}))
+    match name, value:
+        case "type", str():
+            if value.lower() == "sse":
+                server.notes.append(Note("mcp_import_sse", {}))
+        case "cwd", str():
+            _set_folder(server, value, project)
+        case "envFile", str():
+            _read_environment_file(server, _resolve(value, project))
+        case "timeout", int() | float():
+            _convert_timeout(server, value)
+        case "tools" | "disabledTools", list():
+            _take_tools(server, name, [str(each) for each in value])
+        case "alwaysAllow" | "autoApprove" | "trust", _:
+            if value:
+                server.notes.append(Note("mcp_import_approvals", {"option": name}))
+        case _:
+            server.notes.append(Note("mcp_import_unused", {"option": name}))
+
+
+def _set_folder(server: ImportedServer, value: str, project: Path) -> None:
+    folder = str(_resolve(value, project))
+    if "${" in folder:
+        server.notes.append(Note("mcp_import_unused", {"option": f"cwd = {value}"}))
     else:
-        server.notes.append(Note("mcp_import_unused", {"option": name}))
+        server.options["cwd"] = folder
+
+
+def _take_tools(server: ImportedServer, name: str, tools: list[str]) -> None:
+    """Take over the list of allowed tools, or note which tools are turned off."""
+    if name == "tools" and "*" not in tools:
+        server.options["tools"] = tools
+    elif name == "disabledTools" and tools:
+        server.notes.append(Note("mcp_import_tools_off", {"tools": ", ".join(tools)}))
 
 
 def _find_project(file: Path) -> Path:
@@ -190,11 +197,3 @@ def _convert_timeout(server: ImportedServer, value: float) -> None:
     if limited != value:
         values = {"value": f"{value:g}", "seconds": f"{limited:g}"}
         server.notes.append(Note("mcp_import_timeout", values))
-
-
-def _is_sse(value: object) -> bool:
-    return isinstance(value, str) and value.lower() == "sse"
-
-
-def _is_list_of_names(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(each, str) for each in value)
