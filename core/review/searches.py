@@ -22,6 +22,7 @@ from unicodedata import is_normalized
 from urllib.parse import urlsplit
 
 from core.guard.guard import find_suspicion
+from core.review.carried_out import MadeCall
 from core.review.naming import INNER_CAPITAL, consists_of
 from core.review.negation import to_plain_pattern
 from core.review.phrases import (
@@ -386,9 +387,13 @@ def _get_page_address(page: str) -> str:
     return match[1] if match is not None else ""
 
 
-def list_page_requests(calls: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return the requested address and the final address of each page, from calls and results."""
-    return [(url, address) for url, result in calls if (address := _get_page_address(result))]
+def list_page_requests(calls: Iterable[MadeCall]) -> tuple[tuple[str, str], ...]:
+    """Return the requested address and the final address of each page that was read."""
+    return tuple(
+        (str(call.arguments.get("url") or ""), address)
+        for call in calls
+        if call.tool == "web_fetch" and (address := _get_page_address(call.result))
+    )
 
 
 def _get_host(url: str) -> str:

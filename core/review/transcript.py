@@ -354,7 +354,7 @@ def read_transcript(
         search_results=_list_results(rows, "web_search"),
         page_results=_list_results(rows, "web_fetch"),
         new_page_results=_list_results(_list_rows_after(rows, current), "web_fetch"),
-        page_requests=_list_page_requests(rows),
+        page_requests=list_page_requests(list_made_calls(rows)),
         is_spoken=any(row.origin == "spoken" for row in current),
         calls=list_made_calls(_list_rows_after(rows, current)),
         has_long=not is_scheduled and _has_long_message(rows),
@@ -393,15 +393,6 @@ def _list_results(rows: Sequence[Message], tool_name: str) -> tuple[str, ...]:
         and row.tool_name == tool_name
         and not any(block.get("is_error") for block in row.blocks or ())
     )
-
-
-def _list_page_requests(rows: Sequence[Message]) -> tuple[tuple[str, str], ...]:
-    calls = [
-        (str(call.arguments.get("url") or ""), call.result)
-        for call in list_made_calls(rows)
-        if call.tool == "web_fetch"
-    ]
-    return tuple(list_page_requests(calls))
 
 
 def _find_confirmed_question(
