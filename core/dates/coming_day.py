@@ -20,6 +20,8 @@ _OTHER_PARTS = frozenset({"part", "assumptions"})
 NOON = 12
 UNSPACED_START = "\u2e80"
 """Chinese and Japanese letters come after this character."""
+_MAX_DAY_CHARS = 60
+"""No name of a day is longer. Reading a text takes longer than its length suggests."""
 _WEEK = timedelta(days=7)
 
 
@@ -63,7 +65,9 @@ def read_coming_day(
 
     A day begins at midnight in `zone`. `core.dates.period_name` reads the names of other periods.
     """
-    if not 0 < len(text.split()) <= MAX_PERIOD_WORDS or not _may_name_day(text):
+    if len(text) > _MAX_DAY_CHARS or not 0 < len(text.split()) <= MAX_PERIOD_WORDS:
+        return None
+    if not _may_name_day(text):
         return None
     reading = read_request(text, now, zone, languages, is_request=True, default_hour=NOON)
     if reading.task or reading.moment is None or not _names_only_day(reading.parts):

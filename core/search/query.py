@@ -386,6 +386,8 @@ The pattern also matches phrases, so that the text inside a phrase is never read
 _FILE_NAME = re.compile(r".*\w\.[A-Za-z]\w{0,7}")
 """The name of a file: ``contract.pdf``."""
 _NEXT_WORD = re.compile(r"\s{0,8}([^\s\"]{1,40})")
+# A word of a time has a letter, a digit, or a dash of a range.
+_WORD_OF_TIME = re.compile(r"[\w\-\u2013\u2014]")
 
 
 class FilteredQuery(NamedTuple):
@@ -566,7 +568,7 @@ def _extend_value(match: re.Match[str], value: str) -> Iterator[tuple[str, int]]
     """Yield the value of a time filter: first alone, then with the words after it.
 
     Each value is paired with the position in the text where it ends. A quoted value isn't extended,
-    and no value extends beyond the next filter.
+    and no value extends beyond the next filter or a word of signs, such as "|" in a table.
     """
     end = match.end()
     yield value, end
@@ -575,6 +577,8 @@ def _extend_value(match: re.Match[str], value: str) -> Iterator[tuple[str, int]]
     for _ in range(period_name.MAX_PERIOD_WORDS - 1):
         word = _NEXT_WORD.match(match.string, end)
         if word is None or _FILTER.match(match.string, word.start(1)):
+            return
+        if not _WORD_OF_TIME.search(word[1]):
             return
         value = f"{value} {word[1]}"
         end = word.end()

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.dates import period_name
 from core.search.query import (
     FilteredQuery,
     extract_filters,
@@ -361,3 +362,14 @@ def test_typed_query_is_read_with_short_notes_and_never_raises(text: str) -> Non
 )
 def test_a_megabyte_is_read_in_linear_time(text: str) -> None:
     assert_linear(lambda part: (_read(part), text_for_next_page(part)), text)
+
+
+def test_word_of_signs_ends_the_value_of_a_time_filter(monkeypatch: pytest.MonkeyPatch) -> None:
+    values: list[str] = []
+
+    def read_period(value: str, now: datetime, zone: ZoneInfo) -> None:
+        values.append(value)
+
+    monkeypatch.setattr(period_name, "read_period", read_period)
+    _read("since:colder days | a | b | c")
+    assert values == ["colder days", "colder"]
