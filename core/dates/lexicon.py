@@ -75,6 +75,8 @@ class Lexicon:
     watches: re.Pattern[str] | None = None
     # Matches words that replace the named day by another one: "not next Tuesday, the one after".
     other_day: re.Pattern[str] | None = None
+    # Matches "not next Tuesday, the one after", and a plainer form of it.
+    later_day: tuple[re.Pattern[str], str] | None = None
     # A star at the end of a phrase matches at most this many letters.
     max_ending_letters: int = MAX_ENDING_LETTERS
     phrases: dict[str, tuple[Token, ...]] = field(default_factory=dict)
@@ -97,6 +99,10 @@ class Lexicon:
     before_names: frozenset[str] = frozenset()
     # Matches a word after the name of another person, such as a Russian infinitive.
     after_names: re.Pattern[str] | None = None
+    # Matches the person to remind, in languages that name them before the verb: Korean "Anna에게".
+    recipients: re.Pattern[str] | None = None
+    # Matches words of a task that may take such a person: "call" in "call Anna".
+    recipient_tasks: re.Pattern[str] | None = None
     # Whether "in Tuesday" means the Tuesday after the next one, as in Russian.
     skips_weekdays: bool = False
     # Words such as "is" and "works", with which a message tells about a timer.
@@ -224,8 +230,9 @@ def build_lexicon(language: str, data: Mapping[str, Any]) -> Lexicon:
         has_postpositions=data.get("has_postpositions", False),
         has_particles=any(particles),
         letters=re.compile(data.get("letters", LATIN_LETTERS)),
-        watches=re.compile(plain_phrase(data["watches"])) if "watches" in data else None,
-        other_day=re.compile(plain_phrase(data["other_day"])) if "other_day" in data else None,
+        watches=_compile(data.get("watches")),
+        other_day=_compile(data.get("other_day")),
+        later_day=_read_replacement(data.get("later_day")),
         particles=frozenset(particles),
         task_starts=tuple(map(plain_phrase, task.get("starts", ()))),
         task_ends=tuple(map(plain_phrase, task.get("ends", ()))),
@@ -235,6 +242,8 @@ def build_lexicon(language: str, data: Mapping[str, Any]) -> Lexicon:
         task_negations=frozenset(map(plain_phrase, task.get("negations", ()))),
         before_names=frozenset(map(plain_phrase, task.get("before_names", ()))),
         after_names=re.compile(task["after_names"]) if "after_names" in task else None,
+        recipients=_compile(task.get("recipients")),
+        recipient_tasks=_compile(task.get("recipient_tasks")),
         timer_statements=frozenset(map(plain_phrase, task.get("timer_statements", ()))),
         shared_ends=data.get("shared_ends", ""),
         alarm=task.get("alarm", ""),
@@ -249,6 +258,16 @@ def build_lexicon(language: str, data: Mapping[str, Any]) -> Lexicon:
     for form, city in _list_zone_cities():
         lexicon.add_form(form, city)
     return lexicon
+
+
+def _read_replacement(data: Mapping[str, str] | None) -> tuple[re.Pattern[str], str] | None:
+    """Compile a pattern for original texts, and return it with its replacement."""
+    return None if data is None else (re.compile(data["pattern"], re.I), data["replacement"])
+
+
+def _compile(pattern: str | None) -> re.Pattern[str] | None:
+    """Compile a pattern for texts in plain form."""
+    return None if pattern is None else re.compile(plain_phrase(pattern))
 
 
 def _add_tokens(lexicon: Lexicon, table: Mapping[str, str]) -> None:

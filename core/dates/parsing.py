@@ -55,6 +55,7 @@ _PROBLEM_KEYS = {
     Problem.NO_SUCH_DATE: "no_such_date",
     Problem.WRONG_WEEKDAY: "wrong_weekday",
     Problem.SEVERAL_TIMES: "several_times",
+    Problem.SEVERAL_DAYS: "several_times",
     Problem.VAGUE: "vague_time",
     Problem.TOO_FAR: "time_too_far",
 }

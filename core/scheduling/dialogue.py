@@ -25,6 +25,7 @@ from core.scheduling.phrases import (
 from core.scheduling.refusals import find_reason, is_cancellation, list_cancelled_names
 from core.scheduling.shifts import Shift, read_shift, read_snooze_length
 from core.scheduling.talk.agenda_questions import may_ask_about_period, read_question
+from core.scheduling.talk.alarms import read_alarm
 from core.scheduling.talk.amendments import list_amendments
 from core.scheduling.talk.choices import choose_job, decide_for_choice, names_unknown_reminder
 from core.scheduling.talk.moving import decide_move_of_reminder, read_new_time
@@ -67,6 +68,7 @@ def decide(text: str, situation: Situation) -> Step:
             return step
     step = (
         _decide_question_about_period(text, situation)
+        or _decide_alarm(text, situation)
         or _decide_short(text, situation)
         or _decide_move_of_reminder(text, situation)
     )
@@ -102,6 +104,12 @@ def _decide_question_about_period(text: str, situation: Situation) -> Step | Non
     if dialogue is None or dialogue.job is None:
         return Step(move=Move.LIST_PERIOD, period=period)
     return Step(move=Move.LIST_PERIOD, period=period, job=dialogue.job, lines=dialogue.lines)
+
+
+def _decide_alarm(text: str, situation: Situation) -> Step | None:
+    """Return the step for "set my alarm for 7", or None. It never moves another reminder."""
+    alarm = read_alarm(text, situation)
+    return _step_for(alarm[0], (alarm[1],)) if alarm is not None else None
 
 
 def _decide_move_of_reminder(text: str, situation: Situation) -> Step | None:

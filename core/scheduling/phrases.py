@@ -21,6 +21,12 @@ _CLAUSE_END = re.compile(
     r"[,;.!:，、。！；]+(?=\s|$|[^\d\s])|\s[-–—]+\s|\n|(?<=[ただ]から)(?=.)|(?<=니까)\s"
 )
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
+# The rejected hour of Portuguese "9 não, 11".
+_DENIED_NUMBER = re.compile(
+    r"^[^\d\n]{0,20}\d{1,2}(?:[:h.]\d\d)?h?(?: uhr)? (?:não|no|nicht|not|не|pas|değil)[,;. ]+"
+    r"(?=\D{0,8}\d)",
+    re.IGNORECASE,
+)
 _LEADS = re.compile(r"^(?:(?:please|pls|can you|could you|bitte|kannst du|no|ok|hey) )+")
 _THUMBS = {"👍": "yes", "👎": "no"}
 
@@ -57,6 +63,7 @@ def drop_denied(text: str) -> str:
 
     "not Sunday, Saturday" becomes "Saturday".
     """
+    text = _DENIED_NUMBER.sub("", text)
     named_time = _words_after("instead_of", text)
     if named_time:
         return named_time

@@ -80,6 +80,8 @@ _PROBLEM_TEXTS = {
     Problem.NO_SUCH_DATE: "ASK_NO_SUCH_DATE",
     Problem.WRONG_WEEKDAY: "ASK_WRONG_WEEKDAY",
     Problem.SEVERAL_TIMES: "ASK_SEVERAL_TIMES",
+    Problem.SEVERAL_DAYS: "ASK_SEVERAL_TIMES",
+    Problem.NO_DAY: "ASK_DATE",
     Problem.VAGUE: "ASK_VAGUE",
     Problem.TOO_FAR: "ASK_TOO_FAR",
 }

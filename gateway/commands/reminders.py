@@ -12,6 +12,7 @@ from core.errors import Refused
 from core.markup.markdown import escape
 from core.scheduling.appointments import ACTIONS, Action, Requester
 from core.scheduling.changes import JobChanges
+from core.scheduling.phrases import drop_leads
 from core.store.actions import build_question
 from core.text.normalize import shorten
 from core.types import LOCAL_SCOPE, Address, Answer, Command, Form, Scope, ToolContext
@@ -61,7 +62,8 @@ class ReminderCommands:
         """
         texts = context.texts
         if command.name == "remind":
-            return await self._add(command.arguments, context, is_prompt=False)
+            line = drop_leads("remind_object", command.arguments) or command.arguments
+            return await self._add(line, context, is_prompt=False)
         if command.name == "snooze":
             return await self._snooze(command.arguments, context)
         action, parameters = split_action(command.arguments)

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from core.dates.recurrence import next_recurrences
+from core.dates.requests.parts import Problem
 from core.dates.schedule import Schedule
 from core.scheduling.dialogue import decide, decide_edit
 from core.scheduling.phrases import is_answer, split_command
@@ -633,3 +634,125 @@ def test_question_about_a_day_asks_for_its_reminders_and_keeps_the_dialogue() ->
 def test_question_about_a_day_is_no_answer_to_the_question_for_a_time() -> None:
     step = talk("remind me to call ana", "what do i have on saturday?")
     assert step.move is Move.LIST_PERIOD
+
+
+ALARMS = [
+    ("remind me on sunday at 10 to call ana", "set my alarm for 7"),
+    ("erinner mich sonntag um 10 an ana", "stell meinen wecker auf 7"),
+    ("rappelle-moi dimanche à 10h d'appeler ana", "règle mon réveil sur 7h"),
+    ("recuérdame el domingo a las 10 llamar a ana", "pon mi alarma a las 7"),
+    ("me lembra domingo às 10h de ligar pra ana", "coloca meu alarme pras 7"),
+    ("напомни в воскресенье в 10 позвонить ане", "поставь мой будильник на 7"),
+    ("星期天上午十点提醒我打给安娜", "把我的闹钟设到7点"),
+    ("日曜の10時にアナに電話をリマインドして", "目覚ましを7時にして"),
+    ("일요일 오전 10시에 아나한테 전화하라고 알려줘", "내 알람을 7시로 맞춰줘"),
+    ("pazar günü saat 10'da ana'yı aramayı hatırlat", "alarmımı 7'ye kur"),
+]
+
+
+@each_row(("first", "alarm"), ALARMS)
+def test_alarm_after_another_reminder_is_set_as_a_new_one(first: str, alarm: str) -> None:
+    step = talk(first, alarm)
+    assert step.move is Move.SET
+    assert moments(step) == ["2026-03-05 07:00"]
+
+
+def test_alarm_after_an_alarm_moves_it() -> None:
+    step = talk("set an alarm for 6", "set my alarm for 7")
+    assert step.move is Move.CHANGE
+
+
+MONDAY_AND_TUESDAY = "remind me every monday at 9 and every tuesday at 10 to plan"
+
+
+@each_row(
+    ("answer", "moments_after"),
+    [
+        ("monday", ["2026-03-09 11:00", "2026-03-10 10:00"]),
+        ("the one at 10", ["2026-03-09 09:00", "2026-03-10 11:00"]),
+        ("both", ["2026-03-09 11:00", "2026-03-10 11:00"]),
+        ("no, at 11", ["2026-03-09 11:00", "2026-03-10 11:00"]),
+    ],
+)
+def test_answer_to_which_of_the_times_applies_the_correction_before_it(
+    answer: str, moments_after: list[str]
+) -> None:
+    asked = talk(MONDAY_AND_TUESDAY, "no, at 11")
+    assert asked.move is Move.ASK
+    step = talk(MONDAY_AND_TUESDAY, "no, at 11", answer)
+    assert step.move is Move.CHANGE
+    assert moments(step) == moments_after
+
+
+def test_hour_after_which_of_the_times_asks_for_the_day_that_is_still_unknown() -> None:
+    request = "remind me tomorrow at 9 and on friday at 10 to call"
+    step = talk(request, "no, at 11")
+    assert step.move is Move.ASK
+    assert step.reading is not None
+    assert step.reading.problem is Problem.NO_DAY
+    step = talk(request, "no, at 11", "friday")
+    assert moments(step) == ["2026-03-06 11:00"]
+
+
+@each_row(
+    ("request_", "task"),
+    [
+        ("アンナに明日9時に薬をリマインドして", "アンナに薬をリマインドして"),
+        ("さくらに明日9時に知らせて", "さくらに知らせて"),
+        ("Anna에게 내일 9시에 약 먹으라고 알려줘", "Anna에게 약 먹으라고 알려줘"),
+        ("민수한테 내일 9시에 회의라고 알려줘", "민수한테 회의라고 알려줘"),
+        ("Anna'ya yarın saat 9'da ilacını hatırlat", "Anna'ya ilacını hatırlat"),
+        ("提醒小明明天9点吃药", "提醒小明吃药"),
+        ("remind anna tomorrow at 9 to eat", "remind anna to eat"),
+        ("erinnere Anna morgen um 9 an die Pillen", "erinnere Anna an die Pillen"),
+        ("rappelle à Anna demain à 9h de manger", "rappelle à Anna de manger"),
+        ("recuérdale a Ana mañana a las 9 comer", "recuérdale a Ana comer"),
+        ("lembra a Ana amanhã às 9 de comer", "lembra a Ana de comer"),
+        ("напомни Анне завтра в 9 поесть", "напомни Анне поесть"),
+    ],
+)
+def test_request_to_remind_another_person_is_offered_to_the_asker(request_: str, task: str) -> None:
+    step = talk(request_)
+    assert step.move is Move.OFFER_OWN
+    assert step.reading is not None
+    assert step.reading.task == task
+
+
+@each_row(
+    ("request_", "task"),
+    [
+        ("アンナに電話するのを明日9時にリマインドして", "アンナに電話する"),
+        ("アンナに明日9時に電話するようリマインドして", "アンナに電話する"),
+        ("明日9時に歯医者にリマインドして", "歯医者"),
+        ("明日9時にリマインドして、トイレットペーパー", "トイレットペーパー"),
+        ("내일 9시에 민수에게 선물 주라고 알려줘", "민수에게 선물 주기"),
+        ("나한테 내일 9시에 약 먹으라고 알려줘", "약 먹기"),
+        ("erinner mich morgen früh um 9 an den Tüv", "den Tüv"),
+        ("i keep forgetting to drink, remind me tomorrow at 9", "keep forgetting to drink"),
+    ],
+)
+def test_request_that_names_a_person_or_thing_in_its_task_is_set(request_: str, task: str) -> None:
+    step = talk(request_)
+    assert step.move is Move.SET
+    assert step.reading is not None
+    assert task in step.reading.task
+    assert moments(step) == ["2026-03-05 09:00"]
+
+
+@each_row(
+    ("messages", "moment"),
+    [
+        (("remind me on friday fortnight at 9 to call",), "2026-03-20 09:00"),
+        (("erinner mich Montag in acht Tagen um 9 an Tee",), "2026-03-16 09:00"),
+        (("erinner mich morgen früh um 8 an Tee",), "2026-03-05 08:00"),
+        (
+            ("erinner mich nicht nächsten Dienstag, sondern den danach um 9 an Tee",),
+            "2026-03-17 09:00",
+        ),
+        (("remind me not next tuesday, the one after at 9 to call",), "2026-03-17 09:00"),
+        (("rappelle-moi dans 3 quarts d'heure le gâteau",), "2026-03-04 12:15"),
+        (("me lembra amanhã às 9 de pagar", "opa, 9 não, 11"), "2026-03-05 11:00"),
+    ],
+)
+def test_everyday_time_is_read_as_people_write_it(messages: tuple[str, ...], moment: str) -> None:
+    assert moments(talk(*messages)) == [moment]

@@ -19,6 +19,7 @@ from core.dates.requests.combining import (
     combine,
     combine_further,
     conflicts,
+    note_several_times,
 )
 from core.dates.requests.grammar import SPAN, TIMER_LENGTH, Context, TimeItem, read_span
 from core.dates.requests.halves import ClockTime
@@ -151,7 +152,7 @@ class ClusterReader:
         parts = combine_further(last.parts, item.parts, item.marker)
         if parts is None and self._are_joined(last.end, item.start, last.parts, item.parts):
             # "Tomorrow at 9 then daily": two times that can't be combined into one.
-            parts = replace(last.parts, problem=Problem.SEVERAL_TIMES)
+            parts = note_several_times(last.parts, [last.parts, item.parts])
         return Cluster(last.start, item.end, parts) if parts is not None else None
 
     def _denies(self, start: int, end: int) -> bool:

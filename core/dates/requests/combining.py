@@ -112,6 +112,52 @@ def _is_whole_rhythm(parts: TimeParts) -> bool:
     return bool(parts.repeat and parts.clocks) and parts.names() <= allowed
 
 
+def revise_rhythms(parts: TimeParts, answer: TimeParts) -> TimeParts:
+    """Apply a correction to the rhythm that it names by its days, or by its clock time.
+
+    A correction such as "no, at 11" names none. It's kept until an answer names one. If the person
+    repeats it, all rhythms change. An answer with days and a clock time replaces all rhythms.
+    """
+    if answer.repeat is not None and answer.has_clock:
+        return answer
+    correction = parts.correction
+    rhythms = [replace(parts, also=(), correction=None, problem=None), *parts.also]
+    if correction is None:
+        return replace(parts, correction=answer, problem=Problem.SEVERAL_TIMES)
+    named = [rhythm for rhythm in rhythms if answer == correction or _names_rhythm(answer, rhythm)]
+    if not named:
+        return replace(parts, correction=answer, problem=Problem.SEVERAL_TIMES)
+    revised = [rhythm.revise(correction) if rhythm in named else rhythm for rhythm in rhythms]
+    return replace(revised[0], also=tuple(revised[1:]))
+
+
+def _names_rhythm(answer: TimeParts, rhythm: TimeParts) -> bool:
+    """Return whether an answer has the days or the clock time of a rhythm."""
+    if answer.weekdays:
+        return set(answer.weekdays) <= set(rhythm.weekdays)
+    minutes = {clock.minute % 720 for clock in answer.clocks}
+    return bool(minutes) and minutes == {clock.minute % 720 for clock in rhythm.clocks}
+
+
+def _has_several_days(parts: TimeParts) -> bool:
+    """Return whether parts contain a date and another weekday, or several days."""
+    is_other = bool(parts.days) and bool(parts.weekdays)
+    is_other = is_other and parts.days[0].weekday() not in parts.weekdays
+    return parts.problem is Problem.SEVERAL_DAYS or is_other
+
+
+def note_several_times(parts: TimeParts, times: Sequence[TimeParts]) -> TimeParts:
+    """Return the combined parts of several times, with the problem that an answer must solve."""
+    if any(time.repeat for time in times) or not any(map(_has_several_days, (parts, *times))):
+        days = {(time.days, time.weekdays, time.month_days) for time in times if time.has_day}
+        if len(days) < 2 or any(time.repeat for time in times):
+            return replace(parts, problem=Problem.SEVERAL_TIMES)
+    clocks = {time.clocks for time in times if time.clocks}
+    if len(clocks) > 1:
+        parts = replace(parts, clocks=())  # The answer may name the day with the other one.
+    return replace(parts, problem=Problem.SEVERAL_DAYS)
+
+
 def resolve_rhythms(parts: TimeParts, now: datetime, zone: ZoneInfo) -> Resolution:
     """Return the moment or the recurrences that parts and their further rhythms mean."""
     first = replace(parts, also=())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 
@@ -62,12 +63,20 @@ def _next_weekday(match: Match, context: Context) -> TimeParts | None:
     return TimeParts(days=(context.today + timedelta(days=days),), assumptions=assumptions)
 
 
+def _read_weeks(tokens: Sequence[Token], *, is_literal: bool) -> Span:
+    """Read a span from a weekday. German "Montag in acht Tagen" counts both Mondays."""
+    span = read_span(tokens)
+    if is_literal:
+        return span
+    return span._replace(days={8: 7, 15: 14}.get(span.days, span.days))
+
+
 @RULES.add(
     f"{WHEN} (?P<weekday> weekday ) in+ (?P<span> {SPAN} )",
     f"(?P<span> {SPAN} ) (?: on | from | start | later )"
     "(?: on | the | this | next )*"
     "(?P<weekday> weekday )",
-    f"{WHEN} (?P<weekday> weekday ) (?P<span> unit )"
+    f"{WHEN} (?P<weekday> weekday ) (?P<span> [unit span] )"
     "(?= at | comma | clock | to | request | mention | $ )",
     f"{WHEN} (?P<weekday> weekday ) past (?P<next> next )",
     f"{WHEN} next (?P<next> next ) (?P<weekday> weekday )",
@@ -81,14 +90,15 @@ def _weekday_in_weeks(match: Match, context: Context) -> TimeParts | None:
     skipped = match.get("skipped")
     if skipped is not None and not context.lexicon.skips_weekdays:
         return None
-    span = Span(days=7) if match.get("next") or skipped else read_span(match.all("span"))
     is_from = any(match.kinds(kind) for kind in (Kind.FROM, Kind.START, Kind.LATER))
+    is_next = bool(match.get("next") or skipped)
+    span = Span(days=7) if is_next else _read_weeks(match.all("span"), is_literal=is_from)
     is_weeks = span.days > 0 and span.days % 7 == 0 and not span.months
     if span.seconds or not (is_weeks or is_from):
         return None
     number = int(skipped.number) if skipped is not None else match.number("weekday")
     days = (number - context.today.weekday()) % 7
-    if match.get("next") or skipped:
+    if is_next:
         days = days or 7  # On a Friday, the next Friday is in a week.
     weekday = context.today + timedelta(days=days)
     return TimeParts(days=(add_months(weekday, span.months) + timedelta(days=span.days),))

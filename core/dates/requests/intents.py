@@ -101,7 +101,37 @@ class IntentReader:
             is_place = position == index or self._lexicon.has_postpositions
             if token.kind is Kind.OTHER_PERSON and is_place and not token.number:
                 return position
-        return index if self._precedes_name(index) else None
+        return index if self._precedes_name(index) else self._find_verb_of_recipient()
+
+    def _find_verb_of_recipient(self) -> int | None:
+        """Return the index of the verb in Korean "Anna에게 내일 9시에 알려줘", or None.
+
+        The person begins the message or follows a time. They aren't to be reminded if a word of the
+        task may take them: "call" in "remind me to call Anna".
+        """
+        pattern = self._lexicon.recipients
+        match = pattern.search(self._sentence.text.plain) if pattern is not None else None
+        if match is None or not self._begins_request(match.start()):
+            return None
+        for index, token in enumerate(self._tokens):
+            if token.kind is Kind.REQUEST and token.start >= match.end():
+                task = self._sentence.text.plain[match.end() : token.start]
+                verbs = self._lexicon.recipient_tasks
+                return index if verbs is None or not verbs.search(task) else None
+        return None
+
+    def _begins_request(self, position: int) -> bool:
+        """Return whether only times precede a position of the plain text."""
+        times: set[int] = set()
+        for cluster in self._clusters:
+            times.update(range(cluster.start, cluster.end))
+        return all(
+            index in times
+            or token.kind in GLUE | {Kind.POLITE}
+            or self._sentence.is_punctuation(token)
+            for index, token in enumerate(self._tokens)
+            if token.start < position
+        )
 
     def _precedes_name(self, verb: int) -> bool:
         """Return whether a token is a verb such as "remind", and a name follows it.
@@ -125,9 +155,18 @@ class IntentReader:
             following = self._tokens[name]
         text = self._sentence.text
         is_name = text.original[text.locate(following.start) :][:1].isupper()
+        is_name = is_name or self._has_infinitive(name + 1)
         if following.kind is not Kind.OTHER or not is_name:
             return False
         return token.kind is Kind.OTHER_PERSON or self._may_follow_name(name + 1)
+
+    def _has_infinitive(self, index: int) -> bool:
+        """Return whether "to" and a word follow, as in "remind anna at 9 to eat"."""
+        ends = {cluster.start: cluster.end for cluster in self._clusters}
+        index = ends.get(index, index)
+        if self._lexicon.language != "en" or index + 1 >= len(self._tokens):
+            return False
+        return self._word(index) == "to" and self._tokens[index + 1].kind is Kind.OTHER
 
     def _may_follow_name(self, index: int) -> bool:
         """Return whether a token may follow the name of a person to remind, or nothing does."""

@@ -41,6 +41,10 @@ class Problem(Enum):
     NO_SUCH_DATE = "no such date"
     WRONG_WEEKDAY = "wrong weekday"
     SEVERAL_TIMES = "several times"
+    # Like SEVERAL_TIMES, but on several days, of which an answer must name one.
+    SEVERAL_DAYS = "several days"
+    # The answer to a question about several days names only an hour.
+    NO_DAY = "no day"
     VAGUE = "vague"
     # "Some day": vague unless the request names a day.
     VAGUE_DAY = "vague day"
@@ -118,6 +122,8 @@ class TimeParts:
     zone: str | None = None
     # Further rhythms: the Tuesdays of "every Monday at 9 and every Tuesday at 10".
     also: tuple[TimeParts, ...] = ()
+    # A correction that doesn't say which of the rhythms it changes.
+    correction: TimeParts | None = None
     problem: Problem | None = None
     assumptions: frozenset[Assumption] = frozenset()
 
@@ -131,6 +137,8 @@ class TimeParts:
         """Replace the day or the clock time with that of `other`, as a correction does."""
         changes: dict[str, Any] = {"problem": None}
         names = other.names()
+        if self.problem in _NO_SINGLE_DAY and not names & _DAY_PARTS:
+            changes["problem"] = Problem.NO_DAY
         if names & _DAY_PARTS:
             kept_names = {"repeat"} if names & {"weekdays", "month_days"} else set()
             changes |= dict.fromkeys(_DAY_PARTS - kept_names - {"days", "weekdays"})
@@ -241,7 +249,8 @@ def resolve_parts(parts: TimeParts, now: datetime, zone: ZoneInfo) -> Resolution
         return Resolution(missing=frozenset({Missing.DATE}), problem=Problem.TOO_FAR)
 
 
-_DATE_PROBLEMS = (Problem.NO_SUCH_DATE, Problem.WRONG_WEEKDAY)
+_NO_SINGLE_DAY = (Problem.SEVERAL_DAYS, Problem.NO_DAY)
+_DATE_PROBLEMS = (Problem.NO_SUCH_DATE, Problem.WRONG_WEEKDAY, Problem.NO_DAY)
 
 
 @dataclass
@@ -671,20 +680,16 @@ class _Resolver:
     def _rules_within_window(self, every: int) -> tuple[str, ...]:
         """Return recurrences every `every` minutes within a daily window ("from 9 to 17")."""
         assert self.parts.window is not None
-        low, high = (self._window_minute(clock) for clock in self.parts.window)
+        part = self.parts.part
+        low, high = (clock_in_part(clock, part).minute for clock in self.parts.window)
         if high <= low and self.parts.window[1].is_bare:
             high += 720
         if high <= low:
             raise _Unclear(Missing.TIME)
         minutes = list(range(low, high + 1, every))
         self.assumptions.add(Assumption.FIRST_DAY)
-        repeat = Repeat(Unit.DAY)
-        parts = self.parts
-        self.parts = replace(parts, repeat=repeat, times=None)
-        return self._rules_at(minutes, self._date_rule(repeat))
-
-    def _window_minute(self, clock: ClockTime) -> int:
-        return clock_in_part(clock, self.parts.part).minute
+        self.parts = replace(self.parts, repeat=Repeat(Unit.DAY), times=None)
+        return self._rules_at(minutes, self._date_rule(Repeat(Unit.DAY)))
 
 
 def _nth_rule(nth: int, weekdays: Sequence[int]) -> str:

@@ -24,7 +24,14 @@ from core.dates.lexicon import (
 )
 from core.dates.recurrence import next_recurrence
 from core.dates.requests.clusters import ClusterReader
-from core.dates.requests.combining import contradict, resolve_rhythms, settle_points, settle_wishes
+from core.dates.requests.combining import (
+    contradict,
+    note_several_times,
+    resolve_rhythms,
+    revise_rhythms,
+    settle_points,
+    settle_wishes,
+)
 from core.dates.requests.grammar import VAGUE_LATER, Context, find_length
 from core.dates.requests.intents import Intent, IntentReader
 from core.dates.requests.parts import (
@@ -132,14 +139,23 @@ def revise_reading(
         return None
     parts = previous.parts.revise(answer.parts)
     if previous.parts.also and not answer.parts.also:
-        # It's unclear which of the rhythms changes, unless the answer is a rhythm of its own.
-        is_complete = answer.parts.repeat is not None and answer.parts.has_clock
-        parts = answer.parts if is_complete else replace(parts, problem=Problem.SEVERAL_TIMES)
+        parts = revise_rhythms(previous.parts, answer.parts)
     if is_addition and previous.parts.repeat is not None and answer.parts.weekdays:
         weekdays = {*previous.parts.weekdays, *answer.parts.weekdays}
         parts = replace(previous.parts, weekdays=tuple(sorted(weekdays)))
     task = previous.task or answer.task
     return _finish(Intent.SET, previous.language, parts, task, now, zone)
+
+
+def revise_all_rhythms(
+    previous: ReminderReading, now: datetime, zone: ZoneInfo
+) -> ReminderReading | None:
+    """Apply a correction to all rhythms of a reading, or return None without such a correction."""
+    correction = previous.parts.correction
+    if correction is None:
+        return None
+    parts = revise_rhythms(previous.parts, correction)
+    return _finish(Intent.SET, previous.language, parts, previous.task, now, zone)
 
 
 def read_length(text: str, language: str) -> tuple[Span, str] | None:
@@ -262,6 +278,10 @@ class _Reader:
     """Reads a message with the lexicon of one language."""
 
     def __init__(self, text: Text, lexicon: Lexicon, settings: _Settings) -> None:
+        if lexicon.later_day is not None:
+            pattern, replacement = lexicon.later_day
+            later = pattern.sub(replacement, text.original)
+            text = text if later == text.original else plain_text(later)
         self._text = text
         self._lexicon = lexicon
         self._settings = settings
@@ -324,7 +344,7 @@ class _Reader:
         if clusters.has_second_task(selection, times) or contradict(
             [time.parts for time in times], [time.parts for time in selection]
         ):
-            parts = replace(parts, problem=Problem.SEVERAL_TIMES)
+            parts = note_several_times(parts, [time.parts for time in times])
         return self._set_in_the_morning(parts)
 
     def _set_in_the_morning(self, parts: TimeParts) -> TimeParts:

@@ -44,9 +44,11 @@ class TaskReader:
     def read(self) -> str:
         """Return the message without the words of the request and the accepted times."""
         texts: list[str] = []
-        for piece in self._pieces():
-            text = self._piece_text(piece)
-            if text and not texts:
+        pieces = self._pieces()
+        for index, piece in enumerate(pieces):
+            is_joined = self._is_joined_with_next(pieces[index + 1 :])
+            text = self._piece_text(piece, is_joined=is_joined)
+            if text and not texts and not is_joined:
                 # "about" belongs to the task in "call Ana tomorrow about the flat".
                 text = _trim_task(text, self._lexicon)
             if text:
@@ -130,8 +132,19 @@ class TaskReader:
             return self._original(token.start, token.end)
         return ""
 
-    def _piece_text(self, piece: list[Token]) -> str:
-        """Return the text of a run of tokens, without polite words and marks at its ends."""
+    def _is_joined_with_next(self, following: Sequence[list[Token]]) -> bool:
+        """Return whether a particle at the end of a run belongs to the words after the time.
+
+        In Japanese "アンナに明日9時に電話する", the first に does.
+        """
+        is_japanese = self._lexicon.is_unspaced and self._lexicon.has_postpositions
+        return is_japanese and any(map(self._piece_text, following))
+
+    def _piece_text(self, piece: list[Token], *, is_joined: bool = False) -> str:
+        """Return the text of a run of tokens, without polite words and marks at its ends.
+
+        If it's joined with the next run, it keeps the particle at its end.
+        """
         kinds = _REMOVABLE
         if self._kept_index is not None and self._kept_index < self._index_of(piece):
             kinds = {Kind.COMMA, Kind.COLON}  # "Remind Anna … to pay".
@@ -145,6 +158,8 @@ class TaskReader:
         is_last = bool(piece) and piece[-1] is self._tokens[-1]
         # "In" and "on" belong to the task at the end of "remind me at 5 to dial in".
         ends = _REMOVABLE | (_ENDS - {Kind.IN, Kind.ON} if is_last else _ENDS)
+        if is_joined:
+            ends -= {Kind.FILLER}
         while piece and (self._is_removable(piece[-1], ends) or self._is_mark(piece[-1])):
             piece = piece[:-1]
         if not piece:
@@ -176,9 +191,10 @@ class TaskReader:
 
     def _is_removable(self, token: Token, kinds: set[Kind]) -> bool:
         """Return whether a token of one of these kinds is a whole word, which may be removed."""
-        if token.kind not in kinds:
-            return False
         plain = self._sentence.text.plain
+        is_long_vowel = plain[token.start] == "ー" and plain[token.start - 1 : token.start] != " "
+        if token.kind not in kinds or (is_long_vowel and token.start > 0):
+            return False
         joins_next = token.end < len(plain) and plain[token.end].isalnum()
         is_part = joins_next and plain[token.end - 1].isalnum()
         return self._lexicon.is_unspaced or not is_part

@@ -9,7 +9,12 @@ from zoneinfo import ZoneInfo
 from core.dates.requests.halves import ClockTime
 from core.dates.requests.intents import Intent
 from core.dates.requests.parts import Missing, Problem, TimeParts
-from core.dates.requests.reader import ReminderReading, read_request, revise_reading
+from core.dates.requests.reader import (
+    ReminderReading,
+    read_request,
+    revise_all_rhythms,
+    revise_reading,
+)
 from core.dates.rules import find_clock, move_clock, to_recurrences
 from core.scheduling.phrases import (
     drop_denied,
@@ -125,15 +130,14 @@ def revise(previous: ReminderReading, text: str, situation: Situation) -> Remind
     length = _read_other_length(previous, text) if _BARE_NUMBER.fullmatch(text.strip()) else None
     if length is not None:
         return revise_reading(previous, length, situation.now, situation.zone)
-    lone_hour = _LONE_HOUR.fullmatch(drop_proposal(text)) if is_question(text) else None
-    if lone_hour is not None:
-        text = f"at {lone_hour[0]}"
-    text = with_clock(previous, with_preposition(drop_denied(text)))
+    text = with_clock(previous, with_preposition(drop_denied(_simplify_proposal(text))))
     for words in (split_command("move", text), meant_words(text)):
         if words and names_only_time(words, situation):
             text = words
     languages = (previous.language, *situation.languages)
     answer = read_request(text, situation.now, situation.zone, languages, is_request=True)
+    if previous.parts.correction is not None and is_answer("everything", text):
+        return revise_all_rhythms(previous, situation.now, zone=situation.zone)
     if not answer.names_time:
         return _revise_without_preposition(previous, text, situation)
     if is_question(text):
@@ -148,6 +152,12 @@ def revise(previous: ReminderReading, text: str, situation: Situation) -> Remind
     return revise_reading(
         previous, text, situation.now, situation.zone, is_addition=find_phrase("addition", text)
     )
+
+
+def _simplify_proposal(text: str) -> str:
+    """Return "at 11" for "could we do 11?". Other messages are unchanged."""
+    lone_hour = _LONE_HOUR.fullmatch(drop_proposal(text)) if is_question(text) else None
+    return text if lone_hour is None else f"at {lone_hour[0]}"
 
 
 def _is_loose(words: str) -> bool:

@@ -19,11 +19,16 @@ MAX_TASK_CHARS = 300
 """A longer message never becomes a task."""
 NOON_MINUTES = NOON * 60
 _SIGNS_AT_END = re.compile(r"[^\w?？]+$")
+_PAST_HOUR = {"half past": 30, "quarter past": 15}
 _HALF_OF_DAY = re.compile(r"(?:no |nope |make it |i mean |i meant |in the )*([ap]) ?m")
 
 
 def with_clock(previous: ReminderReading, text: str) -> str:
-    """Return "at 5:50 am" for "am" after "at 5:50"."""
+    """Return "at 5:50 am" for "am" after "at 5:50", and "at 5:30" for "half past" after "at 5"."""
+    minute_words = drop_phrases("preference", text)
+    if minute_words in _PAST_HOUR and len(previous.parts.clocks) == 1:
+        minutes = previous.parts.clocks[0].minute // 60 * 60 + _PAST_HOUR[minute_words]
+        return f"at {minutes // 60}:{minutes % 60:02}"
     half_of_day = _HALF_OF_DAY.fullmatch(plain_words(text))
     if half_of_day is None or len(previous.parts.clocks) != 1:
         return text

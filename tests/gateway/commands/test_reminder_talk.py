@@ -168,6 +168,13 @@ async def test_remind_command_asks_for_the_part_that_is_missing(home: Path) -> N
         assert asked.text.startswith("Que dois-je te dire")
 
 
+async def test_remind_command_with_the_word_me_keeps_it_out_of_the_task(home: Path) -> None:
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        await harness.say("/remind me in 1 hour: tea")
+        await harness.say("/remind mich morgen um 9 an Brot")
+        assert await texts_of_jobs(harness) == ["tea", "Brot"]
+
+
 async def test_receipt_names_the_other_half_of_the_day(home: Path) -> None:
     async with open_gateway(home, OfflineModel("UTC")) as harness:
         receipt = await harness.say("remind me tomorrow at 5 to swim")
