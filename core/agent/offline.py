@@ -37,7 +37,7 @@ OUT_OF_REACH = "out_of_reach"
 # A search returns at most this many conversations and facts.
 MAX_SESSIONS = 5
 MAX_FACTS = 10
-# A search also returns this many messages before and after each match.
+# A search also returns this many messages before and after each match (see `widen_window`).
 WINDOW_MESSAGES = 12
 RESULT_CHARS = 30_000
 MAX_QUERY_CHARS = 2000
@@ -394,6 +394,7 @@ class _Answerer:
             rank_quotes,
             render_files,
             render_quotes,
+            widen_window,
         )
         from core.agent.answering.quotes import AskedQuestion
 
@@ -405,7 +406,8 @@ class _Answerer:
         is_first_round = queries[-1] in (question, _topics(question))
         follow_up = choose_follow_up(quotes, queries, is_first_round=is_first_round)
         if follow_up:
-            return _call_tools(_search(follow_up))
+            window = widen_window(WINDOW_MESSAGES, MAX_SESSIONS, _parse_results(searches))
+            return _call_tools(_search(follow_up, window))
         files = render_files(_list_found_files(question, searches), self.texts)
         if not quotes and not files:
             answer = self.texts["nothing_found"]
@@ -449,6 +451,10 @@ class _Answerer:
         return list(quotes.values())
 
 
+def _parse_results(searches: Sequence[_ToolResult]) -> list[Json]:
+    return [json.loads(search.text) for search in searches if not search.is_error]
+
+
 def _list_found_files(question: str, searches: Sequence[_ToolResult]) -> Sequence[Json]:
     """Return the files that the search for the question itself found, best first."""
     for search in searches:
@@ -464,13 +470,13 @@ def _topics(question: str) -> str:
     return topic_query(question)
 
 
-def _search(query: str) -> tuple[str, dict[str, Any]]:
+def _search(query: str, window: int = WINDOW_MESSAGES) -> tuple[str, dict[str, Any]]:
     return (
         "session_search",
         {
             "query": query,
             "limit": MAX_SESSIONS,
-            "window": WINDOW_MESSAGES,
+            "window": window,
             "budget_chars": RESULT_CHARS,
         },
     )

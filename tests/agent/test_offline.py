@@ -701,3 +701,17 @@ async def test_questions_without_a_question_mark_are_looked_up_in_ten_languages(
 
 async def test_statements_with_a_question_word_are_not_looked_up() -> None:
     assert await list_searched(NO_QUESTIONS) == []
+
+
+async def test_change_said_much_later_in_the_same_conversation_stands_first(home: Path) -> None:
+    async with open_gateway(home, OfflineModel(ZONE)) as harness:
+        await harness.say("nos cobran 620 de alquiler")
+        for number in range(20):
+            await harness.say(f"mi planta número {number} tiene {number + 3} hojas")
+        await harness.say("nos han subido el alquiler a 660")
+        for number in range(10):
+            await harness.say(f"mi gallina número {number} puso {number + 3} huevos")
+        await harness.say("/new")
+        reply = await harness.say("¿cuánto pago de alquiler?")
+
+    assert "660" in reply.text.splitlines()[0]

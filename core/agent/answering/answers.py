@@ -95,6 +95,16 @@ def choose_follow_up(
     return ""
 
 
+def widen_window(window: int, max_sessions: int, results: Iterable[Json]) -> int:
+    """Return how many messages around each match the next search returns.
+
+    If few conversations were found, their windows together are as large as `max_sessions` windows,
+    because everything may have been said in one conversation. `results` are the earlier searches.
+    """
+    sessions = {session["session_id"] for result in results for session in result["sessions"]}
+    return window * max_sessions // max(1, min(max_sessions, len(sessions)))
+
+
 def follow_up_query(quote: Quote) -> str:
     """Build a search query for later statements about the subject of a quote.
 
