@@ -9,7 +9,8 @@ import pytest
 from tests.fixtures.home_questions import NAMES, VARIANTS, ask_all, load_answers, unpack_home
 from tests.fixtures.sweeps import keep_first
 
-pytestmark = pytest.mark.slow
+# The homes have the file state.db of earlier versions.
+pytestmark = [pytest.mark.slow, pytest.mark.sqlite]
 
 
 @pytest.mark.parametrize("name", keep_first(1, NAMES))

@@ -125,7 +125,22 @@ async def test_answer_stored_before_the_stop_is_kept(home: Path) -> None:
         assert await answers(harness) == ["The full answer."]
 
 
-async def test_answer_being_stored_when_stop_arrives_is_kept_as_the_only_answer(home: Path) -> None:
+def note_writes(monkeypatch: pytest.MonkeyPatch, database: Any) -> asyncio.Event:
+    """Return an event that is set when the next write is asked for."""
+    is_asked = asyncio.Event()
+    write = database.write
+
+    async def note(*values: Any, **options: Any) -> Any:
+        is_asked.set()
+        return await write(*values, **options)
+
+    monkeypatch.setattr(database, "write", note)
+    return is_asked
+
+
+async def test_answer_being_stored_when_stop_arrives_is_kept_as_the_only_answer(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model = ScriptedModel(says("The full answer."))
     gate = model.gate = asyncio.Event()
     is_busy, may_end = threading.Event(), threading.Event()
@@ -137,12 +152,13 @@ async def test_answer_being_stored_when_stop_arrives_is_kept_as_the_only_answer(
     async with open_gateway(home, model) as harness, asyncio.TaskGroup() as tasks:
         turn = tasks.create_task(harness.say("hello"))
         await model.began.wait()
-        tasks.create_task(harness.services.database.write(long))
+        database = harness.services.database
+        tasks.create_task(database.write(long))
         assert await asyncio.to_thread(is_busy.wait, 20)
         (running,) = harness.agent._running.values()
+        writes = note_writes(monkeypatch, database)
         gate.set()
-        for _ in range(20):
-            await asyncio.sleep(0)
+        await asyncio.wait_for(writes.wait(), 20)
         # The answer waits for what is written before it.
         assert running.answered_calls
         assert harness.queues.stop(harness.inbound("x").address)

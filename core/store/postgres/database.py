@@ -339,8 +339,13 @@ class ConnectionThread:
         return number
 
     async def write(self, work: Callable[[StoreConnection], T]) -> T:
-        """Run `work` in a write transaction, which waits for the writes of other processes."""
-        return await self._call(lambda: self._write(work))
+        """Run `work` in a write transaction, which waits for the writes of other processes.
+
+        If the caller is cancelled, `work` still runs, even if it hasn't begun yet. So a caller that
+        was cancelled finds out by its next write whether the earlier one was carried out.
+        """
+        loop = asyncio.get_running_loop()
+        return await asyncio.shield(loop.run_in_executor(self._thread, self._write, work))
 
     def _write(self, work: Callable[[StoreConnection], T]) -> T:
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import threading
 from datetime import UTC, datetime
 
 import psycopg
@@ -210,3 +211,27 @@ async def test_second_gateway_on_a_database_is_refused_also_after_the_first_was_
             await second.claim_for_gateway()
     async with Database.open(postgres_url) as third:
         await third.claim_for_gateway()
+
+
+async def test_queued_write_whose_caller_is_cancelled_is_still_stored(postgres_url: str) -> None:
+    is_busy, may_end = threading.Event(), threading.Event()
+
+    def wait(_: object) -> None:
+        is_busy.set()
+        assert may_end.wait(20)
+
+    async with Database.open(postgres_url) as database:
+        first = asyncio.create_task(database.write(wait))
+        assert await asyncio.to_thread(is_busy.wait, 20)
+        second = asyncio.create_task(
+            database.write(lambda connection: set_meta(connection, "answer", "stored"))
+        )
+        await asyncio.sleep(0)
+        second.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await second
+        may_end.set()
+        await first
+        # As on SQLite, this write runs after the queued one, so it sees whether that was stored.
+        stored = await database.write(lambda connection: get_meta(connection, "answer"))
+        assert stored == "stored"
