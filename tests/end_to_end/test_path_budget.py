@@ -12,7 +12,8 @@ from tests.fixtures.bot_api import BotApi
 from tests.fixtures.messages_api import MessagesApi
 from tests.fixtures.path_meter import PathCount, metered
 
-pytestmark = pytest.mark.slow
+# The budget is that of state.db. On PostgreSQL, a message also enters the files of its client.
+pytestmark = [pytest.mark.slow, pytest.mark.sqlite]
 
 KEY = "sk-ant-path"
 SAID = ("The ferry leaves at nine.", "I like the old harbour.", "The bakery opens at eight.")
