@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from http import HTTPStatus
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -54,6 +55,14 @@ class FloodError(TelegramError):
 
 class LostReplyError(NetworkError):
     """Raised if the response to a call was lost, so Telegram may have executed the call."""
+
+
+def may_be_forwarded(status: int) -> bool:
+    """Return whether a proxy with this status may have forwarded the call before it gave up.
+
+    nginx uses 499 if the client has left, and other proxies use their own numbers above 500.
+    """
+    return status in (HTTPStatus.REQUEST_TIMEOUT, 499) or status >= 500
 
 
 def describe_network_error(error: Exception, url: str) -> str:

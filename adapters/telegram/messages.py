@@ -28,11 +28,7 @@ import aiohttp
 import httpx
 import structlog
 import telegram
-from telegram.error import (
-    ChatMigrated,
-    NetworkError,
-    TelegramError,
-)
+from telegram.error import ChatMigrated, NetworkError, TelegramError
 from telegram.request import BaseRequest, RequestData
 
 from adapters.streaming import ABSENT, LostMessage, PostLock
@@ -41,6 +37,7 @@ from adapters.telegram.errors import (
     LostReplyError,
     describe_network_error,
     is_refusal,
+    may_be_forwarded,
     to_delivery_error,
 )
 from adapters.telegram.rich import RichMessages
@@ -248,9 +245,12 @@ class TelegramRequest(BaseRequest):
         if status == HTTPStatus.OK and api_method in _MESSAGE_METHODS and _is_cut_off(body):
             raise LostReplyError("Telegram's answer was cut off")
         if b'"ok"' not in body:
+            message = f"the answer with status {status} isn't from a Bot API"
+            if api_method in _MESSAGE_METHODS and may_be_forwarded(status):
+                raise LostReplyError(message)
             # The answer comes from a proxy or the login page of a network. Its status says nothing
             # about the token.
-            raise NetworkError(f"the answer with status {status} isn't from a Bot API")
+            raise NetworkError(message)
         return status, body
 
     async def _send(

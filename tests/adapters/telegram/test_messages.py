@@ -633,6 +633,21 @@ async def test_telegram_message_whose_response_was_lost_is_repeated_with_a_mark(
     assert api.texts(42) == ["(you may have seen this; the connection broke)\n\nTea is ready."]
 
 
+@pytest.mark.parametrize("status", [408, 499, 500, 520, 524])
+async def test_telegram_message_that_a_proxy_gave_up_on_counts_as_perhaps_sent(
+    api: BotApi, bot: Bot, status: int
+) -> None:
+    record = ListRecord()
+    reply = StreamedReply(canvas(bot, 42))
+    reply.begin(record)
+    api.lose(status, method="sendMessage")
+    with pytest.raises(DeliveryError) as lost:
+        await reply.finish(Answer(text="Tea is ready."))
+    assert lost.value.is_uncertain
+    assert record.stored == [INTENT_MARK]
+    assert api.texts(42) == ["Tea is ready."]
+
+
 async def test_telegram_call_that_was_never_sent_leaves_no_uncertain_record(
     api: BotApi, bot: Bot
 ) -> None:
