@@ -268,6 +268,29 @@ def engines(sources: Sequence[Source]) -> Iterator[str]:
                 yield f"{path}:{line} imports {name}: use a role of core/store/engine.py"
 
 
+NORMALIZER = "core/text/normalize.py"
+
+
+def normal_forms(sources: Sequence[Source]) -> Iterator[str]:
+    """Only one module normalizes with `unicodedata`, which takes quadratic time for many marks."""
+    names = ("normalize", "is_normalized")
+    for file in sources:
+        if str(file.path) == NORMALIZER:
+            continue
+        lines = [
+            line for line, name in file.imports() if name in {f"unicodedata.{n}" for n in names}
+        ]
+        lines += [
+            node.lineno
+            for node in file.nodes
+            if isinstance(node, ast.Attribute)
+            and node.attr in names
+            and ast.unparse(node.value) == "unicodedata"
+        ]
+        for line in lines:
+            yield f"{file.path}:{line} normalizes directly: use to_normal_form of {NORMALIZER}"
+
+
 BAD_SAMPLES: Sequence[tuple[Rule, str, str]] = (
     (doors, "core/agent/prompt.py", "import anthropic\n"),
     (doors, "gateway/app.py", "from telegram.ext import Application\n"),
@@ -297,6 +320,13 @@ BAD_SAMPLES: Sequence[tuple[Rule, str, str]] = (
     (dialect, "core/search/recall.py", "FOUND = f'FROM {table} WHERE {table} MATCH :words'\n"),
     (dialect, "gateway/check.py", "WHOLE = 'PRAGMA quick_check'\n"),
     (dialect, "core/store/facts/facts.py", "LAST = 'SELECT MAX(rowid) FROM facts'\n"),
+    (normal_forms, "core/facts/facts.py", "from unicodedata import normalize\n"),
+    (
+        normal_forms,
+        "core/facts/facts.py",
+        "import unicodedata\n\nX = unicodedata.normalize('NFC', Y)\n",
+    ),
+    (normal_forms, "core/review/searches.py", "from unicodedata import is_normalized\n"),
     (stillness, "core/agent/prompt.py", "print('hello')\n"),
     (stillness, "core/agent/prompt.py", "for name in NAMES:\n    pass\n"),
     (stillness, "core/agent/prompt.py", "def f():\n    global STORE\n    STORE = 1\n"),
@@ -316,7 +346,7 @@ def test_product_modules_keep_all_architecture_rules() -> None:
     """One test, because each parallel test process would parse the product again."""
     product = read_product()
     assert len(product) > 150
-    for rule in (doors, engines, catches, dialect, stillness):
+    for rule in (doors, engines, catches, dialect, normal_forms, stillness):
         broken = list(rule(product))
         assert not broken, f"{(rule.__doc__ or '').strip()}\n" + "\n".join(broken)
 

@@ -8,14 +8,19 @@ of a note with those that a person typed.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache, lru_cache, partial
 
 from core.facts.wording import evidence_pattern, numbers_in
-from core.text.normalize import fold, is_unspaced, language_data, plain_with_offsets
+from core.text.normalize import (
+    fold,
+    is_unspaced,
+    language_data,
+    plain_with_offsets,
+    to_normal_form,
+)
 from core.text.terms import english_relation_words, irregular_forms, relation_words
 
 MAX_SENTENCE_CHARS = 1_000
@@ -658,4 +663,4 @@ def to_latin(form: str) -> str:
 
 @lru_cache(maxsize=5_000)
 def _plain(text: str) -> str:
-    return unicodedata.normalize("NFC", plain_with_offsets(fold(text))[0])
+    return to_normal_form("NFC", plain_with_offsets(fold(text))[0])

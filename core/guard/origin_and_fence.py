@@ -23,6 +23,7 @@ from hashlib import sha256
 from typing import Any
 
 from core.text import frames, pastes
+from core.text.normalize import to_normal_form
 from core.text.pastes import TYPED_CHARS
 from core.types import MEMORY_TAG, Account, Json, Message, Origin
 
@@ -150,7 +151,7 @@ def _fold_character(character: str) -> str:
         return character.lower()
     if unicodedata.category(character) in ("Cf", "Cc", "Mn", "Me", "Pd", "Pc"):
         return ""
-    letters = unicodedata.normalize("NFKD", character).casefold().translate(_LOOKALIKES)
+    letters = to_normal_form("NFKD", character).casefold().translate(_LOOKALIKES)
     return "".join(
         letter
         for letter in letters

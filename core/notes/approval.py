@@ -102,7 +102,8 @@ class NoteApproval:
         evidence = await self.evidence.load_evidence(context, replaced_entries)
         if len(replaced_entries) == len(contents) == 1:
             subject = Subject(label="the note", text=replaced_entries[0], kind="memory")
-            if dictates_change(evidence.latest_typed_text, contents[0], subject):
+            message = evidence.latest_typed_text
+            if await asyncio.to_thread(dictates_change, message, contents[0], subject):
                 return None, False
         sender = context.sender if context.scope.is_group else None
         return await asyncio.to_thread(_explain_unsupported, evidence, contents, sender)

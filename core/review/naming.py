@@ -7,10 +7,10 @@ has. This is enough to ask the helper model, or to trust a conversation without 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from unicodedata import normalize
 
 from core.dates.periods_in_text import month_number
 from core.review.doubts import speaks_against_change
@@ -23,7 +23,7 @@ from core.review.phrases import (
     to_plain,
 )
 from core.review.wishes import Wish, find_wishes
-from core.text.normalize import is_unspaced, language_data
+from core.text.normalize import is_unspaced, language_data, to_normal_form
 from core.text.terms import word_terms
 from core.types import Effect, Subject
 
@@ -226,7 +226,7 @@ def _points_at(wish: Wish, text: str) -> bool:
 
 def _write_plainly(text: str) -> str:
     """Return a text in lower case without signs at its end. Other signs can change its meaning."""
-    return " ".join(normalize("NFC", text).casefold().split()).rstrip(" .!\u3002")
+    return " ".join(to_normal_form("NFC", text).casefold().split()).rstrip(" .!\u3002")
 
 
 def dictates_change(message: str, text: str, subject: Subject) -> bool:
@@ -235,11 +235,20 @@ def dictates_change(message: str, text: str, subject: Subject) -> bool:
     An example is "Change the note about my car: my car is blue".
     """
     plain_text = _write_plainly(text)
-    for match in _LEAD_END.finditer(message):
-        if _write_plainly(message[match.end() :]) == plain_text:
-            wishes = find_wishes([message[: match.start()].rstrip()], Effect.CHANGE)
-            return any(_points_at(wish, subject.text) for wish in wishes)
-    return False
+    lead_ends = list(_LEAD_END.finditer(message))
+
+    def shortness(lead_end: re.Match[str]) -> int:
+        return -len(_write_plainly(message[lead_end.end() :]))
+
+    # Each rest of the message is shorter than the one before, so only one can be the text.
+    index = bisect_left(lead_ends, -len(plain_text), key=shortness)
+    if index == len(lead_ends):
+        return False
+    lead_end = lead_ends[index]
+    if _write_plainly(message[lead_end.end() :]) != plain_text:
+        return False
+    wishes = find_wishes([message[: lead_end.start()].rstrip()], Effect.CHANGE)
+    return any(_points_at(wish, subject.text) for wish in wishes)
 
 
 def is_kept_or_in_text(message: str, subject: Subject) -> bool:

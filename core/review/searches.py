@@ -18,7 +18,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache
-from unicodedata import is_normalized
 from urllib.parse import urlsplit
 
 from core.guard.guard import find_suspicion
@@ -38,7 +37,7 @@ from core.review.phrases import (
     to_plain,
 )
 from core.review.wishes import drop_polite_ends, is_marked, is_short_line
-from core.text.normalize import is_unspaced, language_data, words_of
+from core.text.normalize import is_unspaced, language_data, to_normal_form, words_of
 from core.text.terms import word_terms
 
 # Languages in which a verb is recognized by its stem, so the verb may be anywhere.
@@ -429,7 +428,7 @@ def is_typed_span(text: str, typed: Sequence[str], *, with_small_words: bool = F
     small words mustn't be missing, because words such as "without" change the meaning of a message.
     """
     stripped = text.strip()
-    if not stripped.isprintable() or not is_normalized("NFC", stripped):
+    if not stripped.isprintable() or to_normal_form("NFC", stripped) != stripped:
         return False
     for source in typed:
         forms = [" ".join(source.split())]

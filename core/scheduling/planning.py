@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import pairwise
-from unicodedata import normalize
 from zoneinfo import ZoneInfo
 
 from core.dates.parsing import to_schedule
@@ -33,6 +32,7 @@ from core.review.wishes import asks_to_tell, find_wishes
 from core.scheduling.due import next_due
 from core.scheduling.phrases import plain_words
 from core.store.jobs import Job
+from core.text.normalize import to_normal_form
 from core.types import Effect
 
 # This many times are enough to show the days and hours of a schedule.
@@ -137,7 +137,7 @@ def _is_same_task(reading: ParsedSchedule, typed_reading: ParsedSchedule) -> boo
 def _drop_lead(task: str) -> list[str]:
     """Return the words of a task without small words such as "to the" at its beginning."""
     small = {word for language in find_languages(task) for word in small_words(language)}
-    words = [word.strip(_PUNCTUATION) for word in normalize("NFC", task).casefold().split()]
+    words = [word.strip(_PUNCTUATION) for word in to_normal_form("NFC", task).casefold().split()]
     words = [word for word in words if word]
     while words and to_plain(words[0]) in small:
         words = words[1:]

@@ -7,6 +7,7 @@ gets a button for each time (`read_choices`).
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import hashlib
 import re
@@ -284,8 +285,10 @@ class _ReminderTool:
         text = _without_lead(reading.text)
         reason = await self.evidence.explain_missing([text], context)
         typed = [transcript.typed, transcript.previous]
-        if not reason and compare_exactly(text, typed) is Difference.CHANGED:
-            return word_clause("waits_other_wording")
+        if not reason:
+            difference = await asyncio.to_thread(compare_exactly, text, typed)
+            if difference is Difference.CHANGED:
+                return word_clause("waits_other_wording")
         if reason and not transcript.foreign and resembles(text, transcript.typed):
             return None
         return reason

@@ -11,9 +11,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 from functools import cache
-from unicodedata import normalize
 
-from core.text.normalize import comparison_form, language_data
+from core.text.normalize import comparison_form, language_data, to_normal_form
 
 MIN_STEM_LETTERS = 4
 """Words with this many equal first letters are compared by their accents."""
@@ -234,12 +233,12 @@ def _compare_accents(text: str, source: str) -> Difference:
 
 
 def _write_exactly(text: str) -> str:
-    return normalize("NFKC", text).casefold()
+    return to_normal_form("NFKC", text).casefold()
 
 
 def _drop_marks(text: str) -> str:
     """Return a text without the marks that tell kana apart, such as those of "ba" and "pa"."""
-    return normalize("NFKC", _KANA_MARK.sub("", normalize("NFKD", text)))
+    return to_normal_form("NFKC", _KANA_MARK.sub("", to_normal_form("NFKD", text)))
 
 
 def _drops_accent(word: str, source_words: Collection[str]) -> bool:

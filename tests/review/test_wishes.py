@@ -13,6 +13,7 @@ from core.review.repetition import repeats
 from core.review.wish_judge import may_be_wished
 from core.review.wishes import find_wishes
 from core.types import Effect, Subject
+from tests.fixtures.growth import assert_linear
 
 INSULIN = Subject(
     label="reminder 4",
@@ -613,6 +614,21 @@ def test_replacement_is_dictated_only_after_a_wish_to_change_the_item(
 ) -> None:
     allergy = Subject(label="the note", text="Allergic to penicillin and nuts", kind="memory")
     assert dictates_change(typed, text, allergy) is is_dictated
+
+
+@pytest.mark.parametrize("repeated", [": x", "\u0300\u0323", ", a\u0300"])
+def test_looking_for_a_dictated_text_takes_linear_time(repeated: str) -> None:
+    car = Subject(label="the note", text="my car is red", kind="memory")
+    message = f"Change the note about my car: a{repeated * (40_000 // len(repeated))}"
+    assert_linear(lambda text: dictates_change(text, "my car is blue", car), message)
+
+
+def test_dictated_text_is_found_after_many_other_places_where_it_may_begin() -> None:
+    car = Subject(label="the note", text="my car is red", kind="memory")
+    typed = "Change the note about my car: " + "my car is red, " * 50 + "and blue. "
+    dictated = typed.partition(": ")[2]
+    assert dictates_change(typed, dictated, car)
+    assert not dictates_change(typed, dictated.replace("red", "blue", 1), car)
 
 
 def test_pause_until_a_day_and_a_question_about_the_past_are_no_wishes() -> None:

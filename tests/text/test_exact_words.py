@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from core.text.exact_words import Difference, compare_exactly
+from tests.fixtures.growth import assert_linear
 from tests.fixtures.tables import each_row
 
 
@@ -40,3 +41,8 @@ def test_text_differs_if_a_sign_unit_decimal_or_accent_does(
     text: str, source: str, difference: Difference
 ) -> None:
     assert compare_exactly(text, [source]) is difference
+
+
+def test_comparing_with_many_combining_marks_takes_linear_time() -> None:
+    marks = "remind me to call mum a" + "\u0300\u0323" * 10_000
+    assert_linear(lambda text: compare_exactly("call mum", [text]), marks)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import secrets
-import unicodedata
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from psycopg import Connection, sql
 
 from core.errors import StoreError
 from core.store import engine as store
-from core.text.normalize import TERMS_VERSION, comparison_form
+from core.text.normalize import TERMS_VERSION, comparison_form, to_normal_form
 
 SCHEMA = "mneme"
 SCHEMA_VERSION = 6
@@ -171,5 +170,5 @@ def _create_bare(connection: Connection[Any]) -> None:
 
 def _reduce(letter: str) -> str:
     """Return a letter in lower case and without accents, as the server converts it."""
-    letters = re.sub(_REMOVED_MARKS, "", unicodedata.normalize("NFKD", letter))
-    return unicodedata.normalize("NFKC", letters).lower()
+    letters = re.sub(_REMOVED_MARKS, "", to_normal_form("NFKD", letter))
+    return to_normal_form("NFKC", letters).lower()
