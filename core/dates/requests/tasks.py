@@ -208,10 +208,12 @@ def _trim_task(text: str, lexicon: Lexicon) -> str:
     text = re.sub(r"[^\S\n]+", " ", text).strip(" \n,;:-–—")
     if _is_placeholder(text, lexicon):
         return ""
-    for _ in range(MAX_TRIMMED_WORDS):
-        text = _trim_start(text, lexicon)
-    for _ in range(MAX_TRIMMED_WORDS):
-        text = _trim_end(text, lexicon)
+    for trim in (_trim_start, _trim_end):
+        for _ in range(MAX_TRIMMED_WORDS):
+            trimmed = trim(text, lexicon)
+            if trimmed == text:
+                break
+            text = trimmed
     for ending, replacement in lexicon.task_endings:
         if text.endswith(ending):
             return text.removesuffix(ending) + replacement
