@@ -25,7 +25,7 @@ from weakref import WeakValueDictionary
 import structlog
 
 from adapters.streaming import QuietReply
-from core.errors import ChatRefused, DeliveryError, MnemeError, StoreError
+from core.errors import ChatRefused, DeliveryError, MnemeError, StoreDamagedError, StoreError
 from core.memory.manager import MemoryManager
 from core.ports import Clock, DeliveryNotices, DeliveryRecord, LostPost, Reply
 from core.store.mailbox import INTENT_MARK, Inbox, Outbox, OutboxItem
@@ -52,6 +52,8 @@ MIN_PAUSE_S = 0.5
 # `run` pauses at most this long, because an item may be finished elsewhere without a call of
 # `wake`.
 MAX_PAUSE_S = 5.0
+# If the time is earlier than before by more than this, the clock was set back.
+CLOCK_CHANGE = timedelta(seconds=5)
 # How long `run` pauses if the outbox can't be read or written.
 STORE_RETRY_S = 2.0
 # Delays before each further attempt to send an incognito answer. The answer isn't stored, so only
@@ -225,6 +227,8 @@ class Delivery:
         self._records: WeakValueDictionary[str, PostedRecord] = WeakValueDictionary()
         # For each item whose platform couldn't be reached: the time of the first attempt, by key.
         self._waiting_since: dict[str, datetime] = {}
+        # When `run` last looked at the clock.
+        self._latest_time = clock.now()
         # Writes that failed because the store was unavailable, oldest first.
         self._failed_writes: deque[StoreWrite] = deque()
         # Whether there may be an answer to an interaction that couldn't be delivered.
@@ -403,6 +407,7 @@ class Delivery:
                 self._wakeup.clear()
                 try:
                     await self._repeat_failed_writes()
+                    await self._resume_after_clock_change()
                     await self._start_due_deliveries(tasks)
                     pause_s = await self._pause_s()
                 except StoreError as error:
@@ -413,10 +418,29 @@ class Delivery:
                         await self._wakeup.wait()
 
     async def _repeat_failed_writes(self) -> None:
-        """Retry failed writes, oldest first. Raises StoreError if a write fails again."""
-        while self._failed_writes:
-            await self._failed_writes[0]()
+        """Retry failed writes, oldest first.
+
+        A write to a damaged part of the store is kept, and the others are done. Raises StoreError
+        if the store can't be written at all.
+        """
+        for _ in range(len(self._failed_writes)):
+            write = self._failed_writes[0]
+            try:
+                await write()
+            except StoreDamagedError as error:
+                _log.error("a part of the outbox is damaged", error=error)
+                self._failed_writes.append(write)
             self._failed_writes.popleft()
+
+    async def _resume_after_clock_change(self) -> None:
+        """If the clock was set back, make all waiting items due.
+
+        Otherwise, they would wait as long as the clock was set back.
+        """
+        now = self._clock.now()
+        if now < self._latest_time - CLOCK_CHANGE:
+            await self.resume(tuple(self._replies))
+        self._latest_time = now
 
     async def _start_due_deliveries(self, tasks: asyncio.TaskGroup) -> None:
         """Claim the due items in one transaction, and start a task that delivers each."""
@@ -530,6 +554,11 @@ class Delivery:
 
     async def _write_outbox(self, write: StoreWrite) -> None:
         """Write to the outbox. If that fails, `run` retries the writes in order."""
+        if self._failed_writes:
+            # An older write of the same item would otherwise replace this one.
+            self._failed_writes.append(write)
+            self.wake()
+            return
         try:
             await write()
         except StoreError as error:

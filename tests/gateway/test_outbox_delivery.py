@@ -4,12 +4,12 @@ it."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from core.errors import DeliveryError, StoreError
+from core.errors import DeliveryError, StoreDamagedError, StoreError
 from core.store.mailbox import OutboxCounts
 from gateway.delivery import MAX_ATTEMPTS, MAX_MEMORY_ATTEMPTS
 from gateway.supervisor import MAX_ADAPTER_ERRORS
@@ -180,6 +180,52 @@ async def test_adapter_defect_during_delivery_is_a_failed_delivery_that_is_retri
         )
         await room.later(seconds=1)
         await room.watch.until(lambda: room.outbox.ends[2:] == [("a", "done")])
+
+
+async def test_write_to_a_damaged_row_of_the_outbox_does_not_stop_deliveries_to_others(
+    room: DeliveryHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mark_done = room.outbox.mark_done
+
+    async def mark_done_unless_damaged(key: str, posted: Sequence[str] = ()) -> None:
+        if key == "damaged":
+            raise StoreDamagedError("database disk image is malformed")
+        await mark_done(key, posted)
+
+    monkeypatch.setattr(room.outbox, "mark_done", mark_done_unless_damaged)
+    async with room.working():
+        await room.send("damaged")
+        await room.watch.until(lambda: room.telegram.said == [("1", "damaged")])
+        await room.send("b", "2")
+        await room.send("c", "3")
+        await room.watch.until(lambda: sorted(room.outbox.ends) == [("b", "done"), ("c", "done")])
+    assert sorted(room.telegram.said) == [("1", "damaged"), ("2", "b"), ("3", "c")]
+
+
+async def test_message_id_is_kept_if_an_older_write_of_its_answer_is_repeated(
+    room: DeliveryHarness,
+) -> None:
+    outbox_item = await room.drafted("a")
+    reply = room.telegram.staged_reply(outbox_item.address)
+    room.delivery.begin(outbox_item, reply)
+    assert reply.receipt is not None
+    with room.locked():
+        await reply.receipt.intend("5")
+    await reply.receipt.record("6")
+    async with room.working():
+        await room.watch.until(lambda: room.outbox.posted[-1:] == [("6",)])
+    assert await room.outbox.list_posted_ids(await room.drafted("b")) == {"6"}
+
+
+async def test_waiting_item_is_sent_soon_although_the_clock_was_set_back(
+    room: DeliveryHarness,
+) -> None:
+    room.telegram.stage("1", DeliveryError("away", is_unreachable=True))
+    async with room.working():
+        await room.send("a")
+        await room.watch.until(lambda: room.outbox.ends == [("a", "postponed")])
+        await room.later(hours=-3)
+        await room.watch.until(lambda: room.telegram.said == [("1", "a")])
 
 
 async def test_delivery_that_fails_repeatedly_by_a_defect_is_given_up_and_unblocks_its_chat(
