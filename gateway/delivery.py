@@ -380,6 +380,8 @@ class Delivery:
     async def resume(self, platforms: Sequence[str]) -> None:
         """Make all waiting items of these platforms due now, after a reconnection."""
         now = self._clock.now()
+        # If an item fails again, its delays begin anew.
+        self._waiting_since.clear()
         await self._write_outbox(partial(self.outbox.make_due, platforms, now))
         self.wake()
 
