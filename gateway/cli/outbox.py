@@ -94,8 +94,10 @@ def drop_command(numbers: Numbers) -> None:
 async def _find_ids(services: Services, numbers: Sequence[str]) -> list[int]:
     """Return the ids of undeliverable messages from their numbers in the list.
 
-    Raises BadParameter if a number isn't in the list.
+    Raises BadParameter if a number isn't in the list, or if numbers stand beside `all`.
     """
+    if _ALL in numbers and set(numbers) != {_ALL}:
+        raise typer.BadParameter(shell.render_plain(texts.NUMBERS_OR_ALL))
     known_ids = {str(dead_item.item.id) for dead_item in await services.outbox.list_dead()}
     named_ids = known_ids if _ALL in numbers else set(numbers)
     unknown_ids = named_ids - known_ids

@@ -85,3 +85,16 @@ async def test_undeliverable_message_is_due_after_a_retry_and_gone_after_a_drop(
     assert f"No undeliverable message has the number {third}" in " ".join(
         refused.stderr.replace("│", " ").split()
     )
+
+
+async def test_numbers_beside_all_are_refused_and_nothing_is_deleted_or_sent(home: Path) -> None:
+    first, second = await bury(home, "42", "7")
+    for arguments in (("drop", str(first), "all"), ("drop", "all", "999"), ("retry", "x", "all")):
+        refused = mneme(home, "outbox", *arguments)
+        assert refused.returncode == 2
+        assert "Give either numbers or all, not both." in " ".join(
+            refused.stderr.replace("│", " ").split()
+        )
+    listed = json.loads(good(home, "outbox", "list", "--json"))
+    assert [row["number"] for row in listed] == [first, second]
+    assert await due_texts(home) == []
