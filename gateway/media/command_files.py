@@ -21,6 +21,7 @@ from core.text.normalize import to_single_line
 from core.types import Address, Answer, Command
 from gateway.answers.notices import describe_files
 from gateway.commands.registry import CommandContext, CommandRegistry, split_action
+from gateway.queues import find_edited_id
 from gateway.texts.catalog import Texts
 
 
@@ -28,6 +29,9 @@ async def run_caption(
     agent: Agent, commands: CommandRegistry, command: Command, context: CommandContext, turn: Turn
 ) -> tuple[Answer, Sequence[ButtonAction]]:
     """Store the files of a command's message, run the command, and name the files in its answer."""
+    if find_edited_id(context.inbound):
+        # The files of an edited question are fetched when the model answers it again.
+        return await commands.answer(command, context)
     names = [to_single_line(attachment.name) for attachment in context.inbound.attachments]
     texts = context.texts
     if context.session.is_incognito:
