@@ -481,6 +481,22 @@ class ConversationQueues:
                 return event
         return None
 
+    def continues_burst(self, inbound: Inbound) -> bool:
+        """Return whether a message continues one of the same person that waits for further parts.
+
+        In a group, people mention Mneme only in the first of several parts. A reply to somebody is
+        a message of its own.
+        """
+        queue = self._queues.get(inbound.address.key)
+        if queue is None or not queue.waiting or inbound.kind != "message":
+            return False
+        last = queue.waiting[-1]
+        is_part = last.is_addressed and last.is_mergeable and inbound.command is None
+        is_same_sender = last.inbound.account == inbound.account
+        window_s = NEXT_PART_WAIT_S if last.may_continue else self._gather_s
+        is_in_time = asyncio.get_running_loop().time() - last.queued_at <= window_s
+        return is_part and is_same_sender and is_in_time and inbound.reply_to is None
+
     def has_waiting(self, address: Address) -> bool:
         """Return whether events wait for the turn that runs at an address to end."""
         queue = self._queues.get(address.key)

@@ -26,7 +26,8 @@ _POLL_OR_CHECKLIST = re.compile(r"(?:^|\n)[\w ]+: \{[^{}]*\}$")
 class EditEffect(Enum):
     """What an edit of a message leads to."""
 
-    NOTHING = "nothing"  # the message isn't a stored question, or has the same content
+    NOTHING = "nothing"  # the message isn't a question, or has the same content
+    UNKNOWN_MESSAGE = "unknown"  # the message isn't stored
     ANSWER = "answer"  # only its answer follows the question, so it can be answered again
     TOO_LATE = "too late"  # more was said after the question
     MIGHT_REPEAT_CHANGE = "repeats change"  # a second answer might repeat a change
@@ -135,7 +136,7 @@ class Edits:
         conversations = self._agent.sessions.conversations
         question = await conversations.load_question(inbound.address, inbound.message_id)
         if question is None:
-            return EditEffect.NOTHING
+            return EditEffect.UNKNOWN_MESSAGE
         effect = find_effect(self._agent, self._commands, question)
         if effect is not EditEffect.ANSWER and _POLL_OR_CHECKLIST.search(edit.text):
             return EditEffect.NOTHING

@@ -272,6 +272,26 @@ async def test_message_in_a_group_is_answered_once_an_edit_adds_the_mention(home
         assert "To Capri?" in str(model.requests[0].messages)
 
 
+async def test_message_that_a_group_did_not_keep_is_answered_once_an_edit_adds_the_mention(
+    home: Path,
+) -> None:
+    model = ScriptedModel(says("At nine."), says("At ten."))
+    overheard = {**GROUP, "is_addressed": False}
+    mention = {**GROUP, "is_mention": True}
+    async with open_gateway(home, model, 'rooms = ["telegram:-5"]\n') as harness:
+        await harness.say("to Capri?", "9", message_id="100", **overheard)
+        assert await edit(harness, "100", "To Capri?", "9", **overheard) == ""
+        assert await edit(harness, "100", "To Capri?", "9", **mention) == "At nine."
+        assert await edit(harness, "100", "To Capri?", "9", **mention) == ""
+        assert await edit(harness, "100", "To Ischia?", "9", **mention) == "At ten."
+        assert await edit(harness, "101", "/help", "9", **mention) == ""
+        assert len(model.requests) == 2
+        await harness.say("/undo", "9", **GROUP)
+        answer = await edit(harness, "100", "To Procida?", "9", **mention)
+        assert answer == ""
+        assert len(model.requests) == 2
+
+
 async def test_mention_that_is_added_after_others_wrote_starts_no_answer(home: Path) -> None:
     async with open_gateway(home, ScriptedModel(), LISTENING) as harness:
         overheard = {**GROUP, "is_addressed": False}

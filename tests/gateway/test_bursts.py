@@ -16,6 +16,7 @@ from core.types import Address, Completion, Request, Scope
 from gateway import queues
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
+from tests.gateway.chats.test_setup import GROUP
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("waits_for_parts")]
 
@@ -238,3 +239,34 @@ async def test_answer_that_ends_while_another_message_joins_the_turn_loses_neith
         )
         assert "one" in model.sent()
         assert "two" in model.sent()
+
+
+async def test_parts_in_a_group_whose_first_part_mentions_the_bot_are_one_turn(home: Path) -> None:
+    model = ScriptedModel(says("At nine."))
+    options = 'rooms = ["telegram:-5"]\n[turn]\ngather_s = 1.2\n'
+    group = {**GROUP, "who": "9", "is_mention": True}
+    rest = {**group, "is_mention": False, "is_addressed": False}
+    async with open_gateway(home, model, options) as harness:
+        admitted = []
+        for text, changes in (
+            ("When does the boat leave", group),
+            ("to Capri", rest),
+            ("Not for you", {**rest, "who": "8"}),
+            ("on Sunday?", rest),
+            ("I agree with Bo", {**rest, "reply_to": "77"}),
+        ):
+            message = harness.inbound(text, **changes)
+            admitted.append(await harness.admission.admit(message, KeptReply()))
+        first, second, other, third, reply = admitted
+        assert (other, reply) == (None, None)
+        for number in (first, second, third):
+            assert number is not None
+        await asyncio.gather(
+            *(harness.admission.serve(number) for number in admitted if number is not None)
+        )
+        assert len(model.requests) == 1
+        sent = model.sent()
+        for part in ("When does the boat leave", "to Capri", "on Sunday?"):
+            assert part in sent
+        assert "Not for you" not in sent
+        assert "I agree" not in sent
