@@ -88,7 +88,7 @@ class Admission:
         access_version = self._turns.access_version
         inbound = await self._access.apply_chat_rules(await self._press_for_group(inbound))
         is_cancel = False
-        if not inbound.is_addressed and self._turns.continues_burst(inbound):
+        if not inbound.is_addressed and self._turns.edits.continues_burst(inbound):
             inbound = replace(inbound, is_addressed=True)
         if not inbound.is_addressed and await self._answers_question(inbound):
             inbound = replace(inbound, is_addressed=True)
@@ -301,12 +301,10 @@ class Admission:
         effect = await self._turns.edits.apply(inbound, judgement.scope)
         is_question = inbound.is_addressed and inbound.origin == "typed"
         has_content = bool(inbound.text or inbound.attachments)
-        if not (is_question and has_content):
+        if effect is EditEffect.NOTHING or not (is_question and has_content):
             return None
-        if effect is EditEffect.UNKNOWN_MESSAGE and await self._is_new_question(inbound):
+        if effect is EditEffect.NEW_QUESTION:
             return await self._admit(replace(inbound, kind="message"), reply)
-        if effect in (EditEffect.NOTHING, EditEffect.UNKNOWN_MESSAGE):
-            return None
         if not judgement.is_owner and self._rates.has_too_many_turns(inbound):
             return None
         if inbound.command is not None:
@@ -316,16 +314,6 @@ class Admission:
             return None
         command = Command(name="retry")
         return await self._run_command(inbound, reply, judgement, command, make_edit_key(inbound))
-
-    async def _is_new_question(self, edit: Inbound) -> bool:
-        """Return whether an edit adds a mention to a message in a group that Mneme hasn't kept.
-
-        Without the mention, the message wasn't meant for Mneme. A message that was admitted before
-        isn't answered again, even if it has been forgotten since. Nor is an edited command run.
-        """
-        if edit.is_direct or edit.command is not None:
-            return False
-        return not await self._inbox.is_known(replace(edit, kind="message"))
 
     async def _run_command(
         self, inbound: Inbound, reply: Reply, judgement: Judgement, command: Command, key: str

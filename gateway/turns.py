@@ -95,10 +95,6 @@ class TurnDispatcher:
         if event.kind is not EventKind.IMMEDIATE:
             self._queues.add(event)
 
-    def continues_burst(self, inbound: Inbound) -> bool:
-        """Return whether a message continues one that waits: see `ConversationQueues`."""
-        return self._queues.continues_burst(inbound)
-
     def serve(self, entry_id: int) -> Awaitable[None]:
         """Start a task that answers an admitted event. See `core.ports.InboundSink`.
 

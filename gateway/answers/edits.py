@@ -27,7 +27,7 @@ class EditEffect(Enum):
     """What an edit of a message leads to."""
 
     NOTHING = "nothing"  # the message isn't a question, or has the same content
-    UNKNOWN_MESSAGE = "unknown"  # the message isn't stored
+    NEW_QUESTION = "new question"  # the edit mentions Mneme in a message that wasn't kept
     ANSWER = "answer"  # only its answer follows the question, so it can be answered again
     TOO_LATE = "too late"  # more was said after the question
     MIGHT_REPEAT_CHANGE = "repeats change"  # a second answer might repeat a change
@@ -136,7 +136,8 @@ class Edits:
         conversations = self._agent.sessions.conversations
         question = await conversations.load_question(inbound.address, inbound.message_id)
         if question is None:
-            return EditEffect.UNKNOWN_MESSAGE
+            is_new = await self._is_new_question(inbound)
+            return EditEffect.NEW_QUESTION if is_new else EditEffect.NOTHING
         effect = find_effect(self._agent, self._commands, question)
         if effect is not EditEffect.ANSWER and _POLL_OR_CHECKLIST.search(edit.text):
             return EditEffect.NOTHING
@@ -145,6 +146,20 @@ class Edits:
             return effect
         is_changed = question.text != with_attachments(edit.text, edit.attachments)
         return effect if is_changed else EditEffect.NOTHING
+
+    async def _is_new_question(self, edit: Inbound) -> bool:
+        """Return whether an edit adds a mention to a message in a group that Mneme hasn't kept.
+
+        A message that was admitted before isn't answered again, even if it has been forgotten
+        since. Nor is an edited command run.
+        """
+        if edit.is_direct or edit.command is not None:
+            return False
+        return not await self._inbox.is_known(replace(edit, kind="message"))
+
+    def continues_burst(self, inbound: Inbound) -> bool:
+        """Return whether a message continues one that waits: see `ConversationQueues`."""
+        return self._queues.continues_burst(inbound)
 
 
 async def explain_edit(delivery: Delivery, inbound: Inbound, effect: EditEffect) -> None:
