@@ -88,11 +88,11 @@ class Admission:
         access_version = self._turns.access_version
         inbound = await self._access.apply_chat_rules(await self._press_for_group(inbound))
         is_cancel = False
-        if not inbound.is_addressed and self._turns.edits.continues_burst(inbound):
-            inbound = replace(inbound, is_addressed=True)
         if not inbound.is_addressed and await self._answers_question(inbound):
             inbound = replace(inbound, is_addressed=True)
             is_cancel = not can_confirm(inbound)
+        elif not inbound.is_addressed:
+            inbound = replace(inbound, is_addressed=self._turns.edits.continues_burst(inbound))
         judgement = await self._access.judge(inbound)
         if is_cancel and judgement.may_cancel:
             await self._cancel_question(inbound, reply, judgement)
@@ -182,10 +182,7 @@ class Admission:
             await self._tell(inbound, reply, text)
 
     async def _tell(self, inbound: Inbound, reply: Reply, text: str) -> None:
-        """Answer an event of a sender without access.
-
-        The answer is private if the platform allows it.
-        """
+        """Answer an event of a sender without access, in private if the platform allows it."""
         answer = Answer(text=text, is_private=inbound.is_interaction)
         await self._delivery.send_unstored(inbound, reply, answer)
 
