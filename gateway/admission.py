@@ -91,8 +91,8 @@ class Admission:
         if not inbound.is_addressed and await self._answers_question(inbound):
             inbound = replace(inbound, is_addressed=True)
             is_cancel = not can_confirm(inbound)
-        elif not inbound.is_addressed:
-            inbound = replace(inbound, is_addressed=self._turns.edits.continues_burst(inbound))
+        else:
+            inbound = self._turns.edits.join_burst(inbound)
         judgement = await self._access.judge(inbound)
         if is_cancel and judgement.may_cancel:
             await self._cancel_question(inbound, reply, judgement)

@@ -157,9 +157,11 @@ class Edits:
             return False
         return not await self._inbox.is_known(replace(edit, kind="message"))
 
-    def continues_burst(self, inbound: Inbound) -> bool:
-        """Return whether a message continues one that waits: see `ConversationQueues`."""
-        return self._queues.continues_burst(inbound)
+    def join_burst(self, inbound: Inbound) -> Inbound:
+        """Return a message as an addressed one if it continues an addressed one that waits."""
+        if inbound.is_addressed or not self._queues.continues_burst(inbound):
+            return inbound
+        return replace(inbound, is_addressed=True)
 
 
 async def explain_edit(delivery: Delivery, inbound: Inbound, effect: EditEffect) -> None:
