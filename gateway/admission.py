@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from core.errors import DeliveryError, StoreError
 from core.ports import Adapter, Clock, Reply
@@ -17,6 +17,7 @@ from core.text.normalize import language_data, to_single_line
 from core.types import Account, Address, Answer, Command, Inbound, Scope, Sender, Session
 from gateway.access_and_rates import Access, Introduction, Judgement, RateLimiter, Verdict
 from gateway.answers.edits import EditEffect, explain_edit
+from gateway.answers.notices import build_welcome
 from gateway.commands.registry import (
     CommandContext,
     CommandRegistry,
@@ -88,11 +89,8 @@ class Admission:
         access_version = self._turns.access_version
         inbound = await self._access.apply_chat_rules(await self._press_for_group(inbound))
         is_cancel = False
-        if not inbound.is_addressed and await self._answers_question(inbound):
-            inbound = replace(inbound, is_addressed=True)
-            is_cancel = not can_confirm(inbound)
-        else:
-            inbound = self._turns.edits.join_burst(inbound)
+        if not inbound.is_addressed:
+            inbound, is_cancel = await self._address(inbound)
         judgement = await self._access.judge(inbound)
         if is_cancel and judgement.may_cancel:
             await self._cancel_question(inbound, reply, judgement)
@@ -146,6 +144,15 @@ class Admission:
             return press
         sender = Sender(id=group.user_id, name=press.sender.name, is_anonymous=True)
         return replace(press, sender=sender)
+
+    async def _address(self, inbound: Inbound) -> tuple[Inbound, bool]:
+        """Address Mneme by a message that answers its question or continues a burst.
+
+        Returns the message, and whether it is a "no" to a question.
+        """
+        if await self._answers_question(inbound):
+            return replace(inbound, is_addressed=True), not can_confirm(inbound)
+        return self._turns.edits.join_burst(inbound), False
 
     async def _answers_question(self, inbound: Inbound) -> bool:
         """Return whether a message is only "yes" or "no", and answers a question to its sender."""
@@ -607,28 +614,13 @@ class Admission:
         text = texts.ADMITTED
         if inbound.text and is_too_old:
             text = f"{text}\n\n{texts.away_notice(age)}"
-        await self._delivery.outbox.put(_build_welcome(pairing, inbound, text, now))
+        await self._delivery.outbox.put(build_welcome(pairing, inbound, text, now))
         self._delivery.wake()
         if inbound.text and not is_too_old:
             with contextlib.suppress(DeliveryError), contain_adapter_errors():
                 entry_id = await self.admit(inbound, adapter.reply(inbound.address))
                 if entry_id is not None:
                     self.serve(entry_id)
-
-
-def _build_welcome(pairing: Pairing, inbound: Inbound, text: str, now: datetime) -> OutboxItem:
-    """Build the outbox item that tells a person they were approved.
-
-    Its kind is "answer" because answers to one address are sent in order. The answer to the
-    person's own message follows it.
-    """
-    return OutboxItem(
-        key=f"admitted:{pairing.account.key}:{pairing.expires_at.isoformat()}",
-        kind="answer",
-        address=inbound.address,
-        answer=Answer(text=text),
-        next_at=now,
-    )
 
 
 def _explain_bare_mention(inbound: Inbound) -> Inbound:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from core.agent.turn import AnsweredTurn
 from core.markup.markdown import escape
 from core.media.blocks import format_pages
 from core.media.file_rows import list_scanned_pages
 from core.media.intake import VOICE, Reception
+from core.store.mailbox import OutboxItem
+from core.store.ownership.people import Pairing
 from core.text.normalize import shorten, to_single_line
-from core.types import Answer
+from core.types import Answer, Inbound
 from gateway.texts.catalog import Texts
 
 # The answer to a voice note quotes at most this many characters of its transcript.
@@ -87,3 +90,18 @@ def add_notices(texts: Texts, answered_turn: AnsweredTurn, *, is_last_turn: bool
     if text == answered_turn.answer.text:
         return answered_turn.answer
     return replace(answered_turn.answer, text=text)
+
+
+def build_welcome(pairing: Pairing, inbound: Inbound, text: str, now: datetime) -> OutboxItem:
+    """Build the outbox item that tells a person they were approved.
+
+    Its kind is "answer" because answers to one address are sent in order. The answer to the
+    person's own message follows it.
+    """
+    return OutboxItem(
+        key=f"admitted:{pairing.account.key}:{pairing.expires_at.isoformat()}",
+        kind="answer",
+        address=inbound.address,
+        answer=Answer(text=text),
+        next_at=now,
+    )
