@@ -12,7 +12,7 @@ from core.media.blocks import format_pages
 from core.media.file_rows import list_scanned_pages
 from core.media.intake import VOICE, Reception
 from core.store.mailbox import OutboxItem
-from core.store.ownership.people import Pairing
+from core.store.ownership.pairing import Pairing
 from core.text.normalize import shorten, to_single_line
 from core.types import Answer, Inbound
 from gateway.texts.catalog import Texts
