@@ -32,6 +32,7 @@ from core.store.sqlite.faults import (
     to_store_error,
     translate_errors,
 )
+from core.store.sqlite.file_guard import FileGuard
 from core.store.sqlite.opening import (
     CHECKPOINT_PAGES,
     configure,
@@ -75,46 +76,6 @@ class _BusyError(Exception):
     """Another thread is using the writer's connection, or another process is writing."""
 
 
-class FileGuard:
-    """Notices if state.db or its log is removed, replaced or truncated while it is open.
-
-    SQLite keeps using its open files even if they were deleted. Rows in a deleted file would be
-    lost at the next start, and another process could overwrite rows in a file that it considers its
-    own.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._log_paths = (f"{path}-wal", f"{path}-shm")
-        self.remember()
-
-    def remember(self) -> None:
-        """Remember the current files as those that SQLite has open."""
-        self._file = _identify(self._path)
-        self._log = [*map(_identify, self._log_paths)]
-        self.file_bytes = 0
-        # Whether the file became smaller, which only damage and VACUUM do.
-        self.is_smaller = False
-        self.is_file_there()  # stores the current size
-
-    def is_file_there(self) -> bool:
-        """Return whether state.db is still the file that was opened and hasn't become smaller."""
-        try:
-            stat = os.stat(self._path)
-        except OSError:
-            return False
-        if stat.st_size < self.file_bytes:
-            self.is_smaller = True
-            return False
-        self.file_bytes = stat.st_size
-        self.is_smaller = False
-        return (stat.st_dev, stat.st_ino) == self._file
-
-    def is_log_there(self) -> bool:
-        """Return whether the log and its index of locks are still the opened files."""
-        return [*map(_identify, self._log_paths)] == self._log
-
-
 class Database:
     """Runs transactions. Methods raise StoreError if SQLite fails.
 
@@ -146,6 +107,9 @@ class Database:
         self._guard = FileGuard(path)
         # Held while all connections are reopened after the log was removed.
         self._rescue_lock = asyncio.Lock()
+        self._rescue: asyncio.Task[None] | None = None
+        # Whether connections are closed because opening them again failed.
+        self._is_closed = False
         # How often a removed log was rescued.
         self.rescue_count = 0
         # Describes the first damage that was noticed in the file, or "" if there is none.
@@ -182,7 +146,11 @@ class Database:
             stack.callback(inline_reader.close)
             with translate_errors(path):
                 inline_reader.open()
-            yield cls(path, writer, readers, inline_reader, lock_wait or LockWait())
+            database = cls(path, writer, readers, inline_reader, lock_wait or LockWait())
+            try:
+                yield database
+            finally:
+                await database._finish_rescue()
 
     # --- Writing ---
 
@@ -209,9 +177,7 @@ class Database:
                 record_call(connection, epoch.call)
             return result
 
-        if self._rescue_lock.locked():
-            async with self._rescue_lock:
-                pass
+        await self._wait_for_rescue()
         if is_short and self._next_short_write_is_inline():
             try:
                 result = self._write_inline(checked_work)
@@ -402,7 +368,7 @@ class Database:
         """
         if not self._guard.is_file_there() and await self._is_file_lost():
             raise StoreLostError("store_lost", path=self.path)
-        if not self._guard.is_log_there():
+        if self._is_closed or not self._guard.is_log_there():
             await self._rescue_log()
 
     async def _is_file_lost(self) -> bool:
@@ -423,44 +389,76 @@ class Database:
         self._guard.remember()
         return False
 
+    async def _wait_for_rescue(self) -> None:
+        """Wait until no rescue is running, and try again to open closed connections."""
+        if self._rescue_lock.locked():
+            async with self._rescue_lock:
+                pass
+        if self._is_closed:
+            await self._rescue_log()
+
     async def _rescue_log(self) -> None:
         """Save the content of a removed log in the file, and open all connections again.
 
-        Raises StoreLostError if another program prevents it. The next call tries again.
+        A rescue that has begun is finished even if its caller is cancelled. Raises StoreError if
+        the rescue fails. The next call tries again.
         """
+        if self._rescue is None or self._rescue.done():
+            self._rescue = asyncio.create_task(self._begin_new_log())
+            # If all callers are cancelled, nobody else looks at its error.
+            self._rescue.add_done_callback(lambda task: task.cancelled() or task.exception())
+        await asyncio.shield(self._rescue)
+
+    async def _finish_rescue(self) -> None:
+        """Wait for a rescue whose caller was cancelled."""
+        if self._rescue is not None:
+            await asyncio.wait([self._rescue])
+
+    async def _begin_new_log(self) -> None:
+        """Copy the removed log into the file, and open all connections with a new log.
+
+        All connections are closed first, because SQLite shares the index of the log among the
+        connections of a process. Raises StoreLostError if another program prevents the copy.
+        """
+        readers: list[ConnectionThread] = []
         async with self._rescue_lock:
-            if self._guard.is_log_there():
+            if not self._is_closed and self._guard.is_log_there():
                 return
-            readers = [await self._readers.get() for _ in range(READERS)]
-            slots = [self._inline_reader, *(reader.slot for reader in readers)]
             try:
-                for slot in slots:
-                    slot.close()
-                if not await self._writer.call(self._save_log):
-                    # The readers stay closed: they would look for the old content in a new log.
+                for _ in range(READERS):
+                    readers.append(await self._readers.get())
+                slots = [self._inline_reader, *(reader.slot for reader in readers)]
+                if not await self._writer.call(lambda: self._save_and_reopen(slots)):
                     raise StoreLostError("store_lost", path=self._log_path)
-                for slot in slots:
-                    slot.open()
             except sqlite3.DatabaseError as error:
                 raise self._to_error(error) from error
             finally:
                 for reader in readers:
                     self._readers.put_nowait(reader)
+
+    def _save_and_reopen(self, slots: list[ConnectionSlot]) -> bool:
+        """Copy the removed log into the file, and open all connections with a new log.
+
+        If another program prevents the copy, return False and leave the connections open. If a
+        connection can't be opened, the next call tries again.
+        """
+        with self._writer_lock:
+            if not self._is_closed and not self._save_log():
+                return False
+            self._is_closed = True
+            all_slots = [self._writer.slot, *slots]
+            for slot in all_slots:
+                slot.close()
+            for slot in all_slots:
+                slot.open()
+            self._is_closed = False
             self._guard.remember()
             self.rescue_count += 1
+            return True
 
     def _save_log(self) -> bool:
-        """Copy the removed log into the file, and open the writer's connection with a new log.
-
-        If another program prevents it, return False and leave the connection open.
-        """
-        slot = self._writer.slot
-        with self._writer_lock:
-            if not truncate_log(slot.connection, LOG_TIMEOUT_MS):
-                return False
-            slot.close()
-            slot.open()
-            return True
+        """Copy the removed log into the file. Returns False if another program prevents it."""
+        return truncate_log(self._writer.slot.connection, LOG_TIMEOUT_MS)
 
     # --- The log ---
 
@@ -494,6 +492,8 @@ class Database:
 
     async def read(self, work: Callable[[StoreConnection], T]) -> T:
         """Run `work` in one read transaction, in the thread of a reader."""
+        if self._is_closed:
+            await self._wait_for_rescue()
         reader = await self._readers.get()
         try:
             return await reader.run(lambda connection: _transact(connection, "BEGIN", work))
@@ -510,7 +510,7 @@ class Database:
         If `work` takes longer than `limit_s`, for example because the disk is slow, or if the file
         is locked, `work` runs again from the start in a reader's thread.
         """
-        if self._rescue_lock.locked():
+        if self._is_closed or self._rescue_lock.locked():
             return await self.read(work)
         try:
             return self._inline_reader.run(
@@ -626,15 +626,6 @@ class ConnectionThread:
         execute: Any = self._thread._execute
         result: T = await execute(function)
         return result
-
-
-def _identify(path: str | Path) -> tuple[int, int] | None:
-    """Return the device and inode of a file, or None if the file can't be accessed."""
-    try:
-        stat = os.stat(path)
-    except OSError:
-        return None
-    return stat.st_dev, stat.st_ino
 
 
 def _connect(path: Path) -> StoreConnection:

@@ -23,7 +23,11 @@ ERROR_KEYS = {
 
 LOCK_TIMEOUT_S = 4.0  # writes fail when another program has locked the file for this long
 LOCK_EPISODE_S = 10.0
-"""If no write has noticed a lock for this long, the next lock counts as a new one."""
+"""After a lock reached its time limit, the next writes fail at once. If no write has noticed a lock
+for this long, the next lock counts as a new one."""
+LOCK_GAP_S = 1.0
+"""The same for a lock that hasn't reached its time limit. A waiting write tries more often, so no
+write was waiting, and the file may have been unlocked."""
 
 
 def is_busy(error: sqlite3.DatabaseError) -> bool:
@@ -86,7 +90,8 @@ class LockWait:
     def note_lock(self) -> None:
         """Record that a write found the file locked."""
         now = self.now()
-        if self.began_at is None or now - self._noticed_at > LOCK_EPISODE_S:
+        gap_s = LOCK_EPISODE_S if self.is_over else LOCK_GAP_S
+        if self.began_at is None or now - self._noticed_at > gap_s:
             self.began_at = now
         self._noticed_at = now
 

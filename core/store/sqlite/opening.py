@@ -80,7 +80,7 @@ def refuse_if_lost(path: Path) -> None:
     marks = ", ".join(str(mark) for mark in (mark_of(path), _old_mark_of(path)) if mark.exists())
     if not marks:
         return
-    if log_path.exists():
+    if _has_content(log_path):  # opening a connection creates an empty log
         raise StoreError("store_missing_log", path=path, log=log_path, marks=marks)
     raise StoreError("store_missing", path=path, marks=marks)
 

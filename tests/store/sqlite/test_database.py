@@ -15,7 +15,8 @@ import pytest
 from core.errors import StoreError, StoreLostError
 from core.store.engine import Connection
 from core.store.rows import get_meta, set_meta
-from core.store.sqlite.database import LOG_FULL_BYTES, SHORT_WRITES, Database
+from core.store.sqlite.database import LOG_FULL_BYTES, SHORT_WRITES, Database, _connect
+from core.store.sqlite.faults import LockWait
 from core.store.sqlite.schema import SCHEMA_VERSION
 from core.store.sqlite.text_index import StoreConnection
 
@@ -501,8 +502,7 @@ async def test_log_that_was_removed_while_another_program_reads_is_saved_after_i
         path.with_name("state.db-wal").unlink()
         with pytest.raises(StoreLostError, match=r"state\.db-wal was removed"):
             await database.write(lambda connection: set_meta(connection, "b", "1"))
-        with pytest.raises(StoreError):
-            await database.read(lambda connection: get_meta(connection, "a"))
+        assert await database.read(lambda connection: get_meta(connection, "a")) == "1"
         other.execute("COMMIT")
         other.close()
         await database.check_files()
@@ -513,3 +513,79 @@ async def test_log_that_was_removed_while_another_program_reads_is_saved_after_i
     with sqlite3.connect(path) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
     connection.close()
+
+
+async def test_rescue_of_a_removed_log_ends_although_the_write_that_began_it_is_cancelled(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "state.db"
+    may_end = threading.Event()
+    async with Database.open(path) as database:
+        await database.write(lambda connection: set_meta(connection, "a", "1"))
+        reading = asyncio.create_task(database.read(lambda _: may_end.wait(30)))
+        await asyncio.sleep(0)
+        path.with_name("state.db-wal").unlink()
+        writing = asyncio.create_task(
+            database.write(lambda connection: set_meta(connection, "b", "1"))
+        )
+        for _ in range(3_000):
+            if database._rescue_lock.locked():
+                break
+            await asyncio.sleep(0.01)
+        assert database._rescue_lock.locked()
+        for _ in range(3):
+            await asyncio.sleep(0)
+        writing.cancel()
+        await asyncio.wait([writing])
+        may_end.set()
+        await reading
+        async with asyncio.timeout(30):
+            await database.write(lambda connection: set_meta(connection, "c", "1"))
+            found = await database.read(
+                lambda connection: [get_meta(connection, key) for key in "abc"]
+            )
+        assert found == ["1", "1", "1"]
+        assert database.rescue_count == 1
+
+
+@pytest.mark.parametrize("failing", [1, 2, 3, 4])
+async def test_connections_that_cannot_be_opened_after_a_rescue_are_opened_at_the_next_try(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: int
+) -> None:
+    path = tmp_path / "state.db"
+    opened = 0
+
+    def connect(path: Path) -> StoreConnection:
+        nonlocal opened
+        opened += 1
+        if opened == failing:
+            raise sqlite3.OperationalError("unable to open database file")
+        return _connect(path)
+
+    async with Database.open(path) as database:
+        await database.write(lambda connection: set_meta(connection, "a", "1"))
+        path.with_name("state.db-wal").unlink()
+        monkeypatch.setattr("core.store.sqlite.database._connect", connect)
+        with pytest.raises(StoreError, match="unable to open"):
+            await database.check_files()
+        for look in (database.read_inline, database.read):
+            assert await look(lambda connection: get_meta(connection, "a")) == "1"
+        await database.write(lambda connection: set_meta(connection, "b", "1"))
+        found = await database.read(lambda connection: [get_meta(connection, key) for key in "ab"])
+        assert found == ["1", "1"]
+
+
+def test_lock_after_a_pause_without_waiting_writes_gets_the_whole_time_limit() -> None:
+    now = 0.0
+    wait = LockWait(now=lambda: now)
+    wait.note_lock()
+    now = 8.0  # the write that noticed the lock was cancelled long ago
+    wait.note_lock()
+    assert not wait.is_over
+    for _ in range(20):
+        now += 0.25
+        wait.note_lock()
+    assert wait.is_over
+    now += 8.0
+    wait.note_lock()
+    assert wait.is_over

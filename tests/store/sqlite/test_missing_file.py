@@ -120,3 +120,16 @@ async def test_log_that_a_lost_file_left_behind_is_named(tmp_path: Path) -> None
         async with Database.open(path):
             pass
     assert (tmp_path / "state.db-wal").read_bytes() == b"old"
+
+
+async def test_empty_log_of_an_empty_database_is_not_said_to_belong_to_the_lost_file(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "state.db"
+    async with Database.open(path):
+        pass
+    drop_everything(path)
+    with pytest.raises(StoreError, match="had a database") as caught:
+        async with Database.open(path):
+            pass
+    assert "state.db-wal" not in str(caught.value)
