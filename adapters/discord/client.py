@@ -130,7 +130,7 @@ class DiscordClient(discord.Client):
                 self._session_connection = self.ws
                 self.is_identified = True
                 if event == "connect":
-                    self._events.start_task(self._events.catch_up())
+                    self._events.start_catch_up()
             case "disconnect":
                 # The library reconnects by itself and only logs the error, so remember the error
                 # here.

@@ -11,7 +11,7 @@ import asyncio
 import copy
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -21,7 +21,8 @@ from weakref import WeakValueDictionary
 import discord
 
 from adapters.discord import normalize
-from adapters.discord.channels import PAGE_MESSAGES, ClientSource, DiscordChannels
+from adapters.discord.catch_up import MissedMessages, list_thread_parents, subtract_time
+from adapters.discord.channels import ClientSource, DiscordChannels
 from adapters.discord.commands import find_focused_option, find_menu_command, join_options
 from adapters.discord.components import shorten_to_cards
 from adapters.discord.errors import CALL_ERRORS, translate_errors
@@ -30,7 +31,7 @@ from adapters.discord.messages import DiscordInteraction, DiscordMessages
 from adapters.discord.normalize import PLATFORM, DiscordChannel, is_personal
 from adapters.reactions import WORKING, WorkingMark
 from adapters.streaming import StreamedReply
-from core.errors import PAYLOAD_ERRORS, DeliveryError, MnemeError, StoreError
+from core.errors import PAYLOAD_ERRORS, MnemeError, StoreError
 from core.menus.command_specs import CommandSpec
 from core.ports import Autocompleter, Clock, InboundSink, MissedReporter, PastMessage, Reply
 from core.types import Address, Inbound
@@ -46,23 +47,18 @@ _Admit = Callable[[], Awaitable[int | None]]
 
 # An event that fails this often is set aside.
 MAX_ATTEMPTS = 3
-# The catch-up after a lost connection fetches messages of this period, at most this many per
-# channel and from at most this many channels and threads. The owner is told if that isn't enough.
-CATCH_UP_PERIOD = timedelta(hours=24)
-CATCH_UP_MESSAGES = 1000
-CATCH_UP_CHANNELS = 100
 # Events of different channels aren't strictly in order. An event that is older than the newest one
 # by more than this was certainly received before it.
 EVENT_DISORDER = timedelta(minutes=1)
-CATCH_UP_ATTEMPTS = 6
-# Discord allows fifty calls per second, and answers need some of them.
-CATCH_UP_CONCURRENCY = 10
 # Discord shows at most this many choices.
 MAX_AUTOCOMPLETE_CHOICES = 25
 MAX_CHOICE_CHARS = 100
 # The errors that can follow from an undocumented event, or from a mistake in the code that handles
 # it.
 EVENT_ERRORS = (MnemeError, RuntimeError, *CALL_ERRORS, *PAYLOAD_ERRORS)
+
+# The name under which the bound of the threads is stored among those of the channels.
+THREADS = "threads"
 
 log = logging.getLogger(__name__)
 
@@ -101,6 +97,7 @@ class DiscordEvents:
         # The last messages with which a thread has begun.
         self._thread_starts: deque[str] = deque(maxlen=1000)
         self._inbox = inbox
+        self._unread = inbox.unread_bounds
         self._clock = clock
         self._sink: InboundSink | None = None
         self._specs: dict[str, CommandSpec] = {}
@@ -108,7 +105,12 @@ class DiscordEvents:
         self._locks: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
         # Whether events were dropped since the last catch-up.
         self._is_full = False
-        self._catch_up_slots = asyncio.Semaphore(CATCH_UP_CONCURRENCY)
+        # Before the first dropped message, or None if none was dropped since the last catch-up.
+        self._dropped_after: int | None = None
+        self.missed = MissedMessages(self._channels, clock)
+        # The tasks of catch-ups. They don't count as pending events.
+        self._catch_up_tasks: set[asyncio.Future[None]] = set()
+        self._catch_up_number = 0
         # The newest message that the gateway has delivered, or 0 if events were dropped since.
         self._newest_heard_id = 0
         # Acquired while a catch-up starts. New events wait for it.
@@ -125,7 +127,7 @@ class DiscordEvents:
 
     async def close(self) -> None:
         """Cancel all tasks and wait until they have ended."""
-        tasks = list(self._tasks)
+        tasks = [*self._tasks, *self._catch_up_tasks]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -135,6 +137,17 @@ class DiscordEvents:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._on_task_done)
+
+    def start_catch_up(self) -> None:
+        """Start to fetch the messages that were missed. Call it when a session begins."""
+        self._start_reading(self._catch_up())
+
+    def _start_reading(self, work: Awaitable[None]) -> asyncio.Future[None]:
+        task = asyncio.ensure_future(work)
+        self._catch_up_tasks.add(task)
+        task.add_done_callback(self._catch_up_tasks.discard)
+        task.add_done_callback(_log_failure)
+        return task
 
     def reply(self, address: Address, reply_to: str | None = None) -> Reply:
         messages = self._make_messages(address, reply_to)
@@ -187,69 +200,93 @@ class DiscordEvents:
                 return False
         return True
 
-    async def catch_up(self) -> None:
+    async def _catch_up(self) -> None:
         """Fetch messages that were missed because of a lost connection or an overload.
 
-        Only the channels with the newest messages are checked. The task of each channel acquires
-        the channel's lock before new events can, so missed messages are admitted first. Threads
-        with messages that are newer than all stored messages are checked afterwards.
+        The channels with the newest messages come first. The task of each channel acquires the
+        channel's lock before new events can, so missed messages are admitted first. Threads with
+        messages that are newer than all stored messages are checked afterwards. This bound is
+        stored, so that a later catch-up finds the threads that this one didn't reach.
         """
         async with self._catch_up_lock:
+            self._catch_up_number += 1
             last_ids = await self._wait_for_store(
                 lambda: self._inbox.load_last_message_ids(PLATFORM)
             )
             dead_letter_ids = await self._wait_for_store(
                 lambda: self._inbox.list_dead_letter_ids(PLATFORM)
             )
+            bounds = await self._wait_for_store(lambda: self._unread.load(PLATFORM))
             self._is_full = False
-            heard_id = _subtract_time(self._newest_heard_id, EVENT_DISORDER)
-            channels = [
-                (int(last_id), int(address.thread_id or address.chat_id))
+            heard_id = subtract_time(self._newest_heard_id, EVENT_DISORDER)
+            channels = {
+                int(address.thread_id or address.chat_id): int(last_id)
                 for address, last_id in last_ids.items()
-            ]
+            }
             if self._opens_threads:
-                channels += _list_thread_parents(last_ids)
-            channels.sort(reverse=True)
-            for last_id, channel_id in channels[:CATCH_UP_CHANNELS]:
-                self.start_task(
-                    self._catch_up_channel(channel_id, last_id, heard_id, dead_letter_ids)
-                )
+                channels |= list_thread_parents(last_ids)
+            if not channels:
+                return
+            newest_id = max(channels.values())
+            if self._dropped_after is not None:
+                newest_id = min(newest_id, self._dropped_after)
+                self._dropped_after = None
+            threads_after = await self._wait_for_store(
+                lambda: self._unread.lower(PLATFORM, THREADS, newest_id)
+            )
+            for channel, last_id in bounds.items():
+                if channel != THREADS:
+                    channels[int(channel)] = min(last_id, channels.get(int(channel), last_id))
+            read = partial(
+                self._catch_up_channel,
+                heard_id=heard_id,
+                dead_letter_ids=dead_letter_ids,
+                number=self._catch_up_number,
+            )
+            for last_id, channel_id in sorted(
+                ((last_id, channel_id) for channel_id, last_id in channels.items()), reverse=True
+            ):
+                self._start_reading(read(channel_id, last_id))
             # Let each new task acquire the lock of its channel.
             await asyncio.sleep(0)
-        if not channels:
-            return
-        newest_id = channels[0][0]
-        known_ids = {channel_id for _, channel_id in channels}
-        try:
-            thread_ids = await self._list_active_threads(newest_id)
-        except MnemeError as error:
-            log.warning("The threads of Discord can't be listed: %s", error)
-            return
-        for thread_id in thread_ids:
-            if thread_id not in known_ids:
-                self.start_task(
-                    self._catch_up_channel(thread_id, newest_id, heard_id, dead_letter_ids)
-                )
+        await self._catch_up_threads(threads_after, set(channels), read)
 
-    async def _list_active_threads(self, after_id: int) -> list[int]:
-        """Return the ids of threads that began or got a message after the message `after_id`.
+    async def _catch_up_threads(
+        self, after_id: int, known_ids: Collection[int], read: Callable[[int, int], Awaitable[None]]
+    ) -> None:
+        """Read the unknown threads with a message after `after_id`.
 
-        If the threads of a server can't be listed, they are left out.
+        A server whose threads can't be listed is tried again for a day.
         """
-        client = await self._channels.get_client()
-        active_threads: list[tuple[int, int]] = []
-        for guild in client.guilds:
-            try:
-                with translate_errors():
-                    listing = await client.http.get_active_threads(guild.id)
-                    for thread in listing["threads"]:
-                        newest_id = int(thread.get("last_message_id") or thread["id"])
-                        active_threads.append((newest_id, int(thread["id"])))
-            except DeliveryError as error:
-                log.warning("The threads of Discord server %d can't be listed: %s", guild.id, error)
-        active_threads.sort(reverse=True)
-        new_threads = [thread_id for newest_id, thread_id in active_threads if newest_id > after_id]
-        return new_threads[:CATCH_UP_CHANNELS]
+        number = self._catch_up_number
+        tasks: list[asyncio.Future[None]] = []
+        listed_ids: set[int] = set()
+        for pause_s in self.missed.list_pauses():
+            failed_ids: list[int] = []
+            client = await self._channels.get_client()
+            for guild_id in [guild.id for guild in client.guilds if guild.id not in listed_ids]:
+                try:
+                    thread_ids = await self.missed.list_active_threads(guild_id, after_id)
+                except EVENT_ERRORS as error:
+                    log.warning("The threads of server %d can't be listed: %s", guild_id, error)
+                    failed_ids.append(guild_id)
+                    continue
+                listed_ids.add(guild_id)
+                tasks += [
+                    self._start_reading(read(thread_id, after_id))
+                    for thread_id in thread_ids
+                    if thread_id not in known_ids
+                ]
+            if not failed_ids:
+                break
+            await asyncio.sleep(pause_s)
+            if self._is_over(number):
+                return
+        for guild_id in failed_ids:
+            await self._report_missed_at(Address(platform=PLATFORM, chat_id=str(guild_id)))
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if not self._is_over(number):
+            await self._wait_for_store(lambda: self._unread.delete(PLATFORM, THREADS))
 
     async def read_channel(
         self, address: Address, since: datetime | None, limit: int
@@ -280,98 +317,74 @@ class DiscordEvents:
         )
 
     async def _catch_up_channel(
-        self, channel_id: int, last_id: int, heard_id: int, dead_letter_ids: Collection[int]
+        self,
+        channel_id: int,
+        last_id: int,
+        *,
+        heard_id: int,
+        dead_letter_ids: Collection[int],
+        number: int,
     ) -> None:
         """Admit the missed messages of one channel after `last_id`, before any new messages.
 
-        Messages that were set aside aren't tried again.
+        If they can't be fetched, `last_id` is stored, new messages are admitted, and the missed
+        ones are tried again for a day, and after a restart. Messages that were set aside aren't
+        tried again. `number` is the number of the catch-up.
         """
-        async with self._channel_lock(channel_id):
-            for raw in await self._fetch_missed_messages(channel_id, last_id, heard_id):
-                sink = self._sink
-                if sink is None or int(raw["id"]) in dead_letter_ids:
-                    continue
-                entry_id = await self._try_admit(raw, partial(self._admit_missed, sink, raw))
-                if entry_id is not None:
-                    self.start_task(sink.serve(entry_id))
+        channel = str(channel_id)
+        for pause_s in self.missed.list_pauses():
+            async with self._channel_lock(channel_id):
+                try:
+                    if await self._admit_missed_messages(
+                        channel_id, last_id, heard_id, dead_letter_ids
+                    ):
+                        await self._wait_for_store(lambda: self._unread.delete(PLATFORM, channel))
+                        return
+                except EVENT_ERRORS as error:
+                    log.warning("Discord channel %d is read later: %s", channel_id, error)
+                await self._wait_for_store(lambda: self._unread.lower(PLATFORM, channel, last_id))
+            await asyncio.sleep(pause_s)
+            if self._is_over(number):
+                return
+        await self._report_missed(channel_id)
+        await self._wait_for_store(lambda: self._unread.delete(PLATFORM, channel))
 
-    async def _fetch_missed_messages(
-        self, channel_id: int, last_id: int, heard_id: int
-    ) -> list[Any]:
-        """Return the raw data of the messages after `last_id`, oldest first.
+    async def _admit_missed_messages(
+        self, channel_id: int, last_id: int, heard_id: int, dead_letter_ids: Collection[int]
+    ) -> bool:
+        """Admit the missed messages of one channel. Returns False if the sink was removed.
 
-        Messages that are too old, and the oldest ones if there are too many, are left out. This is
-        reported to the sink if some of them may be addressed to the bot. Messages up to `heard_id`
-        don't count, because the gateway has already delivered them.
+        Reports to the sink if messages that may be addressed to the bot were left out.
         """
-        oldest_id = discord.utils.time_snowflake(self._clock.now() - CATCH_UP_PERIOD)
-        first_id = max(last_id, oldest_id)
-        messages: list[Any] = []
-        is_complete = False
-        while not is_complete and len(messages) < CATCH_UP_MESSAGES:
-            before_id = int(messages[-1]["id"]) if messages else None
-            page = await self._fetch_page(channel_id, before_id)
-            messages += page
-            is_complete = len(page) < PAGE_MESSAGES or int(page[-1]["id"]) <= first_id
-
-        unheard_id = max(last_id, heard_id)
-        old_messages = [raw for raw in messages if unheard_id < int(raw["id"]) <= oldest_id]
-        is_cut = not is_complete and int(messages[-1]["id"]) > heard_id
-        if is_cut or await self._has_addressed(channel_id, old_messages):
+        messages, is_cut = await self.missed.fetch(channel_id, last_id, heard_id)
+        if is_cut:
             await self._report_missed(channel_id)
-        missed_messages = [raw for raw in messages if int(raw["id"]) > first_id]
-        return missed_messages[:CATCH_UP_MESSAGES][::-1]
+        for raw in messages:
+            sink = self._sink
+            if sink is None:
+                return False
+            if int(raw["id"]) in dead_letter_ids:
+                continue
+            entry_id = await self._try_admit(raw, partial(self._admit_missed, sink, raw))
+            if entry_id is not None:
+                self.start_task(sink.serve(entry_id))
+        return True
 
-    async def _has_addressed(self, channel_id: int, messages: Sequence[Any]) -> bool:
-        """Return whether one of these messages is addressed to the bot.
-
-        In a direct chat, all messages of the person are addressed to the bot. Elsewhere, messages
-        that mention the bot are.
-        """
-        if not messages:
-            return False
-        channel = await self._channels.find(channel_id)
-        client = await self._channels.get_client()
-        if channel is None or client.user is None:
-            return False
-        if channel.guild_id is None:
-            return any(int(raw["author"]["id"]) != client.user.id for raw in messages)
-        mentions = [user for raw in messages for user in raw["mentions"]]
-        return any(int(user["id"]) == client.user.id for user in mentions)
+    def _is_over(self, number: int) -> bool:
+        """Return whether a catch-up must not be repeated, because a later one reads the rest."""
+        return self._sink is None or number != self._catch_up_number
 
     async def _report_missed(self, channel_id: int) -> None:
         """Report to the sink that messages of a channel were left out."""
         log.warning("Not all missed messages of Discord channel %d are read", channel_id)
         channel = await self._channels.find(channel_id)
+        if channel is not None:
+            await self._report_missed_at(channel.address)
+
+    async def _report_missed_at(self, address: Address) -> None:
         sink = self._sink
-        if channel is not None and isinstance(sink, MissedReporter):
-            await self._wait_for_store(lambda: sink.report_missed(channel.address))
-
-    async def _fetch_page(self, channel_id: int, before_id: int | None) -> list[Any]:
-        """Return the raw data of the last messages before `before_id`, newest first.
-
-        Returns an empty list if the bot may not see the messages, or if the attempts have failed
-        for about a minute. New messages in the channel wait meanwhile.
-        """
-        for attempt in range(CATCH_UP_ATTEMPTS):
-            try:
-                async with self._catch_up_slots:
-                    client = await self._channels.get_client()
-                    with translate_errors():
-                        page: list[Any] = await client.http.logs_from(
-                            channel_id, PAGE_MESSAGES, before=before_id
-                        )
-                        return page
-            except DeliveryError as error:
-                log.warning(
-                    "The missed messages of Discord channel %d cannot be fetched: %s",
-                    channel_id,
-                    error,
-                )
-                if error.is_permanent:
-                    break
-                await asyncio.sleep(error.retry_after_s or self.retry_delay_s * 2**attempt)
-        return []
+        if isinstance(sink, MissedReporter):
+            await self._wait_for_store(lambda: sink.report_missed(address))
 
     async def _admit_missed(self, sink: InboundSink, raw: Any) -> int | None:
         """Admit a message that was fetched as raw data, unless the bot itself wrote it.
@@ -651,6 +664,8 @@ class DiscordEvents:
         """
         if len(self._tasks) >= self.max_pending_events:
             self._is_full = True
+            if self._dropped_after is None:
+                self._dropped_after = subtract_time(self._newest_heard_id, EVENT_DISORDER)
             self._newest_heard_id = 0
         return not self._is_full
 
@@ -661,31 +676,15 @@ class DiscordEvents:
         maximum.
         """
         self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()):
-            log.error("Work on a Discord event failed", exc_info=error)
+        _log_failure(task)
         is_half_full = len(self._tasks) == self.max_pending_events // 2
         if self._is_full and self._sink is not None and is_half_full:
-            self.start_task(self.catch_up())
+            self.start_catch_up()
 
 
-def _list_thread_parents(last_ids: Mapping[Address, str]) -> list[tuple[int, int]]:
-    """Return the channels with stored messages only in threads, as (newest thread id, channel id).
-
-    If every mention begins a thread, all messages for the bot in such a channel are in its threads.
-    """
-    known_ids = {address.chat_id for address in last_ids if address.thread_id is None}
-    newest_ids: dict[str, int] = {}
-    for address in last_ids:
-        if address.thread_id is not None and address.chat_id not in known_ids:
-            newest_id = max(newest_ids.get(address.chat_id, 0), int(address.thread_id))
-            newest_ids[address.chat_id] = newest_id
-    return [(newest_id, int(chat_id)) for chat_id, newest_id in newest_ids.items()]
-
-
-def _subtract_time(snowflake: int, period: timedelta) -> int:
-    """Return the id that a message would have if it had been sent earlier by `period`."""
-    milliseconds = int(period.total_seconds() * 1000)
-    return max(snowflake - (milliseconds << 22), 0)
+def _log_failure(task: asyncio.Future[None]) -> None:
+    if not task.cancelled() and (error := task.exception()):
+        log.error("Work on a Discord event failed", exc_info=error)
 
 
 def _get_bot(message: discord.Message) -> discord.ClientUser:

@@ -20,11 +20,10 @@ from typing import Literal
 
 from config.masking import mask_secrets
 from core.ports import Clock
-from core.store import rows
+from core.store import message_ids, rows
 from core.store.actions import CLAIM_QUESTIONS, ButtonAction, insert_actions
 from core.store.engine import Connection, Database, Row, in_list
 from core.store.incognito import IncognitoRegistry, is_any_mentioned
-from core.store.message_ids import SentMenus, load_last_message_ids, load_newest_chat_ids
 from core.store.ownership.chats import ChatOwnership
 from core.store.visibility import encode_list
 from core.types import Address, Answer, ErasureEpoch, Inbound
@@ -114,7 +113,8 @@ class Inbox:
         on_dead_letter: Callable[[str], Awaitable[None]] | None = None,
     ) -> None:
         self._database = database
-        self.sent_menus = SentMenus(database)
+        self.sent_menus = message_ids.SentMenus(database)
+        self.unread_bounds = message_ids.UnreadBounds(database)
         self._clock = clock
         self._incognito = incognito
         # Called with the platform whenever a dead letter is stored.
@@ -217,11 +217,11 @@ class Inbox:
 
         The platform's ids must be numbers that grow with time and all have the same length.
         """
-        return await load_last_message_ids(self._database, platform)
+        return await message_ids.load_last_message_ids(self._database, platform)
 
     async def load_newest_chat_ids(self, platform: str) -> dict[str, int]:
         """Return the id of the newest stored message of each recently active chat of a platform."""
-        return await load_newest_chat_ids(self._database, platform)
+        return await message_ids.load_newest_chat_ids(self._database, platform)
 
     async def list_waiting(self, platform: str | None = None) -> list[InboxEntry]:
         """List the open entries of a platform, or of all platforms, oldest first.

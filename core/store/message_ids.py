@@ -21,6 +21,11 @@ _FIRST_MESSAGE = "first_message:"
 # with the fingerprints of its menus.
 _SENT_MENUS = "sent_menus:"
 
+# The beginning of keys in `state_meta`. The rest is a platform and a channel, and the value is the
+# id after which messages of the channel may be missing.
+_UNREAD = "unread_after:"
+
+_SELECT_META = "SELECT key, value FROM state_meta WHERE substr(key, 1, length(:start)) = :start"
 _SELECT_LAST_IDS = """
 SELECT chat_id, thread_id, MAX(
     COALESCE((
@@ -232,8 +237,7 @@ async def note_first_message(database: Database, address: Address, message_id: s
 
 async def _load_first_messages(database: Database, platform: str) -> dict[Address, str]:
     """Return the recorded first message of each address of a platform."""
-    statement = "SELECT key, value FROM state_meta WHERE substr(key, 1, length(:start)) = :start"
-    rows = await database.fetch_all(statement, {"start": f"{_FIRST_MESSAGE}{platform}:"})
+    rows = await database.fetch_all(_SELECT_META, {"start": f"{_FIRST_MESSAGE}{platform}:"})
     messages = {}
     for row in rows:
         chat_id = row["key"].removeprefix(f"{_FIRST_MESSAGE}{platform}:")
@@ -249,6 +253,43 @@ async def load_newest_chat_ids(database: Database, platform: str) -> dict[str, i
     values = {"platform": platform, "limit": RECENT_MESSAGES}
     rows = await database.fetch_all(_SELECT_NEWEST_IDS, values)
     return {row["chat_id"]: row["newest_id"] for row in rows}
+
+
+class UnreadBounds:
+    """Stores, for each channel that a catch-up couldn't read yet, after which id it must read.
+
+    A later message of the channel doesn't change this bound.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        # The bounds in the store, by platform and channel.
+        self._bounds: dict[tuple[str, str], int] = {}
+
+    async def load(self, platform: str) -> dict[str, int]:
+        """Return the bound of each channel of a platform that wasn't read to its end."""
+        start = f"{_UNREAD}{platform}:"
+        rows = await self._database.fetch_all(_SELECT_META, {"start": start})
+        bounds = {row["key"].removeprefix(start): int(row["value"]) for row in rows}
+        self._bounds |= {(platform, channel): bound for channel, bound in bounds.items()}
+        return bounds
+
+    async def lower(self, platform: str, channel: str, after_id: int) -> int:
+        """Store a bound, unless a lower one is stored, and return the one that is stored now."""
+        stored_id = self._bounds.get((platform, channel))
+        if stored_id is not None and stored_id <= after_id:
+            return stored_id
+        key = f"{_UNREAD}{platform}:{channel}"
+        await self._database.write(lambda connection: set_meta(connection, key, str(after_id)))
+        self._bounds[platform, channel] = after_id
+        return after_id
+
+    async def delete(self, platform: str, channel: str) -> None:
+        """Delete the bound of a channel that was read to its end, if there is one."""
+        if (platform, channel) in self._bounds:
+            key = f"{_UNREAD}{platform}:{channel}"
+            await self._database.execute("DELETE FROM state_meta WHERE key = :key", {"key": key})
+            self._bounds.pop((platform, channel), None)
 
 
 class SentMenus:

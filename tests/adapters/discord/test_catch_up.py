@@ -9,7 +9,7 @@ from datetime import timedelta
 import discord
 import pytest
 
-from adapters.discord import events
+from adapters.discord import catch_up
 from core.store.mailbox import Inbox
 from core.types import Address, Inbound, Scope, Sender
 from tests.fixtures.clock import SteadyClock
@@ -81,7 +81,7 @@ async def test_thread_that_began_during_an_outage_is_read(
 async def test_oldest_messages_are_left_out_and_reported_if_there_are_too_many(
     api: DiscordApi, router: FakeRouter, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(events, "CATCH_UP_MESSAGES", 100)
+    monkeypatch.setattr(catch_up, "CATCH_UP_MESSAGES", 100)
     ana = api.user("Ana")
     channel = api.dm(ana)
     await know(inbox, channel, await api.user_says(channel, "before", ana, is_told=False))
@@ -97,7 +97,7 @@ async def test_messages_older_than_the_limit_are_left_out_and_reported(
 ) -> None:
     ana = api.user("Ana")
     channel, quiet = api.dm(ana), await api.channel("general")
-    old = clock.now() - events.CATCH_UP_PERIOD - timedelta(hours=1)
+    old = clock.now() - catch_up.CATCH_UP_PERIOD - timedelta(hours=1)
     for place in (channel, quiet):
         for minutes in (0, 1):
             message_id = str(discord.utils.time_snowflake(old + timedelta(minutes=minutes)))
@@ -109,3 +109,117 @@ async def test_messages_older_than_the_limit_are_left_out_and_reported(
         await api.wait_for(lambda: router.seen and router.missed)
         assert [inbound.text for inbound in router.seen] == ["new enough"]
         assert [address.chat_id for address in router.missed] == [channel], "no one was addressed"
+
+
+async def test_channel_whose_pages_cannot_be_fetched_is_read_later_and_completely(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox
+) -> None:
+    ana = api.user("Ana")
+    channel = api.dm(ana)
+    await know(inbox, channel, await api.user_says(channel, "before", ana, is_told=False))
+    texts = await say_unheard(api, channel, ana, 130)
+    api.rest.fail("GET", f"/channels/{channel}/messages", 503, times=catch_up.CATCH_UP_ATTEMPTS + 1)
+    async with listening(make(api, inbox), router, api):
+        await api.wait_for(lambda: len(router.seen) >= len(texts))
+        assert [inbound.text for inbound in router.seen] == texts
+        assert router.missed == []
+
+
+async def test_channel_that_could_not_be_read_is_read_after_a_restart_despite_newer_messages(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox
+) -> None:
+    ana = api.user("Ana")
+    channel = api.dm(ana)
+    await know(inbox, channel, await api.user_says(channel, "before", ana, is_told=False))
+    await api.user_says(channel, "missed", ana, is_told=False)
+    api.rest.fail("GET", f"/channels/{channel}/messages", 503, times=10_000)
+    async with listening(make(api, inbox), router, api):
+        live_id = await api.user_says(channel, "live", ana)
+        await api.wait_for(lambda: router.seen)
+        assert [inbound.text for inbound in router.seen] == ["live"]
+    await know(inbox, channel, live_id)
+    api.rest.failures.clear()
+    router.seen.clear()
+    async with listening(make(api, inbox), router, api):
+        await api.wait_for(lambda: router.seen)
+        assert router.seen[0].text == "missed"
+
+
+async def test_channel_that_cannot_be_read_for_a_day_is_reported(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catch_up, "MAX_PAUSES", 1)
+    monkeypatch.setattr(catch_up, "FIRST_PAUSE", 1)
+    ana = api.user("Ana")
+    channel = api.dm(ana)
+    await know(inbox, channel, await api.user_says(channel, "before", ana, is_told=False))
+    api.rest.fail("GET", f"/channels/{channel}/messages", 503, times=10_000)
+    async with listening(make(api, inbox), router, api):
+        await api.wait_for(lambda: router.missed)
+        assert [address.chat_id for address in router.missed] == [channel]
+
+
+async def test_threads_that_cannot_be_listed_are_listed_later(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox
+) -> None:
+    ana = api.user("Ana")
+    room = await api.channel("general")
+    await know(inbox, room, await api.user_says(room, "before", ana, is_told=False))
+    thread = await api.thread(room, "Plans", ana, is_announced=False)
+    await api.user_says(thread, f"{api.mention()} what now?", ana, is_told=False)
+    api.rest.fail("GET", "/threads/active", 503)
+    async with listening(make(api, inbox), router, api):
+        await api.wait_for(lambda: router.seen)
+        assert router.seen[0].address.thread_id == thread
+
+
+async def test_server_whose_threads_cannot_be_listed_for_a_day_is_reported(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catch_up, "MAX_PAUSES", 1)
+    monkeypatch.setattr(catch_up, "FIRST_PAUSE", 1)
+    ana = api.user("Ana")
+    room = await api.channel("general")
+    await know(inbox, room, await api.user_says(room, "before", ana, is_told=False))
+    api.rest.fail("GET", "/threads/active", 503, times=10_000)
+    async with listening(make(api, inbox), router, api):
+        await api.wait_for(lambda: router.missed)
+        assert [address.chat_id for address in router.missed] == [api.world.guild_id]
+
+
+async def test_more_than_a_hundred_channels_and_threads_are_all_read(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox
+) -> None:
+    people = [api.user(f"Person {number}") for number in range(105)]
+    room = await api.channel("general")
+    chats = [api.dm(person) for person in people]
+    for chat, person in zip(chats, people, strict=True):
+        await know(inbox, chat, await api.user_says(chat, "before", person, is_told=False))
+    for chat, person in zip(chats, people, strict=True):
+        await api.user_says(chat, "missed", person, is_told=False)
+        thread = await api.thread(room, "Plans", person, is_announced=False)
+        await api.user_says(thread, f"{api.mention()} what now?", person, is_told=False)
+    async with listening(make(api, inbox), router, api):
+        await api.wait_for(lambda: len(router.seen) >= 210)
+        texts = sorted(inbound.text for inbound in router.seen)
+        assert texts == ["missed"] * 105 + ["what now?"] * 105
+
+
+async def test_thread_that_a_stopped_catch_up_did_not_reach_is_read_by_the_next(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox
+) -> None:
+    ana = api.user("Ana")
+    room = await api.channel("general")
+    await know(inbox, room, await api.user_says(room, "before", ana, is_told=False))
+    thread = await api.thread(room, "Plans", ana, is_announced=False)
+    await api.user_says(thread, f"{api.mention()} what now?", ana, is_told=False)
+    missed_id = await api.user_says(room, f"{api.mention()} missed", ana, is_told=False)
+    api.rest.fail("GET", "/threads/active", 503, times=10_000)
+    async with listening(make(api, inbox), router, api):
+        await api.wait_for(lambda: router.seen)
+    await know(inbox, room, missed_id)
+    api.rest.failures.clear()
+    router.seen.clear()
+    async with listening(make(api, inbox), router, api):
+        await api.wait_for(lambda: router.seen)
+        assert [inbound.address.thread_id for inbound in router.seen] == [thread]
