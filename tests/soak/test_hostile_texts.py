@@ -1,5 +1,5 @@
-"""A hundred hostile texts as message, answer, document and import: none holds the event loop, and
-another person's `/whoami` is answered soon.
+"""A hundred hostile texts as message, answer, document and import, and in calls of tools: none
+holds the event loop, and another person's `/whoami` is answered soon.
 
 The figures of each text are printed; ``pytest -rP`` shows them."""
 
@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from core.types import Json
 from tests.fixtures import hostile_texts
 from tests.fixtures.command_line import process
 from tests.fixtures.live_system import KEY, PERSON, LiveSystem
@@ -35,6 +36,7 @@ people = ["telegram:{OTHER}"]
 turns_per_minute = 100000
 commands_per_minute = 100000
 """
+MOMENT = "2030-01-07T10:00"
 GROUPS: Mapping[str, Mapping[str, str]] = {
     "marks": hostile_texts.MARKS_TEXTS,
     "scripts": hostile_texts.SCRIPT_TEXTS,
@@ -49,12 +51,22 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
 class HostileTalk:
     """One person sends hostile texts, another one asks `/whoami` all the time."""
 
-    def __init__(self, live: LiveSystem, say: Callable[[str], None]) -> None:
+    def __init__(self, live: LiveSystem) -> None:
         self.live = live
-        # Sets what the model answers from now on.
-        self.let_model_say = say
+        self.replies = [ModelReply.say("Hello")]
+        """What the model answers from now on. The last answer is repeated."""
         self.waits_s: list[float] = []
         self._fixed_work_s = min(measure_fixed_work() for _ in range(10))
+
+    def let_model_say(self, text: str, *calls: tuple[str, Json]) -> None:
+        """Let the model make these calls of tools, and then answer with `text`."""
+        self.replies = [ModelReply.call(call, chunk_chars=CHUNK_CHARS) for call in calls]
+        self.replies.append(ModelReply.say(text, chunk_chars=CHUNK_CHARS))
+
+    def answer_as_model(self, body: Json) -> ModelReply | str:
+        if not body.get("tools"):
+            return "A title"
+        return self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
 
     async def send(self, text: str) -> None:
         """Send a text, and wait until the chat has one more finished answer."""
@@ -109,6 +121,23 @@ async def send_as_message(talk: HostileTalk, name: str, text: str) -> None:
         await talk.tell(text, name)
 
 
+async def send_with_tool_calls(talk: HostileTalk, name: str, text: str) -> None:
+    """The model sets a reminder and a note, first with short texts, then with the hostile one."""
+    await talk.send("/new")
+    talk.let_model_say(
+        f"I have noted {name}",
+        ("reminder", {"action": "add", "moment": MOMENT, "task": f"call mum about {name}"}),
+        ("memory", {"target": "memory", "action": "add", "content": f"Mum asked about {name}."}),
+        ("reminder", {"action": "add", "moment": MOMENT, "task": text}),
+        ("memory", {"target": "memory", "action": "add", "content": text}),
+    )
+    talk.live.tells_telegram(f"Remind me on 7 January 2030 at 10:00 to call mum. {text}")
+    await talk.live.until(
+        lambda: len(talk.replies) == 1 and name in "".join(talk.live.telegram.texts(PERSON)[-3:]),
+        ANSWER_S,
+    )
+
+
 async def send_as_answer(talk: HostileTalk, name: str, text: str) -> None:
     await talk.send("/new")
     talk.let_model_say(f"{text}\n\nthis was {name}")
@@ -143,26 +172,19 @@ async def send_as_import(talk: HostileTalk, name: str, text: str) -> None:
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("group", GROUPS)
 @pytest.mark.parametrize(
-    "send", [send_as_message, send_as_answer, send_as_document, send_as_import]
+    "send",
+    [send_as_message, send_with_tool_calls, send_as_answer, send_as_document, send_as_import],
 )
 async def test_hostile_text_of_one_person_does_not_delay_answers_to_others(
     home: Path, group: str, send: Callable[[HostileTalk, str, str], Awaitable[None]]
 ) -> None:
-    reply = ModelReply.say("Hello")
-
-    def say(text: str) -> None:
-        nonlocal reply
-        reply = ModelReply.say(text, chunk_chars=CHUNK_CHARS)
-
     model = MessagesApi(
-        lambda body: reply if body.get("tools") else "A title",
-        key=KEY,
-        window_tokens=WINDOW_TOKENS,
+        lambda body: talk.answer_as_model(body), key=KEY, window_tokens=WINDOW_TOKENS
     )
     slow: list[str] = []
     async with LiveSystem.open(home, model, OPTIONS) as live:
+        talk = HostileTalk(live)
         await live.start()
-        talk = HostileTalk(live, say)
         await talk.tell("Hello", "Hello")
         for name, text in GROUPS[group].items():
             talk.waits_s.clear()
