@@ -259,11 +259,11 @@ class DiscordEvents:
         A server whose threads can't be listed is tried again for a day.
         """
         number = self._catch_up_number
+        client = await self._channels.get_client()
         tasks: list[asyncio.Future[None]] = []
         listed_ids: set[int] = set()
         for pause_s in self.missed.list_pauses():
             failed_ids: list[int] = []
-            client = await self._channels.get_client()
             for guild_id in [guild.id for guild in client.guilds if guild.id not in listed_ids]:
                 try:
                     thread_ids = await self.missed.list_active_threads(guild_id, after_id)
