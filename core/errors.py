@@ -137,6 +137,13 @@ class StoreLostError(StoreError):
     """
 
 
+class StoreLogHeldError(StoreLostError):
+    """Raised if the log was removed and another program delays its copy into state.db.
+
+    Everything in the log is safe. Nothing is stored until that program ends.
+    """
+
+
 class StaleReadError(StoreError):
     """Raised if data was erased after it was read.
 

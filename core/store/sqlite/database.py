@@ -22,7 +22,7 @@ from typing import Any
 
 import aiosqlite
 
-from core.errors import StoreDamagedError, StoreError, StoreLostError
+from core.errors import StoreDamagedError, StoreError, StoreLogHeldError, StoreLostError
 from core.store import rows
 from core.store.engine import Row, T, Values
 from core.store.sqlite.faults import (
@@ -178,17 +178,20 @@ class Database:
             return result
 
         await self._wait_for_rescue()
+        if not self._guard.is_log_there():
+            await self._rescue_log()
         if is_short and self._next_short_write_is_inline():
             try:
                 result = self._write_inline(checked_work)
-                await self.check_files()
-                return result
             except _BusyError:
                 pass  # nothing was written, so the writer's thread can do it
+            else:
+                await self._check_durability()
+                return result
         result = await self._run_on_writer(
             lambda connection: self._commit_and_trim_log(connection, checked_work, is_short)
         )
-        await self.check_files()
+        await self._check_durability()
         return result
 
     def _next_short_write_is_inline(self) -> bool:
@@ -371,6 +374,12 @@ class Database:
         if self._is_closed or not self._guard.is_log_there():
             await self._rescue_log()
 
+    async def _check_durability(self) -> None:
+        """Check that the next start will find what was just written."""
+        # If the log is held, its content was put back.
+        with contextlib.suppress(StoreLogHeldError):
+            await self.check_files()
+
     async def _is_file_lost(self) -> bool:
         """Return whether the file is lost. A file that VACUUM has made smaller isn't lost."""
         if not self._guard.is_smaller:
@@ -410,15 +419,19 @@ class Database:
         await asyncio.shield(self._rescue)
 
     async def _finish_rescue(self) -> None:
-        """Wait for a rescue whose caller was cancelled."""
+        """End a rescue whose caller was cancelled, and save the content of a removed log."""
         if self._rescue is not None:
             await asyncio.wait([self._rescue])
+        with contextlib.suppress(StoreError):
+            await self.check_files()
+        self._guard.close()
 
     async def _begin_new_log(self) -> None:
         """Copy the removed log into the file, and open all connections with a new log.
 
         All connections are closed first, because SQLite shares the index of the log among the
-        connections of a process. Raises StoreLostError if another program prevents the copy.
+        connections of a process. If another program prevents the copy, raises StoreLogHeldError
+        after the content of the log was put back, and StoreLostError if that failed, too.
         """
         readers: list[ConnectionThread] = []
         async with self._rescue_lock:
@@ -429,7 +442,9 @@ class Database:
                     readers.append(await self._readers.get())
                 slots = [self._inline_reader, *(reader.slot for reader in readers)]
                 if not await self._writer.call(lambda: self._save_and_reopen(slots)):
-                    raise StoreLostError("store_lost", path=self._log_path)
+                    raise StoreLogHeldError("store_log_held", path=self._log_path)
+            except OSError as error:
+                raise StoreLostError("store_lost", path=self._log_path) from error
             except sqlite3.DatabaseError as error:
                 raise self._to_error(error) from error
             finally:
@@ -443,22 +458,21 @@ class Database:
         connection can't be opened, the next call tries again.
         """
         with self._writer_lock:
-            if not self._is_closed and not self._save_log():
+            connection = self._writer.slot.connection
+            if not self._is_closed and not truncate_log(connection, LOG_TIMEOUT_MS):
+                _transact(connection, "BEGIN IMMEDIATE", lambda _: self._guard.put_log_back())
                 return False
             self._is_closed = True
             all_slots = [self._writer.slot, *slots]
             for slot in all_slots:
                 slot.close()
+            self._guard.remove_copy()
             for slot in all_slots:
                 slot.open()
             self._is_closed = False
             self._guard.remember()
             self.rescue_count += 1
             return True
-
-    def _save_log(self) -> bool:
-        """Copy the removed log into the file. Returns False if another program prevents it."""
-        return truncate_log(self._writer.slot.connection, LOG_TIMEOUT_MS)
 
     # --- The log ---
 

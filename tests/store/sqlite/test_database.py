@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import sqlite3
 import stat
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from core.errors import StoreError, StoreLostError
+from core.errors import StoreError, StoreLogHeldError
 from core.store.engine import Connection
 from core.store.rows import get_meta, set_meta
 from core.store.sqlite.database import LOG_FULL_BYTES, SHORT_WRITES, Database, _connect
@@ -500,7 +502,7 @@ async def test_log_that_was_removed_while_another_program_reads_is_saved_after_i
         other.execute("BEGIN")
         other.execute("SELECT COUNT(*) FROM state_meta").fetchone()
         path.with_name("state.db-wal").unlink()
-        with pytest.raises(StoreLostError, match=r"state\.db-wal was removed"):
+        with pytest.raises(StoreLogHeldError, match=r"Close that program; don't restore"):
             await database.write(lambda connection: set_meta(connection, "b", "1"))
         assert await database.read(lambda connection: get_meta(connection, "a")) == "1"
         other.execute("COMMIT")
@@ -509,7 +511,7 @@ async def test_log_that_was_removed_while_another_program_reads_is_saved_after_i
         await database.write(lambda connection: set_meta(connection, "c", "1"))
         for look in (database.read, database.read_inline):
             found = await look(lambda connection: [get_meta(connection, key) for key in "abc"])
-            assert found == ["1", "1", "1"]
+            assert found == ["1", None, "1"]
     with sqlite3.connect(path) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
     connection.close()
@@ -542,9 +544,9 @@ async def test_rescue_of_a_removed_log_ends_although_the_write_that_began_it_is_
         async with asyncio.timeout(30):
             await database.write(lambda connection: set_meta(connection, "c", "1"))
             found = await database.read(
-                lambda connection: [get_meta(connection, key) for key in "abc"]
+                lambda connection: [get_meta(connection, key) for key in "ac"]
             )
-        assert found == ["1", "1", "1"]
+        assert found == ["1", "1"]
         assert database.rescue_count == 1
 
 
@@ -589,3 +591,48 @@ def test_lock_after_a_pause_without_waiting_writes_gets_the_whole_time_limit() -
     now += 8.0
     wait.note_lock()
     assert wait.is_over
+
+
+async def test_log_that_another_program_still_holds_at_the_end_is_put_back_for_the_next_start(
+    tmp_path: Path,
+) -> None:
+    path, later = tmp_path / "state.db", tmp_path / "later" / "state.db"
+    async with Database.open(path):
+        pass
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        async with Database.open(path) as database:
+            await database.write(lambda connection: set_meta(connection, "a", "1"))
+            other.execute("BEGIN")
+            other.execute("SELECT COUNT(*) FROM state_meta").fetchone()
+            await database.write(lambda connection: set_meta(connection, "b", "1"))
+            path.with_name("state.db-wal").unlink()
+        # The next start finds these files if the other program is killed.
+        later.parent.mkdir()
+        for suffix in ("", "-wal"):
+            shutil.copy(f"{path}{suffix}", f"{later}{suffix}")
+    async with Database.open(later) as database:
+        found = await database.read(lambda connection: [get_meta(connection, key) for key in "ab"])
+        assert found == ["1", "1"]
+    async with Database.open(path) as database:
+        found = await database.read(lambda connection: [get_meta(connection, key) for key in "ab"])
+        assert found == ["1", "1"]
+
+
+async def test_write_whose_log_is_removed_before_it_ends_is_kept_and_not_called_lost(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "state.db"
+
+    def write_and_remove(connection: StoreConnection) -> None:
+        set_meta(connection, "a", "1")
+        path.with_name("state.db-wal").unlink()
+
+    async with Database.open(path) as database:
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN")
+            other.execute("SELECT COUNT(*) FROM state_meta").fetchone()
+            await database.write(write_and_remove)
+            with pytest.raises(StoreLogHeldError):
+                await database.check_files()
+        await database.check_files()
+        assert await database.read(lambda connection: get_meta(connection, "a")) == "1"
