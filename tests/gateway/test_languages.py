@@ -56,7 +56,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "gateway" / "texts"
 TRANSLATIONS = [code for code in list_languages() if code != "en"]
 # Keys that are put together from a value, such as "effect_read".
-COMPOSED_KEYS = ("effect_", "format_", "level_", "mcp_people_", "state_")
+COMPOSED_KEYS = ("effect_", "format_", "level_", "mcp_import_", "mcp_people_", "state_")
 # The values of clauses that are numbers.
 NUMBERS = {"number", "percent", "chars", "limit", "minutes"}
 # How many texts a language may still lack. English is shown for them. Lower the numbers only.

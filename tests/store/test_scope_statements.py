@@ -93,11 +93,15 @@ IN_THE_CHAT_OF_AN_EVENT = {
 }
 # An erasure follows copies by their ids, whoever has them.
 ERASURE = {
+    "core.privacy.erasure_search._SELECT_FILE_TEXTS",
     "core.store.erasure.epoch._SELECT_CONTENT",
     "core.store.erasure.expiry.SELECT_SPARED",
     "core.store.erasure.statements.COPY_STATEMENTS",
     "core.store.erasure.statements.SELECT_LISTED_MESSAGES",
     "core.store.erasure.statements.erase_messages",
+    "core.store.media.sent_forms._SELECT_CALL",
+    "core.store.media.sent_forms._SELECT_RESULTS",
+    "core.store.media.sent_forms.forget_results_of_message",
 }
 # The upkeep of the whole store: indexes, services that are told everything, copies, checks.
 UPKEEP = {
@@ -105,6 +109,7 @@ UPKEEP = {
     "core.store.media.files.Files.drop_orphans",
     "core.store.media.files._SELECT_ORPHANS",
     "core.store.media.unfinished.UnfinishedFiles.list_downloads",
+    "core.store.media.unfinished._SELECT_UNSPOKEN",
     "core.store.media.unfinished._SELECT_ERASED",
     "core.store.media.unfinished._SELECT_ROW",
     "core.store.notes._SELECT_PROPOSED",

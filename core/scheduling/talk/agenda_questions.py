@@ -14,7 +14,6 @@ from functools import cache
 from itertools import chain
 from zoneinfo import ZoneInfo
 
-from core.dates.coming_day import is_past_name, read_coming_period
 from core.dates.lexicon import load_triggers
 from core.dates.period_name import Interval, read_period
 from core.dates.schedule import resolve_wall_time
@@ -77,6 +76,9 @@ def read_question(text: str, now: datetime, zone: ZoneInfo) -> AgendaQuestion | 
 
 def _ask_about_period(when: str, now: datetime, zone: ZoneInfo) -> AgendaQuestion | None:
     """Return a question about the period that `when` names, or None if it names none."""
+    # Imported here because `mneme recall` loads this module, too, and the date engine is large.
+    from core.dates.coming_day import is_past_name, read_coming_period
+
     when = _trim_when(when)
     if any(_match_all("weekends", when)):
         return AgendaQuestion(*_find_weekend(now, zone))

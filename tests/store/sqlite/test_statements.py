@@ -15,7 +15,7 @@ from core.store.sqlite.schema import register_functions
 from tests.fixtures.new_database import place
 
 # Parts of statements, which name tables of the statement around them.
-PARTS = {"_CHILD", "_FIRST_MESSAGE_ID"}
+PARTS = {"_CHILD", "_FIRST_MESSAGE_ID", "_RANKED_FILE_PARTS"}
 _STATEMENT = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|REPLACE|WITH)\b")
 
 
