@@ -476,6 +476,8 @@ async def test_quote_in_an_incognito_chat_is_sent_to_the_model_but_not_stored(ho
         assert await remains_of("zeppelin", harness.services.database) == []
 
 
+# The meter counts the transactions of state.db.
+@pytest.mark.sqlite
 async def test_quoted_message_is_looked_up_once_and_only_for_a_reply(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
