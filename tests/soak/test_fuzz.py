@@ -182,8 +182,8 @@ PARSERS: dict[str, tuple[int, Callable[[str], object]]] = {
 }
 
 
-SLOWER = {"markup that grows": 0.250, "time": 1.0}
-"""What runs in a thread. A time is read in ten languages."""
+SLOWER = {"markup that grows": 0.250}
+"""What takes a thread of its own."""
 
 
 def cpu_s(parser: Callable[[str], object], text: str) -> float:
