@@ -125,6 +125,7 @@ def load_patterns() -> tuple[ClaimPattern, ...]:
     return tuple(patterns)
 
 
+@cache
 def naming_verbs() -> Mapping[str, str]:
     """Return the verb that gives a name, such as "heißt", by language."""
     verbs: Mapping[str, str] = _data()["named"]

@@ -99,6 +99,11 @@ def clean_optional(text: str | None) -> str | None:
     return None if text is None else clean(text)
 
 
+def to_clean_key(value: Account | Address | Scope) -> str:
+    """Convert to the key as it is stored."""
+    return clean(value.key)
+
+
 def to_timestamp(at: datetime) -> float:
     """Return a time as seconds since 1970 UTC. Raises ValueError if `at` has no time zone."""
     if at.tzinfo is None:

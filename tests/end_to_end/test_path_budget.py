@@ -40,9 +40,9 @@ async def test_plain_message_with_a_model_stays_within_its_budget(
         variables = {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": model.url}
         async with metered(home, api, monkeypatch, variables) as meter:
             counts = [await meter.say(text) for text in SAID]
-            assert_within(counts[-1], files=49, writes=5, later_writes=0, reads=7)
+            assert_within(counts[-1], files=48, writes=5, later_writes=0, reads=7)
             assert_within(
-                await meter.say("/recall ferry"), files=37, writes=4, later_writes=0, reads=5
+                await meter.say("/recall ferry"), files=36, writes=4, later_writes=0, reads=5
             )
         assert model.refusals == []
 
@@ -52,5 +52,5 @@ async def test_plain_message_without_a_model_stays_within_its_budget(
 ) -> None:
     async with BotApi() as api, metered(home, api, monkeypatch, {}) as meter:
         counts = [await meter.say(text) for text in SAID]
-        assert_within(counts[-1], files=51, writes=5, later_writes=0, reads=7)
-        assert_within(await meter.say("/recall ferry"), files=37, writes=4, later_writes=0, reads=5)
+        assert_within(counts[-1], files=49, writes=5, later_writes=0, reads=7)
+        assert_within(await meter.say("/recall ferry"), files=36, writes=4, later_writes=0, reads=5)

@@ -16,35 +16,31 @@ import sqlite3
 import threading
 import time
 from collections.abc import AsyncIterator, Callable
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import aiosqlite
 
 from core.errors import StoreDamagedError, StoreError, StoreLogHeldError, StoreLostError
-from core.store import rows
 from core.store.engine import Row, T, Values
 from core.store.sqlite.faults import (
     LockWait,
-    close_cursors,
     is_busy,
     to_store_error,
     translate_errors,
 )
-from core.store.sqlite.file_guard import FileGuard
+from core.store.sqlite.log_copy import LogCopy
 from core.store.sqlite.opening import (
-    CHECKPOINT_PAGES,
-    configure,
     create_file,
     is_current,
     leave_mark,
+    open_connection,
     truncate_log,
 )
 from core.store.sqlite.text_index import StoreConnection
 from core.store.tool_calls import record_call
 from core.store.visibility import check_epoch
-from core.types import Account, Address, ErasureEpoch, Scope
+from core.types import ErasureEpoch
 
 READERS = 2
 CHECKPOINT_TIMEOUT_MS = 10_000  # how long a checkpoint waits for readers, by default
@@ -76,6 +72,46 @@ class _BusyError(Exception):
     """Another thread is using the writer's connection, or another process is writing."""
 
 
+class FileGuard:
+    """Notices if state.db or its log is removed, replaced or truncated while it is open.
+
+    SQLite keeps using its open files even if they were deleted. Rows in a deleted file would be
+    lost at the next start, and another process could overwrite rows in a file that it considers its
+    own.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._log_paths = (f"{path}-wal", f"{path}-shm")
+        self.remember()
+
+    def remember(self) -> None:
+        """Remember the current files as those that SQLite has open."""
+        self._file = _identify(self._path)
+        self._log = [*map(_identify, self._log_paths)]
+        self.file_bytes = 0
+        # Whether the file became smaller, which only damage and VACUUM do.
+        self.is_smaller = False
+        self.is_file_there()  # stores the current size
+
+    def is_file_there(self) -> bool:
+        """Return whether state.db is still the file that was opened and hasn't become smaller."""
+        try:
+            stat = os.stat(self._path)
+        except OSError:
+            return False
+        if stat.st_size < self.file_bytes:
+            self.is_smaller = True
+            return False
+        self.file_bytes = stat.st_size
+        self.is_smaller = False
+        return (stat.st_dev, stat.st_ino) == self._file
+
+    def is_log_there(self) -> bool:
+        """Return whether the log and its index of locks are still the opened files."""
+        return [*map(_identify, self._log_paths)] == self._log
+
+
 class Database:
     """Runs transactions. Methods raise StoreError if SQLite fails.
 
@@ -105,6 +141,7 @@ class Database:
         self._inline_reader = inline_reader
         self._lock_wait = lock_wait
         self._guard = FileGuard(path)
+        self._log_copy = LogCopy(path)
         # Held while all connections are reopened after the log was removed.
         self._rescue_lock = asyncio.Lock()
         self._rescue: asyncio.Task[None] | None = None
@@ -223,7 +260,7 @@ class Database:
         self, connection: StoreConnection, work: Callable[[StoreConnection], T]
     ) -> T:
         """Run one short write transaction without copying the log."""
-        _let_copy_log(connection, False)
+        connection.let_copy_log(may_copy=False)
         return self._commit(connection, work, is_short=True)
 
     async def _run_on_writer(self, work: Callable[[StoreConnection], T]) -> T:
@@ -252,7 +289,7 @@ class Database:
         def locked_run() -> T:
             # Without the lock, `run` could replace the connection while another thread writes.
             with self._writer_lock:
-                _let_copy_log(self._writer.slot.connection, True)
+                self._writer.slot.connection.let_copy_log(may_copy=True)
                 return self._writer.slot.run(work)
 
         try:
@@ -271,7 +308,7 @@ class Database:
     ) -> T:
         """Run a write transaction. If it's short, update the mean duration of short writes."""
         start_s = time.perf_counter()
-        result = _transact(connection, "BEGIN IMMEDIATE", work)
+        result = connection.transact("BEGIN IMMEDIATE", work)
         if self._lock_wait.began_at is not None:
             self._lock_wait.note_success()
         if is_short:
@@ -424,7 +461,7 @@ class Database:
             await asyncio.wait([self._rescue])
         with contextlib.suppress(StoreError):
             await self.check_files()
-        self._guard.close()
+        self._log_copy.close()
 
     async def _begin_new_log(self) -> None:
         """Copy the removed log into the file, and open all connections with a new log.
@@ -460,17 +497,18 @@ class Database:
         with self._writer_lock:
             connection = self._writer.slot.connection
             if not self._is_closed and not truncate_log(connection, LOG_TIMEOUT_MS):
-                _transact(connection, "BEGIN IMMEDIATE", lambda _: self._guard.put_log_back())
+                connection.transact("BEGIN IMMEDIATE", lambda _: self._log_copy.put_back())
                 return False
             self._is_closed = True
             all_slots = [self._writer.slot, *slots]
             for slot in all_slots:
                 slot.close()
-            self._guard.remove_copy()
+            self._log_copy.remove()
             for slot in all_slots:
                 slot.open()
             self._is_closed = False
             self._guard.remember()
+            self._log_copy.keep_open()
             self.rescue_count += 1
             return True
 
@@ -510,7 +548,7 @@ class Database:
             await self._wait_for_rescue()
         reader = await self._readers.get()
         try:
-            return await reader.run(lambda connection: _transact(connection, "BEGIN", work))
+            return await reader.run(lambda connection: connection.transact("BEGIN", work))
         except sqlite3.DatabaseError as error:
             raise self._to_error(error) from error
         finally:
@@ -572,17 +610,10 @@ class ConnectionSlot:
 
     def open(self) -> StoreConnection:
         """Open and configure the connection. Raises sqlite3.DatabaseError if SQLite fails."""
-        connection = _connect(self.path)
-        try:
-            configure(connection, is_reader=self._is_reader)
-            if self._is_inline or not self._is_reader:
-                # The caller tries again when the file is locked.
-                connection.execute("PRAGMA busy_timeout = 0")
-        except BaseException:
-            connection.close()
-            raise
-        self.connection = connection
-        return connection
+        # The caller of the others tries again when the file is locked.
+        may_wait = self._is_reader and not self._is_inline
+        self.connection = open_connection(self.path, is_reader=self._is_reader, may_wait=may_wait)
+        return self.connection
 
     def run(self, work: Callable[[StoreConnection], T]) -> T:
         """Run `work` on the connection, in the caller's thread."""
@@ -642,44 +673,16 @@ class ConnectionThread:
         return result
 
 
-def _connect(path: Path) -> StoreConnection:
-    """Open a connection that can store times, scopes, accounts and addresses."""
-    sqlite3.register_adapter(datetime, rows.to_timestamp)
-    types_with_key: tuple[Any, ...] = (Account, Address, Scope)
-    for type_with_key in types_with_key:
-        sqlite3.register_adapter(type_with_key, lambda value: rows.clean(value.key))
-    connection = sqlite3.connect(
-        path, isolation_level=None, check_same_thread=False, factory=StoreConnection
-    )
-    connection.row_factory = sqlite3.Row
-    return connection
-
-
-def _let_copy_log(connection: StoreConnection, may_copy_log: bool) -> None:
-    """Set whether a connection copies the log into the file once the log is large."""
-    if may_copy_log is connection.may_copy_log:
-        return
-    connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES if may_copy_log else 0}")
-    connection.may_copy_log = may_copy_log
+def _identify(path: str | Path) -> tuple[int, int] | None:
+    """Return the device and inode of a file, or None if the file can't be accessed."""
+    try:
+        stat = os.stat(path)
+    except OSError:
+        return None
+    return stat.st_dev, stat.st_ino
 
 
 # --- Transactions ---
-
-
-def _transact(connection: StoreConnection, begin: str, work: Callable[[StoreConnection], T]) -> T:
-    """Run `work` in a transaction that begins with the statement `begin`."""
-    try:
-        connection.execute(begin)
-        result = work(connection)
-        connection.execute("COMMIT")
-    except BaseException as error:
-        # An expired time limit would interrupt ROLLBACK, too.
-        connection.set_progress_handler(None, 0)
-        close_cursors(error)
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
-    return result
 
 
 def _transact_within(
@@ -688,4 +691,4 @@ def _transact_within(
     """Run a read transaction, and interrupt it after `limit_s` seconds."""
     ends_at = time.perf_counter() + limit_s
     connection.set_progress_handler(lambda: time.perf_counter() > ends_at, PROGRESS_STEPS)
-    return _transact(connection, "BEGIN", work)
+    return connection.transact("BEGIN", work)

@@ -12,11 +12,16 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from core.errors import StoreError
+from core.store import rows
 from core.store.sqlite.faults import is_busy
 from core.store.sqlite.schema import SCHEMA_VERSION, register_functions
+from core.store.sqlite.text_index import CHECKPOINT_PAGES, StoreConnection
+from core.types import Account, Address, Scope
 
 READ_TIMEOUT_MS = 4_000
 """How long a read waits for a program that has locked the whole file, which is rare."""
@@ -45,12 +50,6 @@ FOREIGN_KEYS = "PRAGMA foreign_keys = ON"
 
 SQLITE_VERSION = sqlite3.sqlite_version_info
 MIN_SQLITE_VERSION = (3, 37, 0)  # for RETURNING (3.35) and STRICT tables (3.37)
-
-CHECKPOINT_PAGES = 1_500
-"""When the log has this many pages of 4 KB, SQLite copies them into the file.
-
-If no connection is reading, the log then starts from its beginning, so it usually stays below 6 MB.
-"""
 
 
 def create_file(path: Path) -> None:
@@ -105,6 +104,30 @@ def leave_mark(path: Path) -> None:
             mark.touch(mode=0o600)
             mark.write_text(MARK_TEXT, encoding="utf-8")
         _old_mark_of(path).unlink(missing_ok=True)
+
+
+def open_connection(path: Path, *, is_reader: bool, may_wait: bool) -> StoreConnection:
+    """Open a connection that can store times, scopes, accounts and addresses, and configure it.
+
+    If the file is locked, statements fail at once unless it `may_wait`. Raises
+    sqlite3.DatabaseError if SQLite fails.
+    """
+    sqlite3.register_adapter(datetime, rows.to_timestamp)
+    types_with_key: tuple[Any, ...] = (Account, Address, Scope)
+    for type_with_key in types_with_key:
+        sqlite3.register_adapter(type_with_key, rows.to_clean_key)
+    connection = sqlite3.connect(
+        path, isolation_level=None, check_same_thread=False, factory=StoreConnection
+    )
+    connection.row_factory = sqlite3.Row
+    try:
+        configure(connection, is_reader=is_reader)
+        if not may_wait:
+            connection.execute("PRAGMA busy_timeout = 0")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def configure(connection: sqlite3.Connection, *, is_reader: bool) -> None:

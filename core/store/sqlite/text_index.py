@@ -10,14 +10,15 @@ imported on first use.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from itertools import chain
 from typing import Any
 
-from core.store.engine import Connection, Ranking, Row, SqlCondition, Values, in_list
+from core.store.engine import Connection, Ranking, Row, SqlCondition, T, Values, in_list
 from core.store.query import Clause, Phrase, SearchPlan
 from core.store.rows import clean, scoped_term
+from core.store.sqlite.faults import close_cursors
 from core.store.visibility import encode_list
 from core.text.normalize import SCOPE_MARKER, is_unspaced
 
@@ -36,6 +37,12 @@ COMMON_FACT_COUNT = 2_000
 """A word in more facts than this is ignored, unless all words of the query are that common."""
 
 # --- Expressions of FTS5 ---
+
+CHECKPOINT_PAGES = 1_500
+"""When the log has this many pages of 4 KB, SQLite copies them into the file.
+
+If no connection is reading, the log then starts from its beginning, so it usually stays below 6 MB.
+"""
 
 
 def fts_expression(plan: SearchPlan) -> str:
@@ -301,6 +308,27 @@ class StoreConnection(sqlite3.Connection):
     index = FtsIndex()
     # Whether a write may copy the log into the file.
     may_copy_log = True
+
+    def transact(self, begin: str, work: Callable[[StoreConnection], T]) -> T:
+        """Run `work` in a transaction that begins with the statement `begin`."""
+        try:
+            self.execute(begin)
+            result = work(self)
+            self.execute("COMMIT")
+        except BaseException as error:
+            # An expired time limit would interrupt ROLLBACK, too.
+            self.set_progress_handler(None, 0)
+            close_cursors(error)
+            if self.in_transaction:
+                self.execute("ROLLBACK")
+            raise
+        return result
+
+    def let_copy_log(self, *, may_copy: bool) -> None:
+        """Set whether a write copies the log into the file once the log is large."""
+        if may_copy is not self.may_copy_log:
+            self.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES if may_copy else 0}")
+            self.may_copy_log = may_copy
 
     def execute(self, statement: str, values: Any = (), /) -> sqlite3.Cursor:
         """Run a statement. Texts that aren't valid Unicode are repaired first."""

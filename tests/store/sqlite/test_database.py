@@ -17,8 +17,9 @@ import pytest
 from core.errors import StoreError, StoreLogHeldError
 from core.store.engine import Connection
 from core.store.rows import get_meta, set_meta
-from core.store.sqlite.database import LOG_FULL_BYTES, SHORT_WRITES, Database, _connect
+from core.store.sqlite.database import LOG_FULL_BYTES, SHORT_WRITES, Database
 from core.store.sqlite.faults import LockWait
+from core.store.sqlite.opening import open_connection
 from core.store.sqlite.schema import SCHEMA_VERSION
 from core.store.sqlite.text_index import StoreConnection
 
@@ -557,17 +558,17 @@ async def test_connections_that_cannot_be_opened_after_a_rescue_are_opened_at_th
     path = tmp_path / "state.db"
     opened = 0
 
-    def connect(path: Path) -> StoreConnection:
+    def open_or_fail(path: Path, *, is_reader: bool, may_wait: bool) -> StoreConnection:
         nonlocal opened
         opened += 1
         if opened == failing:
             raise sqlite3.OperationalError("unable to open database file")
-        return _connect(path)
+        return open_connection(path, is_reader=is_reader, may_wait=may_wait)
 
     async with Database.open(path) as database:
         await database.write(lambda connection: set_meta(connection, "a", "1"))
         path.with_name("state.db-wal").unlink()
-        monkeypatch.setattr("core.store.sqlite.database._connect", connect)
+        monkeypatch.setattr("core.store.sqlite.database.open_connection", open_or_fail)
         with pytest.raises(StoreError, match="unable to open"):
             await database.check_files()
         for look in (database.read_inline, database.read):
