@@ -52,7 +52,7 @@ class LogCopy:
         self._copy = os.stat(self._log_path)
         folder = os.open(self._folder, os.O_RDONLY)
         try:
-            os.fsync(folder)
+            sync_file(folder)
         finally:
             os.close(folder)
 
