@@ -55,11 +55,16 @@ def replace_file(path: Path, content: bytes) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
-    folder = os.open(path.parent, os.O_RDONLY)
+    sync_path(path.parent)
+
+
+def sync_path(path: Path) -> None:
+    """Wait until a file, or the directory entries of a folder, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
-        sync_file(folder)
+        sync_file(descriptor)
     finally:
-        os.close(folder)
+        os.close(descriptor)
 
 
 def read_file(path: Path, limit_bytes: int) -> bytes:

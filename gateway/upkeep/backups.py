@@ -24,7 +24,7 @@ from zoneinfo import ZoneInfo
 import structlog
 from filelock import FileLock, Timeout
 
-from config.operating_system import sync_file
+from config.files import sync_path
 from config.settings import Settings
 from config.variables import child_environment
 from core.errors import ConfigError, MnemeError, Refused, Sentence, StoreError
@@ -272,7 +272,7 @@ class BackupMaker:
         def write_again() -> Manifest:
             manifest = write_backup(source, archive, folder, old.made_at, self._on_progress)
             verify_backup(archive, folder)
-            _sync_to_disk(archive)
+            sync_path(archive)
             archive.replace(record.path)
             return manifest
 
@@ -558,19 +558,10 @@ def _find_free_path(archive: Path, folder: Path, name: str) -> Path:
 
 def _publish(archive: Path, path: Path) -> None:
     """Move a finished archive to its path, and wait until the change is on the disk."""
-    _sync_to_disk(archive)
+    sync_path(archive)
     archive.chmod(0o600)
     archive.replace(path)
-    _sync_to_disk(path.parent)
-
-
-def _sync_to_disk(path: Path) -> None:
-    """Wait until a file, or the directory entries of a folder, are on the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        sync_file(descriptor)
-    finally:
-        os.close(descriptor)
+    sync_path(path.parent)
 
 
 def _is_engine_running(home: Path) -> bool:

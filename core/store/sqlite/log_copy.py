@@ -7,6 +7,7 @@ import errno
 import os
 from pathlib import Path
 
+from config.files import sync_path
 from config.operating_system import sync_file
 
 COPY_BYTES = 1_000_000  # how much of a removed log is copied at once
@@ -50,11 +51,7 @@ class LogCopy:
             sync_file(file.fileno())
         copy.replace(self._log_path)
         self._copy = os.stat(self._log_path)
-        folder = os.open(self._folder, os.O_RDONLY)
-        try:
-            sync_file(folder)
-        finally:
-            os.close(folder)
+        sync_path(self._folder)
 
     def remove(self) -> None:
         """Delete a log that was put back, once its content is in state.db."""
