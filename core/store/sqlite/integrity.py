@@ -1,4 +1,4 @@
-"""Find damage in state.db: quickly at every start, and thoroughly once a day in small slices."""
+"""Find damage in state.db: quickly at every start, and thoroughly once a day, in small slices."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ MAX_REPORTED_PROBLEMS = 5
 CHECKED_AT_KEY = "integrity_checked_at"
 """The key in `state_meta` for the time when the last full check ended, in ISO 8601."""
 FULL_CHECK_INTERVAL = timedelta(days=1)
-_SELECT_TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name"
+# The check of `sqlite_schema` also checks the list of free pages.
+_SELECT_TABLES = """SELECT name FROM sqlite_schema WHERE type = 'table'
+UNION ALL SELECT 'sqlite_schema' ORDER BY name"""
 
 
 async def find_damage(database: Database) -> list[str]:
@@ -35,21 +37,24 @@ async def find_damage(database: Database) -> list[str]:
 
 def _run_check(connection: Connection, pragma: str) -> list[str]:
     """Run a check and return its problems."""
-    return [str(line[0]) for line in connection.execute(pragma) if line[0] != "ok"]
+    rows = [str(row[0]) for row in connection.execute(pragma) if row[0] != "ok"]
+    return [line for row in rows for line in row.splitlines()]
 
 
 class IntegrityCheck:
-    """Checks the file in slices, each in a reader's thread.
+    """Checks the file in slices, each in a transaction of its own, in a reader's thread.
 
-    The first slice is a quick check of the whole file. Once a day, further slices check each table
-    with its indexes.
+    A slice checks one table, so that the write-ahead log can be truncated between two slices. The
+    first check is quick. Once a day, a full check also compares each table with its indexes. Only
+    `find_damage`, which reads the whole file at once, finds pages that belong to no table.
     """
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
         self._is_quick_check_due = True
-        # The tables that the current full check must still check, or None if no check is running.
+        self._is_quick = False
+        # The tables that the current check must still check, or None if no check is running.
         self._tables: list[str] | None = None
 
     async def run_slice(self) -> bool:
@@ -57,22 +62,30 @@ class IntegrityCheck:
 
         Problems are recorded in the database's `damage`.
         """
-        if self._is_quick_check_due:
-            self._is_quick_check_due = False
-            await self._check(f"PRAGMA quick_check({MAX_REPORTED_PROBLEMS})")
-            return True
-        if self._tables is None:
-            if not await self._is_full_check_due():
-                return False
-            rows = await self._database.fetch_all(_SELECT_TABLES)
-            self._tables = [row["name"] for row in rows]
+        if self._tables is None and not await self._begin_check():
+            return False
         if self._tables:
-            name = self._tables.pop().replace('"', '""')
-            await self._check(f'PRAGMA integrity_check("{name}")')
+            await self._check_table(self._tables.pop())
             return True
         self._tables = None
+        if self._is_quick:
+            return True
         await self._store_time()
         return False
+
+    async def _begin_check(self) -> bool:
+        """List the tables for the next check. Returns False if none is due or can be listed."""
+        self._is_quick = self._is_quick_check_due
+        if not self._is_quick and not await self._is_full_check_due():
+            return False
+        self._is_quick_check_due = False
+        try:
+            rows = await self._database.fetch_all(_SELECT_TABLES)
+        except StoreDamagedError:
+            # The database has recorded the damage itself.
+            return False
+        self._tables = [row["name"] for row in rows]
+        return True
 
     async def _store_time(self) -> None:
         """Store the current time as the end of the last full check."""
@@ -90,7 +103,10 @@ class IntegrityCheck:
             return False
         return self._clock.now() - datetime.fromisoformat(text) >= FULL_CHECK_INTERVAL
 
-    async def _check(self, pragma: str) -> None:
+    async def _check_table(self, name: str) -> None:
+        check = "quick_check" if self._is_quick else "integrity_check"
+        quoted_name = name.replace('"', '""')
+        pragma = f'PRAGMA {check}("{quoted_name}")'
         try:
             problems = await self._database.read(lambda connection: _run_check(connection, pragma))
         except StoreDamagedError:

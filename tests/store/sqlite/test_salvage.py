@@ -267,7 +267,9 @@ async def test_full_check_runs_once_a_day_in_slices_and_finds_damage(home: Path)
         assert not await check.run_slice()
     overwrite(path, [find_pages(path, "messages")[3]])
     async with Database.open(path) as database:
-        assert await IntegrityCheck(database, clock).run_slice()
+        check = IntegrityCheck(database, clock)
+        while await check.run_slice():
+            pass
         assert database.damage, "a quick check at the start finds it"
     clock.moment += timedelta(days=2)
     async with Database.open(path) as database:
@@ -275,3 +277,45 @@ async def test_full_check_runs_once_a_day_in_slices_and_finds_damage(home: Path)
         check._is_quick_check_due = False
         while not database.damage:
             assert await check.run_slice()
+
+
+async def test_log_is_truncated_between_the_slices_of_a_check(home: Path) -> None:
+    path = fill(home)
+    clock = SteadyClock()
+    async with Database.open(path) as database:
+        check = IntegrityCheck(database, clock)
+        counts = []
+        for _ in ("quick", "full"):
+            count = 0
+            while await check.run_slice():
+                count += 1
+                await database.execute("CREATE TABLE mark (number)")
+                await database.execute("DROP TABLE mark")
+                assert database.log_bytes() > 0
+                assert await database.checkpoint(timeout_ms=0)
+                assert database.log_bytes() == 0
+            counts.append(count)
+            clock.moment += timedelta(days=2)
+        tables = await database.fetch_all("SELECT name FROM sqlite_schema WHERE type = 'table'")
+    assert min(counts) > len(tables)
+
+
+async def test_quick_check_at_the_start_finds_damage_in_the_list_of_free_pages(home: Path) -> None:
+    path = fill(home)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE filler (text)")
+        connection.execute("INSERT INTO filler VALUES (zeroblob(2000000))")
+        connection.execute("DROP TABLE filler")
+        connection.commit()
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    content = bytearray(path.read_bytes())
+    first_free_page = int.from_bytes(content[32:36], "big")
+    start = (first_free_page - 1) * 4096 + 8
+    content[start : start + 400] = b"\xff" * 400
+    path.write_bytes(content)
+    async with Database.open(path) as database:
+        check = IntegrityCheck(database, SteadyClock())
+        while await check.run_slice():
+            pass
+        assert "freelist" in database.damage
+        assert len(database.damage) < 1_000
