@@ -118,8 +118,8 @@ class DeliveryRecord(Protocol):
         """Store that a message, or an album of `count` messages, is about to be posted.
 
         `after_id` is the newest message of the chat. If the response is lost, the message is
-        searched for after this one. The entry is durable when this method returns. If the store
-        fails, the entry is written later.
+        searched for after this one. The entry is durable when this method returns. Raises
+        DeliveryError if it can't be stored now. In that case, the message must not be posted.
         """
 
     async def retract(self) -> None:
@@ -147,7 +147,10 @@ class DeliveryRecord(Protocol):
         """Remove messages that were deleted. Durable together with the end of the delivery."""
 
     async def load_known_ids(self) -> Collection[str]:
-        """Return the ids of the messages that other replies posted on this platform."""
+        """Return the ids of the messages that other replies posted on this platform.
+
+        Raises StoreError if they can't be read.
+        """
 
 
 class Reply(Protocol):

@@ -2,8 +2,9 @@
 
 An answer is sent at once if possible. Otherwise, it's sent later from the outbox, like reminders
 and notices. A failed delivery is retried after growing delays. A successful delivery is never
-repeated. Items for one address are sent in order, so a newer item waits for an older item. If the
-store can't be written, the result of a delivery is written later.
+repeated. Items for one address are sent in order, so a newer item waits for an older item. Nothing
+is sent before it's stored that it may have been sent. If the store can't be written afterwards, the
+result of a delivery is written later.
 
 If a platform can't be reached, its items wait, and this doesn't count as an attempt. Only a
 rejection by the platform does. After the last attempt, or a permanent rejection, the item is dead.
@@ -54,7 +55,7 @@ MIN_PAUSE_S = 0.5
 MAX_PAUSE_S = 5.0
 # If the time is earlier than before by more than this, the clock was set back.
 CLOCK_CHANGE = timedelta(seconds=5)
-# How long `run` pauses if the outbox can't be read or written.
+# How long `run` and replies pause if the outbox can't be read or written.
 STORE_RETRY_S = 2.0
 # Delays before each further attempt to send an incognito answer. The answer isn't stored, so only
 # its own reply can deliver it.
@@ -71,8 +72,9 @@ class PostedRecord:
     An entry is the id of a posted message, or `INTENT_MARK` followed by the id of the message
     before it.
 
-    `store` saves the entries. It's None for answers that aren't in the outbox. `load_known_ids`
-    returns the ids of messages that were posted for other answers.
+    `store` saves the entries. It's None for answers that aren't in the outbox. `write` runs a
+    write of the entries, and repeats it later if the store is unavailable. `load_known_ids` returns
+    the ids of messages that were posted for other answers.
     """
 
     def __init__(
@@ -82,6 +84,7 @@ class PostedRecord:
         store: Callable[[Sequence[str]], Awaitable[None]] | None = None,
         load_known_ids: Callable[[], Awaitable[Collection[str]]] | None = None,
         find_texts: Callable[[], Texts] = lambda: ENGLISH,
+        write: Callable[[StoreWrite], Awaitable[None]] | None = None,
     ) -> None:
         self.key = key
         # Returns the texts in the language of the chat.
@@ -89,7 +92,10 @@ class PostedRecord:
         self._entries = list(posted)
         # The number of entries at the end that are messages being posted now.
         self._posting = 0
+        # False if the answer isn't stored, so it's sent even if its intent can't be stored.
+        self.must_store_intents = True
         self._store = store
+        self._write = write
         self._load_known_ids = load_known_ids
 
     @property
@@ -119,7 +125,12 @@ class PostedRecord:
     async def intend(self, after_id: str = "", *, count: int = 1) -> None:
         self._entries += [f"{INTENT_MARK}{after_id}"] * count
         self._posting = count
-        await self._save()
+        try:
+            await self._store_entries()
+        except StoreError as error:
+            if self.must_store_intents:
+                self._remove_intention()
+                raise DeliveryError(str(error), retry_after_s=STORE_RETRY_S) from error
 
     async def retract(self) -> None:
         self._remove_intention()
@@ -164,6 +175,14 @@ class PostedRecord:
             self._posting = 0
 
     async def _save(self) -> None:
+        """Store the entries now, or later if the store is unavailable."""
+        if self._write is None:
+            await self._store_entries()
+        else:
+            await self._write(self._store_entries)
+
+    async def _store_entries(self) -> None:
+        """Store the current entries, so that a repeated write can't restore older ones."""
         if self._store is not None:
             await self._store(tuple(self._entries))
 
@@ -270,15 +289,13 @@ class Delivery:
     def begin(self, outbox_item: OutboxItem, reply: Reply) -> None:
         """Show that an answer is being written, and start to record what the reply posts."""
 
-        async def store(posted: Sequence[str]) -> None:
-            await self._write_outbox(partial(self.outbox.set_posted, outbox_item.key, posted))
-
-        async def load_known_ids() -> Collection[str]:
-            return await self._read_outbox(self.outbox.list_posted_ids(outbox_item), ())
-
-        find_texts = partial(self._words.find_texts, outbox_item.address)
         record = PostedRecord(
-            outbox_item.key, outbox_item.posted, store, load_known_ids, find_texts
+            outbox_item.key,
+            outbox_item.posted,
+            partial(self.outbox.set_posted, outbox_item.key),
+            partial(self.outbox.list_posted_ids, outbox_item),
+            partial(self._words.find_texts, outbox_item.address),
+            self._write_outbox,
         )
         self._records[outbox_item.key] = record
         reply.begin(record)
@@ -497,6 +514,9 @@ class Delivery:
 
         Failures are only logged.
         """
+        record = self._records.get(self.draft_outbox_item(inbound).key)
+        if has_begun and record is not None:
+            record.must_store_intents = False
         try:
             with contain_adapter_errors():
                 if not has_begun:
@@ -527,6 +547,9 @@ class Delivery:
         If `is_unstored`, failed attempts are retried here after short delays, because the answer
         can't be sent later.
         """
+        record = self._records.get(outbox_item.key)
+        if record is not None:
+            record.must_store_intents = not is_unstored
         delays_s = iter(INCOGNITO_RETRY_DELAYS_S if is_unstored else ())
         while True:
             try:
@@ -541,7 +564,6 @@ class Delivery:
             await asyncio.sleep(delay_s)
 
         self._waiting_since.pop(outbox_item.key, None)
-        record = self._records.get(outbox_item.key)
         message_ids = () if record is None else tuple(record.message_ids)
         await self._write_outbox(partial(self.outbox.mark_done, outbox_item.key, message_ids))
         return True

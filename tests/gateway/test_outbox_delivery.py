@@ -209,13 +209,15 @@ async def test_message_id_is_kept_if_an_older_write_of_its_answer_is_repeated(
     reply = room.telegram.staged_reply(outbox_item.address)
     room.delivery.begin(outbox_item, reply)
     assert reply.receipt is not None
+    await reply.receipt.intend("5")
     with room.locked():
-        await reply.receipt.intend("5")
-    await reply.receipt.record("6")
+        await reply.receipt.record("6")
+    await reply.receipt.intend("6")
+    await reply.receipt.record("7", is_last=True)
     async with room.working():
-        await room.watch.until(lambda: len(room.outbox.posted) == 2)
-    assert room.outbox.posted[-1] == ("6",)
-    assert await room.outbox.list_posted_ids(await room.drafted("b")) == {"6"}
+        await room.watch.until(lambda: len(room.outbox.posted) == 3)
+    assert room.outbox.posted == [("?5",), ("6", "?6"), ("6", "7")]
+    assert await room.outbox.list_posted_ids(await room.drafted("b")) == {"6", "7"}
 
 
 async def test_waiting_item_is_sent_soon_although_the_clock_was_set_back(
