@@ -79,13 +79,14 @@ class _Platform:
 
     def note_refusal(self, reason: str, *, is_at_start: bool) -> None:
         """Record that the platform has rejected the token."""
+        self.known_state = CONNECTING
         self.refusal = reason
         self.is_refused_at_start = is_at_start
         if self.refused_since is None:
             self.refused_since = asyncio.get_running_loop().time()
 
     def note_connection(self) -> None:
-        """Record that the platform is connected."""
+        """Record that the platform is connected, so it also accepts the token."""
         self.down_since = None
         self.refused_since = None
 
@@ -173,9 +174,11 @@ class Supervisor:
         state = platform.state
         is_up = state in (CONNECTED, ENDED)
         was_up = platform.down_since is None
+        if is_up:
+            # Also if it was up before, because a refusal may have been short.
+            platform.note_connection()
         if is_up and not was_up:
             _log.info("a platform is connected", platform=name, state=state)
-            platform.note_connection()
         elif was_up and not is_up:
             _log.warning("a platform is not connected", platform=name, state=state)
             platform.down_since = asyncio.get_running_loop().time()

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 from structlog.testing import capture_logs
 
-from core.errors import ConfigError, DeliveryError, StoreError
+from core.errors import AccessRefused, ConfigError, DeliveryError, StoreError
 from core.menus.command_specs import CommandSpec
 from core.ports import Adapter, InboundSink, Reply
 from core.types import Inbound
@@ -230,3 +230,51 @@ async def test_platform_connection_and_loss_are_logged_once_each_and_an_outage_r
         "a platform is not connected",
         "a platform is connected",
     ]
+
+
+async def test_outage_after_a_token_was_refused_once_and_accepted_again_is_called_an_outage(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The refusal ends before the states are looked at again."""
+    monkeypatch.setattr(supervisor_module, "STATE_POLL_S", 0.005)
+    monkeypatch.setattr(supervisor_module, "DEAD_AFTER_S", 0.05)
+    refusing, looked, reported = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    told = list[str]()
+
+    class RefusedOnce(Fragile):
+        async def listen(self, sink: InboundSink, commands: Sequence[CommandSpec]) -> None:
+            await super().listen(sink, commands)
+            await (refusing if len(self.steps) == 2 else asyncio.Event()).wait()
+            raise AccessRefused("discord_token_refused")
+
+    async def do_nothing(*_: object) -> None:
+        return None
+
+    async def tell(name: str, state: str) -> None:
+        told.append(state)
+        reported.set()
+
+    def look() -> Mapping[str, str]:
+        looked.set()
+        return {}
+
+    async def look_twice() -> None:
+        for _ in range(2):
+            looked.clear()
+            await looked.wait()
+
+    platform = RefusedOnce()
+    supervisor = Supervisor(Deaf(), (), do_nothing)
+    async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
+        watch = supervisor.watch_platforms(do_nothing, tell, do_nothing, look)
+        background = [tasks.create_task(supervisor.run(platform)), tasks.create_task(watch)]
+        await look_twice()
+        refusing.set()
+        while platform.steps.count("listen") < 2:
+            await look_twice()
+        await look_twice()
+        platform.problem = "no route to host"
+        await reported.wait()
+        for task in background:
+            task.cancel()
+    assert told == ["out of reach (no route to host), trying again"]
