@@ -29,7 +29,7 @@ from adapters.streaming import QuietReply
 from core.errors import ChatRefused, DeliveryError, MnemeError, StoreDamagedError, StoreError
 from core.memory.manager import MemoryManager
 from core.ports import Clock, DeliveryNotices, DeliveryRecord, LostPost, Reply
-from core.store.mailbox import INTENT_MARK, Inbox, Outbox, OutboxItem
+from core.store.mailbox import INTENT_MARK, Inbox, Notice, Outbox, OutboxItem
 from core.store.sync import SyncTask
 from core.types import Address, Answer, Inbound
 from gateway.supervisor import contain_adapter_errors
@@ -223,7 +223,7 @@ class Delivery:
         replies: dict[str, ReplyFactory],
         *,
         wakeup: asyncio.Event | None = None,
-        on_undelivered: Callable[[OutboxItem, MnemeError], Awaitable[None]] | None = None,
+        prepare_notice: Callable[[OutboxItem, MnemeError], Awaitable[Notice | None]] | None = None,
         words: DeliveryWords | None = None,
     ) -> None:
         self.inbox = inbox
@@ -233,9 +233,9 @@ class Delivery:
         self._replies = replies
         # Set when an item of the outbox may be due.
         self._wakeup = wakeup or asyncio.Event()
-        # Called before an item that will never arrive is marked dead. If the process crashes in
-        # between, the next process calls it again.
-        self._on_undelivered = on_undelivered
+        # Called before an item that will never arrive is marked dead. The notice that it returns
+        # is stored in the same transaction. If the process crashes before, it's called again.
+        self._prepare_notice = prepare_notice
         self._words = words or DeliveryWords()
         # A lock for each address key, which is held during a delivery to the address.
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -387,12 +387,28 @@ class Delivery:
         key = outbox_item.key
         _log.warning("undeliverable", key=key, error=error.log_message)
         self._waiting_since.pop(key, None)
-        if self._on_undelivered is not None and not is_unstored:
-            await self._write_outbox(partial(self._on_undelivered, outbox_item, error))
         self._may_have_unseen = True
+        await self._write_outbox(
+            partial(self._mark_dead, outbox_item, error, is_unstored=is_unstored)
+        )
+        self.wake()
+
+    async def _mark_dead(
+        self, outbox_item: OutboxItem, error: MnemeError, *, is_unstored: bool
+    ) -> None:
+        """Mark an item dead, and store the notice about it in the same transaction.
+
+        If a damaged row prevents the notice, the item is marked dead without it, because later
+        items for the address wait.
+        """
+        notice = None
+        if self._prepare_notice is not None and not is_unstored:
+            try:
+                notice = await self._prepare_notice(outbox_item, error)
+            except StoreDamagedError as damage:
+                _log.error("a notice cannot be prepared", key=outbox_item.key, error=damage)
         cause = error.cause if isinstance(error, ChatRefused) else ""
-        record = self.outbox.record_failure
-        await self._write_outbox(partial(record, key, str(error), cause=cause))
+        await self.outbox.record_failure(outbox_item.key, str(error), cause=cause, notice=notice)
 
     async def resume(self, platforms: Sequence[str]) -> None:
         """Make all waiting items of these platforms due now, after a reconnection."""

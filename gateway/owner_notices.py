@@ -11,6 +11,8 @@ from datetime import tzinfo
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
+import structlog
+
 from config.model_options import ModelOptions
 from config.settings import LimitedResource
 from core.errors import StoreError
@@ -20,7 +22,7 @@ from core.ports import Clock
 from core.store import rows
 from core.store.actions import YES_TO_SEVERAL, build_yes
 from core.store.jobs import Job
-from core.store.mailbox import Outbox, OutboxItem
+from core.store.mailbox import Notice, Outbox, OutboxItem
 from core.store.notes import PendingNote
 from core.store.ownership.people import TERMINAL
 from core.store.ownership.removal import removal_reason
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 # A function that finds the private chat of a scope's person. The second argument names an excluded
 # platform.
 FindPrivateChat = Callable[[Scope, str], Awaitable[tuple[Address, Scope] | None]]
+_log = structlog.get_logger("owner_notices")
 _TERMINAL_ADDRESS = Address(platform=TERMINAL.platform, chat_id=TERMINAL.user_id)
 # The verb for a pending item, by its target. For other targets, the verb is "note".
 _PENDING_KINDS = {
@@ -108,6 +111,20 @@ class OwnerNotices:
         if await self._outbox.put(notice, actions=actions):
             self._on_change()
 
+    async def prepare_notice(self, key: str, text: str) -> Notice | None:
+        """Return a notice for the owner, without storing it, or None if no private chat is known.
+
+        The caller stores it in one transaction with what it is about. Raises StoreError if the
+        chat can't be read.
+        """
+        chat = await self._find_private_chat(LOCAL_SCOPE, "")
+        if chat is None:
+            return None
+        answer, now = Answer(text=text), self._clock.now()
+        return Notice(
+            item=OutboxItem(key=key, kind="notice", address=chat[0], answer=answer, next_at=now)
+        )
+
     async def load_texts(self, scope: Scope = LOCAL_SCOPE, excluded_platform: str = "") -> Texts:
         """Return the texts in the language of a notice's recipient. See `notify`."""
         if self._languages is None:
@@ -118,11 +135,19 @@ class OwnerNotices:
             return ENGLISH
         return ENGLISH if chat is None else self._languages.of_scope(chat[1])
 
-    async def notify_dead_letter(self, platform: str) -> None:
-        """Tell the owner that an event couldn't be handled, at most once a day per platform."""
+    async def prepare_dead_letter(self, platform: str) -> Notice | None:
+        """Return the owner's notice that an event couldn't be handled, once a day per platform.
+
+        If the owner's chat can't be read, there is no notice, so that the event is still set aside.
+        """
         texts = await self.load_texts()
         key = f"dead:{platform}:{self._clock.now():%Y-%m-%d}"
-        await self.notify(key, texts.SET_ASIDE.format(platform=texts.name_platform(platform)))
+        text = texts.SET_ASIDE.format(platform=texts.name_platform(platform))
+        try:
+            return await self.prepare_notice(key, text)
+        except StoreError as error:
+            _log.error("the owner cannot be told of a dead letter", error=error)
+            return None
 
     async def notify_retired_model(self, options: ModelOptions, model: str, successor: str) -> None:
         """Tell the owner once that a model is missing from its server or was removed there."""

@@ -43,7 +43,7 @@ from core.store.facts.facts import Facts
 from core.store.facts.feedback import AnswerFeedback
 from core.store.incognito import IncognitoRegistry
 from core.store.jobs import Job, JobMessages, Jobs
-from core.store.mailbox import Inbox, Outbox
+from core.store.mailbox import Inbox, Notice, Outbox
 from core.store.media.files import Files
 from core.store.media.unfinished import UnfinishedFiles
 from core.store.model_limits import HelperChoices, ModelLimits, ModelOutages
@@ -155,7 +155,7 @@ class Services:
         if not notifies_owner:
             return _NoticeCallbacks()
         return _NoticeCallbacks(
-            on_dead_letter=self.owner_notices.notify_dead_letter,
+            prepare_dead_letter=self.owner_notices.prepare_dead_letter,
             on_near=self.owner_notices.notify_budget,
             on_pending=self.owner_notices.notify_pending,
             on_warning=self.owner_notices.warn_about_note,
@@ -165,7 +165,9 @@ class Services:
         self, incognito: IncognitoRegistry, callbacks: _NoticeCallbacks
     ) -> None:
         settings, database, clock = self.settings, self.database, self.clock
-        self.inbox = Inbox(database, clock, incognito, callbacks.on_dead_letter)
+        self.inbox = Inbox(
+            database, clock, incognito, callbacks.prepare_dead_letter, self.on_change
+        )
         self.conversations = Conversations(database, clock, incognito)
         self.embeddings = create_embeddings(settings, database)
         self.recall = Recall(database, clock, settings.general.zone, self.embeddings)
@@ -469,8 +471,8 @@ class Services:
 class _NoticeCallbacks:
     """Functions that the stores call to notify the owner or another person."""
 
-    # Called with the platform if an event can't be handled.
-    on_dead_letter: Callable[[str], Awaitable[None]] | None = None
+    # Called with the platform before an event that can't be handled is set aside.
+    prepare_dead_letter: Callable[[str], Awaitable[Notice | None]] | None = None
     # Called if a daily limit is nearly reached.
     on_near: Callable[[Budget, LimitedResource], Awaitable[None]] | None = None
     # Called when a change starts to wait for approval.

@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Literal
 
 from config.masking import mask_secrets
@@ -27,14 +27,6 @@ from core.store.incognito import IncognitoRegistry, is_any_mentioned
 from core.store.ownership.chats import ChatOwnership
 from core.store.visibility import encode_list
 from core.types import Address, Answer, ErasureEpoch, Inbound
-
-RETENTION = timedelta(days=30)
-"""How long these rows are kept:
-
-- ids of events that left no message (platforms redeliver events for a day at most)
-- dead letters, which may contain a stranger's message
-- keys of delivered outbox items (turns aren't repeated after that time)
-"""
 
 _INSERT_DEAD_LETTER = """
 INSERT INTO raw_updates (platform, update_id, raw, error, failed_at)
@@ -68,22 +60,8 @@ RETURNING id
 """
 """Stores an event unless it is known. Its id is the time in microseconds or the next free id, so no
 later entry gets the id of a closed one."""
-_SELECT_KNOWN = " UNION ALL ".join(
-    f"SELECT 1 FROM {table} WHERE address_id = ({rows.ADDRESS_ID}) AND external_id = :external"
-    for table in ("inbox", "messages", "answered_events")
-)
 _SET_LINK_BASE = """
 UPDATE addresses SET link_base = :link_base WHERE id = :address AND link_base IS NOT :link_base
-"""
-# Stores the ids of the events of closed entries, unless the event is stored as a message.
-_REMEMBER_IDS = f"""
-INSERT INTO answered_events (address_id, external_id, at)
-SELECT address_id, external_id, :now FROM inbox
-WHERE {in_list("id", "ids")} AND NOT EXISTS (
-    SELECT 1 FROM messages
-    WHERE messages.address_id = inbox.address_id AND messages.external_id = inbox.external_id
-)
-ON CONFLICT (address_id, external_id) DO NOTHING
 """
 _SELECT_WAITING = """
 SELECT inbox.id, inbound, received_at, platform
@@ -110,15 +88,18 @@ class Inbox:
         database: Database,
         clock: Clock,
         incognito: IncognitoRegistry | None = None,
-        on_dead_letter: Callable[[str], Awaitable[None]] | None = None,
+        prepare_notice: Callable[[str], Awaitable[Notice | None]] | None = None,
+        on_notice: Callable[[], None] = lambda: None,
     ) -> None:
         self._database = database
         self.sent_menus = message_ids.SentMenus(database)
         self.unread_bounds = message_ids.UnreadBounds(database)
         self._clock = clock
         self._incognito = incognito
-        # Called with the platform whenever a dead letter is stored.
-        self.on_dead_letter = on_dead_letter
+        # Returns the owner's notice of a dead letter from a platform.
+        self._prepare_notice = prepare_notice
+        # Called after a notice was stored.
+        self._on_notice = on_notice
 
     def is_incognito(self, address: Address) -> bool:
         return self._incognito is not None and address in self._incognito.conversations
@@ -136,15 +117,13 @@ class Inbox:
         values: dict[str, object] = {"platform": platform, "update_id": update_id}
         values |= {"raw": raw_json, "error": mask_secrets(error), "now": now}
 
-        def write(connection: Connection) -> None:
+        def write(connection: Connection) -> bool:
             if is_any_mentioned(connection, platform, raw_json):
                 values["raw"] = "{}"
-            connection.execute(DELETE_LETTERS, {"before": now - RETENTION})
-            connection.execute(_INSERT_DEAD_LETTER, values)
+            connection.execute(DELETE_LETTERS, {"before": now - message_ids.RETENTION})
+            return connection.execute(_INSERT_DEAD_LETTER, values).rowcount > 0
 
-        await self._database.write(write)
-        if self.on_dead_letter is not None:
-            await self.on_dead_letter(platform)
+        await self._write_dead_letter(platform, write)
 
     async def close_as_dead_letter(self, entry_id: int, platform: str, error: str) -> None:
         """Close an entry that can't be read or handled, and keep it as a dead letter."""
@@ -156,8 +135,20 @@ class Inbox:
             close_entries(connection, [entry_id], now)
             return is_open
 
-        if await self._database.write(write) and self.on_dead_letter is not None:
-            await self.on_dead_letter(platform)
+        await self._write_dead_letter(platform, write)
+
+    async def _write_dead_letter(self, platform: str, write: Callable[[Connection], bool]) -> None:
+        """Run a write and, if it returns True, store the owner's notice in its transaction."""
+        notice = None if self._prepare_notice is None else await self._prepare_notice(platform)
+        now = self._clock.now()
+
+        def write_with_notice(connection: Connection) -> None:
+            if write(connection) and notice is not None:
+                store_notice(connection, notice, now)
+
+        await self._database.write(write_with_notice)
+        if notice is not None:
+            self._on_notice()
 
     async def list_dead_letters(self) -> list[tuple[datetime, str, str]]:
         """List the time, platform and error of each dead letter, oldest first."""
@@ -210,7 +201,7 @@ class Inbox:
     async def is_known(self, inbound: Inbound) -> bool:
         """Return whether the event was accepted before."""
         values = {**rows.address_values(inbound.address), "external": _external_id(inbound)}
-        return await self._database.fetch_one(_SELECT_KNOWN, values) is not None
+        return await self._database.fetch_one(message_ids.SELECT_KNOWN, values) is not None
 
     async def load_last_message_ids(self, platform: str) -> dict[Address, str]:
         """Return the latest message id of each address of a platform.
@@ -277,9 +268,10 @@ def close_entries(connection: Connection, entry_ids: Sequence[int], now: datetim
     These ids stop an event from being accepted again if the platform redelivers it after a crash.
     """
     values = {"ids": encode_list(entry_ids), "now": now}
-    if connection.execute(_REMEMBER_IDS, values).rowcount:
+    if connection.execute(message_ids.REMEMBER_IDS, values).rowcount:
         connection.execute(
-            "DELETE FROM answered_events WHERE at < :before", {"before": now - RETENTION}
+            "DELETE FROM answered_events WHERE at < :before",
+            {"before": now - message_ids.RETENTION},
         )
     connection.execute(f"DELETE FROM inbox WHERE {in_list('id', 'ids')}", values)
 
@@ -321,6 +313,15 @@ class OutboxItem:
     # Whether the item was delivered or is dead.
     is_over: bool = False
     id: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notice:
+    """A notice that is stored in one transaction with what it is about."""
+
+    item: OutboxItem
+    # The key of an item whose text the notice repeats. Both are erased together.
+    sibling_key: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -398,8 +399,8 @@ _DROP_DEAD = f"""
 UPDATE outbox SET dead_at = NULL, done_at = :now, payload = NULL, next_at = NULL
 WHERE {_IS_UNDELIVERED} AND {in_list("id", "ids")}
 """
-"""Marks dead items as done and deletes their content. The keys are kept for `RETENTION`, so that
-these items aren't created again."""
+"""Marks dead items as done and deletes their content. The keys are kept for a while, so that these
+items aren't created again."""
 # Inserts an item, or replaces the content of the open item with the same key.
 _INSERT_OR_REPLACE = """
 INSERT INTO outbox
@@ -413,22 +414,7 @@ WHERE outbox.done_at IS NULL AND outbox.dead_at IS NULL
 """
 _INSERT_OR_FILL = f"{_INSERT_OR_REPLACE} AND outbox.payload IS NULL"
 """Like `_INSERT_OR_REPLACE`, but changes an existing item only if it has no content yet."""
-_SET_POSTED_ID = """
-UPDATE messages SET posted_id =
-    CASE WHEN outbox.posted NOT LIKE '["?%' THEN json_extract(outbox.posted, '$[0]') END
-FROM outbox WHERE outbox.key = :key AND messages.id = outbox.message_id AND key NOT LIKE 'voice:%'
-"""
 _SET_POSTED = "UPDATE outbox SET posted = :posted WHERE key = :key"
-_IS_SCHEDULED = "key LIKE 'turn:cron:%'"
-_SELECT_POSTED = f"""
-SELECT posted FROM outbox WHERE posted <> '[]' AND (
-    :chat IS NULL OR address = :chat OR substr(address, 1, length(:chat) + 1) = :chat || '/'
-    OR reply_to LIKE '@%' OR {_IS_SCHEDULED}
-)
-ORDER BY id DESC LIMIT 1000
-"""
-"""Selects what was posted in a chat and its threads. Answers to interactions and to scheduled
-questions are selected for every chat, because their address doesn't say where they were posted."""
 _MARK_DONE = """
 UPDATE outbox SET posted = COALESCE(:posted, posted), done_at = :now, dead_at = NULL,
     payload = NULL, next_at = NULL, error = NULL
@@ -508,9 +494,7 @@ class Outbox:
         now = self.clock.now()
 
         def write(connection: Connection) -> bool:
-            find_sibling = "SELECT message_id FROM outbox WHERE key = ?"
-            sibling = connection.execute(find_sibling, (sibling_key,)).fetchone()
-            message_id = None if sibling is None else sibling["message_id"]
+            message_id = _find_message_id(connection, sibling_key)
             return store_outbox_item(
                 connection, outbox_item, now, message_id, actions, is_claimed=is_claimed
             )
@@ -532,10 +516,7 @@ class Outbox:
         address = outbox_item.address
         is_scheduled = outbox_item.key.startswith(JOB_KEY_PREFIXES[1])
         chat = None if is_scheduled else replace(address, thread_id=None).key
-        posted_ids: set[str] = set()
-        for row in await self.database.fetch_all(_SELECT_POSTED, {"chat": chat}):
-            posted_ids.update(json.loads(row["posted"]))
-        return posted_ids
+        return await message_ids.load_posted_ids(self.database, chat)
 
     async def list_due(
         self, now: datetime, platforms: Sequence[str] | None = None, limit: int = 50
@@ -575,7 +556,7 @@ class Outbox:
             if on_done is not None:
                 on_done(connection, key)
             connection.execute(_MARK_DONE, values)
-            connection.execute(_SET_POSTED_ID, values)
+            connection.execute(message_ids.SET_POSTED_ID, values)
 
         await self.database.write_indexed(write, is_short=on_done is None)
 
@@ -587,15 +568,23 @@ class Outbox:
         *,
         is_refusal: bool = True,
         cause: str = "",
+        notice: Notice | None = None,
     ) -> None:
         """Record why a delivery failed, and when to try again.
 
         The failure counts as an attempt only if the platform has refused the message
         (`is_refusal`). Without `next_at`, the item becomes dead and stays in the list that the
-        owner sees.
+        owner sees, and the `notice` is stored.
         """
-        values = {"error": error, "next_at": next_at, "refusals": int(is_refusal), "cause": cause}
-        await self._update(_RECORD_FAILURE, key=key, now=self.clock.now(), **values)
+        now = self.clock.now()
+        values: dict[str, object] = {"key": key, "error": error, "next_at": next_at, "now": now}
+        values |= {"refusals": int(is_refusal), "cause": cause}
+
+        def write(connection: Connection) -> None:
+            if connection.execute(_RECORD_FAILURE, values).rowcount and notice is not None:
+                store_notice(connection, notice, now)
+
+        await self.database.write(write, is_short=True)
 
     async def make_due(self, platforms: Sequence[str], now: datetime) -> None:
         """Make all waiting items of these platforms due."""
@@ -645,7 +634,7 @@ class Outbox:
         because that turn will run again. Otherwise the answer becomes dead. Reminders without
         content are filled later by their jobs.
         """
-        values = {"now": now, "error": EXPIRED_ERROR, "before": now - RETENTION}
+        values = {"now": now, "error": EXPIRED_ERROR, "before": now - message_ids.RETENTION}
 
         def write(connection: Connection) -> None:
             for statement in (EXPIRE_ITEMS, RELEASE_ITEMS, DELETE_DONE, DELETE_LETTERS):
@@ -689,6 +678,18 @@ def store_outbox_item(
     if is_stored and actions:
         insert_actions(connection, actions, now)
     return is_stored
+
+
+def store_notice(connection: Connection, notice: Notice, now: datetime) -> None:
+    """Store a notice, unless one with its key was stored before."""
+    message_id = _find_message_id(connection, notice.sibling_key)
+    store_outbox_item(connection, notice.item, now, message_id)
+
+
+def _find_message_id(connection: Connection, key: str) -> int | None:
+    """Return the id of the message in the conversation that has the text of an item, or None."""
+    row = connection.execute("SELECT message_id FROM outbox WHERE key = ?", (key,)).fetchone()
+    return None if row is None else row["message_id"]
 
 
 def _read_item(row: Row) -> OutboxItem:

@@ -1,7 +1,8 @@
-"""Find the newest message ids of each platform and chat, and the menus that a bot already has.
+"""Keep the ids of messages and events, and the menus that a bot already has.
 
-When an adapter starts, it uses the ids to fetch the messages that were written since the last run,
-or to look for a message that the last run may have sent. It sends only the menus that have changed.
+When an adapter starts, it uses the newest ids to fetch the messages that were written since the
+last run, or to look for a message that the last run may have sent. It sends only the menus that
+have changed. The ids of closed inbox entries are kept, so that no event is accepted twice.
 """
 
 from __future__ import annotations
@@ -9,9 +10,10 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
-from core.store.engine import Database
-from core.store.rows import address_values, get_meta, load_blocks, set_meta
+from core.store.engine import Database, in_list
+from core.store.rows import ADDRESS_ID, address_values, get_meta, load_blocks, set_meta
 from core.types import Address, Json, Scope
 
 # The beginning of keys in `state_meta`. The rest is the key of an address, and the value is the id
@@ -25,6 +27,28 @@ _SENT_MENUS = "sent_menus:"
 # id after which messages of the channel may be missing.
 _UNREAD = "unread_after:"
 
+RETENTION = timedelta(days=30)
+"""How long these rows are kept:
+
+- ids of events that left no message (platforms redeliver events for a day at most)
+- dead letters, which may contain a stranger's message
+- keys of delivered outbox items (turns aren't repeated after that time)
+"""
+
+# Stores the ids of the events of closed entries, unless the event is stored as a message.
+REMEMBER_IDS = f"""
+INSERT INTO answered_events (address_id, external_id, at)
+SELECT address_id, external_id, :now FROM inbox
+WHERE {in_list("id", "ids")} AND NOT EXISTS (
+    SELECT 1 FROM messages
+    WHERE messages.address_id = inbox.address_id AND messages.external_id = inbox.external_id
+)
+ON CONFLICT (address_id, external_id) DO NOTHING
+"""
+SELECT_KNOWN = " UNION ALL ".join(
+    f"SELECT 1 FROM {table} WHERE address_id = ({ADDRESS_ID}) AND external_id = :external"
+    for table in ("inbox", "messages", "answered_events")
+)
 _SELECT_META = "SELECT key, value FROM state_meta WHERE substr(key, 1, length(:start)) = :start"
 _SELECT_LAST_IDS = """
 SELECT chat_id, thread_id, MAX(
@@ -63,6 +87,21 @@ The newest row counts and not the highest id, because a group that gets a new ch
 low ids. Imported messages have the ids of another account.
 """
 
+SET_POSTED_ID = """
+UPDATE messages SET posted_id =
+    CASE WHEN outbox.posted NOT LIKE '["?%' THEN json_extract(outbox.posted, '$[0]') END
+FROM outbox WHERE outbox.key = :key AND messages.id = outbox.message_id AND key NOT LIKE 'voice:%'
+"""
+"""Gives the message in the conversation the platform id of the first part of an answer."""
+_SELECT_POSTED = """
+SELECT posted FROM outbox WHERE posted <> '[]' AND (
+    :chat IS NULL OR address = :chat OR substr(address, 1, length(:chat) + 1) = :chat || '/'
+    OR reply_to LIKE '@%' OR key LIKE 'turn:cron:%'
+)
+ORDER BY id DESC LIMIT 1000
+"""
+"""Selects what was posted in a chat and its threads. Answers to interactions and to scheduled
+questions are selected for every chat, because their address doesn't say where they were posted."""
 _SELECT_AUTHOR = """
 SELECT scopes.key, (
     SELECT sender_id FROM messages WHERE address_id = addresses.id AND external_id = :external
@@ -312,3 +351,11 @@ class SentMenus:
         key = f"{_SENT_MENUS}{bot_key}"
         value = json.dumps(sorted(fingerprints))
         await self._database.write(lambda connection: set_meta(connection, key, value))
+
+
+async def load_posted_ids(database: Database, chat: str | None) -> set[str]:
+    """Return the ids of the messages that were last posted in a chat, or in all chats."""
+    posted_ids: set[str] = set()
+    for row in await database.fetch_all(_SELECT_POSTED, {"chat": chat}):
+        posted_ids.update(json.loads(row["posted"]))
+    return posted_ids

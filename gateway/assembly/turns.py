@@ -40,7 +40,7 @@ def build_delivery(
         services.clock,
         replies,
         wakeup=wakeup,
-        on_undelivered=UndeliveredNotices(services, admins, memory.report_abandoned_task).notify,
+        prepare_notice=UndeliveredNotices(services, admins, memory.report_abandoned_task).prepare,
         words=DeliveryWords(
             find_texts=services.languages.of_address,
             late_after_s=services.settings.cron.late_after_s,

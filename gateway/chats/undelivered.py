@@ -12,7 +12,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 
 from core.errors import ChatRefused, MnemeError
-from core.store.mailbox import OutboxItem
+from core.store.mailbox import Notice, OutboxItem
 from core.store.message_ids import load_author
 from core.types import Account, Answer, Scope
 from gateway.chats.admins import ChatAdmins
@@ -25,7 +25,7 @@ _KINDS = frozenset({"answer", "reminder"})
 
 
 class UndeliveredNotices:
-    """Queues one notice for each answer or reminder that couldn't be delivered.
+    """Prepares one notice for each answer or reminder that couldn't be delivered.
 
     `report_abandoned_task` is called with the key of each item that will never be delivered to a
     memory service.
@@ -41,8 +41,11 @@ class UndeliveredNotices:
         self._admins = admins
         self._report_abandoned_task = report_abandoned_task
 
-    async def notify(self, item: OutboxItem, error: MnemeError) -> None:
-        """Notify the recipient of an undeliverable item in another chat, if one is known."""
+    async def prepare(self, item: OutboxItem, error: MnemeError) -> Notice | None:
+        """Return a notice for the recipient of an undeliverable item, or None if none is needed.
+
+        It goes to another chat of the recipient, or to the owner.
+        """
         if item.kind == "memory":
             await self._report_abandoned_task(item.key)
         item = await self._services.outbox.find(item)
@@ -50,20 +53,18 @@ class UndeliveredNotices:
         # A private answer in a group is shown with the person's next answer.
         is_shown_later = (item.reply_to or "").startswith("@")
         if item.kind not in _KINDS or item.answer is None or is_incognito or is_shown_later:
-            return
+            return None
         person = await self._find_person(item)
         if person is None:
-            return
+            return None
         is_direct = await self._is_direct(item, person)
         excluded_platform = item.address.platform if is_direct else ""
         chat = await self._services.find_private_chat(person, excluded_platform)
         if chat is None:
-            if not is_direct:
-                await self._notify_owner(item, error, person)
-            return
+            return None if is_direct else await self._prepare_for_owner(item, error, person)
         address, scope = chat
         if address == item.address:
-            return
+            return None
         texts = self._services.languages.of_scope(scope)
         values = await self._list_values(texts, item, error)
         notice = OutboxItem(
@@ -74,11 +75,12 @@ class UndeliveredNotices:
             next_at=self._services.clock.now(),
         )
         # The notice is erased with the message that it repeats.
-        if await self._services.outbox.put(notice, sibling_key=item.key):
-            self._services.on_change()
+        return Notice(item=notice, sibling_key=item.key)
 
-    async def _notify_owner(self, item: OutboxItem, error: MnemeError, person: Scope) -> None:
-        """Tell the owner for whom a message to a group was.
+    async def _prepare_for_owner(
+        self, item: OutboxItem, error: MnemeError, person: Scope
+    ) -> Notice | None:
+        """Return a notice that tells the owner for whom a message to a group was.
 
         The owner gets one notice a day for each person and group or topic.
         """
@@ -89,7 +91,9 @@ class UndeliveredNotices:
             person=await self._load_name(texts, person), **values
         )
         day = f"{self._services.clock.now():%Y-%m-%d}"
-        await owner_notices.notify(f"undelivered:{item.address.key}:{person.key}:{day}", text)
+        return await owner_notices.prepare_notice(
+            f"undelivered:{item.address.key}:{person.key}:{day}", text
+        )
 
     async def _load_name(self, texts: Texts, person: Scope) -> str:
         """Return the name of a person as a quotation, or the key of the account."""

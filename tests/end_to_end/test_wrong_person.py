@@ -597,9 +597,19 @@ async def test_each_notice_is_delivered_to_its_person_in_private_only(
             )
             gone = replace(job, id=int(named[animal]["job"]))
             await told("ostrich", owner_notices.notify_paused_job(gone, removal_reason()))
+
+        async def prepare_dead_letter() -> None:
+            await services.inbox.store_dead_letter("telegram", 5, {"update_id": 5}, "odd")
+
+        async def prepare_notice() -> None:
+            notice = await owner_notices.prepare_notice("odd", "It is odd.")
+            assert notice is not None
+            await services.outbox.put(notice.item)
+
         await told(
             "ostrich",
-            owner_notices.notify_dead_letter("telegram"),
+            prepare_dead_letter(),
+            prepare_notice(),
             owner_notices.notify_missed(Address(platform="discord", chat_id="77")),
             owner_notices.notify_memory_problem("down", "diary", "it is odd"),
             owner_notices.warn_about_file("SOUL.md", "a secret", kind),

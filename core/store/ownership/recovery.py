@@ -13,9 +13,9 @@ from core.store.mailbox import (
     EXPIRE_ITEMS,
     EXPIRED_ERROR,
     RELEASE_ITEMS,
-    RETENTION,
     close_entries,
 )
+from core.store.message_ids import RETENTION
 from core.store.ownership.chats import CHAT_OF_ITEM, IS_UNOWNED
 from core.store.visibility import encode_list
 from core.types import Address

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from core.errors import ChatRefused, DeliveryError
+from core.errors import ChatRefused, DeliveryError, StoreError
 from core.store.mailbox import OutboxItem
 from core.types import Address, Answer, Scope, Sender
 from gateway.texts.catalog import ENGLISH as texts
@@ -140,6 +140,54 @@ async def test_notice_that_repeats_an_undelivered_answer_is_erased_with_its_mess
         await harness.say("/forget ferry", "7")
         assert "Forgotten" in (await harness.say("yes", "7")).text
         assert not [answer for _, answer in await notices(harness) if "nine" in answer.text]
+
+
+async def test_notice_of_an_undeliverable_answer_is_stored_only_together_with_its_failure(
+    home: Path,
+) -> None:
+    """After a kill between the two, the answer may arrive, and the notice would be wrong."""
+    async with open_gateway(home, ScriptedModel(says("The ferry leaves at nine."))) as harness:
+        await link(harness)
+        await refuse_changes(harness, "UPDATE OF dead_at ON outbox", "NEW.dead_at IS NOT NULL")
+        await say_refused(harness, "when does the ferry leave?", "7", BLOCKED)
+        assert await notices(harness) == []
+        assert await harness.services.outbox.list_dead() == []
+        await harness.services.database.execute("DROP TRIGGER refuse")
+        await harness.delivery._repeat_failed_writes()
+        assert len(await notices(harness)) == 1
+        assert len(await harness.services.outbox.list_dead()) == 1
+
+
+async def test_event_that_cannot_be_handled_is_set_aside_only_together_with_the_owners_notice(
+    home: Path,
+) -> None:
+    """After a kill between the two, the owner would never be told."""
+    async with open_gateway(home) as harness:
+        await harness.say("hello")
+        inbox = harness.services.inbox
+        entry_id = await inbox.accept(harness.inbound("odd", "7"), harness.services.clock.now())
+        assert entry_id is not None
+        await refuse_changes(harness, "INSERT ON outbox", "NEW.key LIKE 'dead:%'")
+        with pytest.raises(StoreError):
+            await inbox.store_dead_letter("telegram", 5, {"update_id": 5}, "odd")
+        with pytest.raises(StoreError):
+            await inbox.close_as_dead_letter(entry_id, "telegram", "odd")
+        assert await inbox.list_dead_letters() == []
+        assert [entry.id for entry in await inbox.list_waiting()] == [entry_id]
+        await harness.services.database.execute("DROP TRIGGER refuse")
+        await inbox.close_as_dead_letter(entry_id, "telegram", "odd")
+        await inbox.store_dead_letter("telegram", 5, {"update_id": 5}, "odd")
+        [(address, notice)] = await notices(harness)
+        assert address == Address(platform="telegram", chat_id="42")
+        assert notice.text == texts.SET_ASIDE.format(platform="Telegram")
+
+
+async def refuse_changes(harness: GatewayHarness, change: str, condition: str) -> None:
+    """Make state.db refuse a kind of change, until the trigger is dropped."""
+    await harness.services.database.execute(
+        f"CREATE TRIGGER refuse BEFORE {change} WHEN {condition} "
+        "BEGIN SELECT RAISE(ABORT, 'the process was killed'); END"
+    )
 
 
 async def put_reminder(harness: GatewayHarness, job_id: int) -> OutboxItem:
