@@ -114,8 +114,8 @@ class Access:
         self._listed_people = frozenset(settings.access.people)
         self._listed_groups = frozenset(settings.access.rooms)
         self._listed_roles = frozenset(settings.access.roles)
-        # Accounts that have access through a role, each with the key of the group, since the start.
-        self._let_in_by_role: set[tuple[str, Account]] = set()
+        # The roles in each account's last event of a group since the start, by the group's key.
+        self._last_roles: dict[tuple[str, Account], tuple[str, ...]] = {}
         self._named_accounts = self._listed_people.union(settings.owner.accounts)
         self._stores_unaddressed = settings.room.listen
         # The name that is stored for each account.
@@ -263,7 +263,8 @@ class Access:
     ) -> Verdict:
         """Return the verdict on an event in a group where the sender's account is served."""
         settings = self.chat_rules.find(inbound)
-        has_role = not settings.roles or not set(settings.roles).isdisjoint(inbound.sender.roles)
+        roles = self._last_roles.get((access.scope.key, account), ())
+        has_role = not settings.roles or not set(settings.roles).isdisjoint(roles)
         if not (has_role or access.has_access(account, self._listed_people)):
             return Verdict.ROLELESS
         if inbound.is_addressed or inbound.kind == "edit":
@@ -283,7 +284,7 @@ class Access:
         if access.has_access(account, self._listed_people):
             return True
         is_group_listed = self.is_listed(access.scope, chat)
-        is_let_in = (access.scope.key, account) in self._let_in_by_role
+        is_let_in = self._has_listed_role(access.scope, account)
         return (is_group_listed or is_let_in) and not access.is_removed
 
     def is_listed(self, *scopes: Scope) -> bool:
@@ -294,19 +295,21 @@ class Access:
         return not group_keys.isdisjoint(self._listed_groups)
 
     def _note_roles(self, inbound: Inbound, account: Account, scope: Scope) -> None:
-        """Remember whether one of the sender's roles gives access to this group.
+        """Remember the sender's roles in a group.
 
-        Scheduled questions contain no roles, so the access of the person's last message still
-        applies to them.
+        Scheduled questions and removals of reactions contain no roles, so the roles of the person's
+        last event still apply to them.
         """
-        if not self._listed_roles or inbound.address.platform == CRON:
-            return
-        platform = inbound.address.platform
-        roles = {f"{platform}:{role}" for role in inbound.sender.roles}
-        if roles.isdisjoint(self._listed_roles):
-            self._let_in_by_role.discard((scope.key, account))
-        else:
-            self._let_in_by_role.add((scope.key, account))
+        roles = inbound.sender.roles
+        is_without_roles = inbound.kind == "reaction" and not roles
+        if not is_without_roles and inbound.address.platform != CRON:
+            self._last_roles[scope.key, account] = roles
+
+    def _has_listed_role(self, scope: Scope, account: Account) -> bool:
+        """Return whether one of an account's roles in a group gives access to this group."""
+        roles = self._last_roles.get((scope.key, account), ())
+        keys = {f"{account.platform}:{role}" for role in roles}
+        return not keys.isdisjoint(self._listed_roles)
 
     async def load_job_view(self, job: Job) -> View:
         """Return the scopes that a job may read. Raises Refused if its author has lost access."""

@@ -200,14 +200,12 @@ def from_reaction(
         return None
     member = change.member
     is_removal = change.event_type == "REACTION_REMOVE"
+    # Discord doesn't describe the member who removes a reaction.
+    sender = Sender(id=str(change.user_id), name="") if member is None else _sender_of_user(member)
     return _make_inbound(
         channel,
         kind="reaction",
-        sender=Sender(
-            id=str(change.user_id),
-            name=member.display_name if member is not None else "",
-            is_anonymous=member is not None and member.bot,
-        ),
+        sender=sender,
         text="" if is_removal else thumb,
         message_id=str(change.message_id),
         sent_at=now,

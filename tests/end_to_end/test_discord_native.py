@@ -648,6 +648,36 @@ async def test_discord_role_gives_a_member_access_until_it_is_removed(home: Path
         assert "ok" not in api.said(other)
 
 
+async def test_reactions_of_a_member_with_a_role_count_and_leave_their_access(home: Path) -> None:
+    role = "123456789"
+    async with open_scene(
+        home, ScriptedModel(says("Hello Cleo.")), f'roles = ["discord:{role}"]\n'
+    ) as scene:
+        api, harness = scene.api, scene.harness
+        api.world.guild_roles.append(role)
+        cleo, other = api.user("Cleo"), str(api.world.add_channel("other")["id"])
+        api.world.roles[cleo] = [role]
+        await api.gateway.dispatch("GUILD_CREATE", api.world.guild())
+        await api.user_says(other, f"{api.mention()} hello!", cleo)
+        await scene.said(other, "Hello Cleo.")
+        answer = api.messages(other)[-1]["id"]
+        await scene.read(await api.slash(other, cleo, "remind", when="tomorrow at 9", text="tea"))
+        await harness.turns.drain(60)
+        (job,) = await harness.services.jobs.list_active()
+
+        async def wait_for_verdict(verdict: int) -> None:
+            query = "SELECT * FROM thumbs WHERE verdict = :verdict"
+            while not await harness.services.database.fetch_all(query, {"verdict": verdict}):  # noqa: ASYNC110  The store has no signal.
+                await asyncio.sleep(0.01)
+
+        await api.react(other, answer, "👍", cleo)
+        await wait_for_verdict(1)
+        await harness.access.load_job_view(job)
+        await api.react(other, answer, "👍", cleo, is_removal=True)
+        await wait_for_verdict(0)
+        await harness.access.load_job_view(job)
+
+
 @pytest.mark.parametrize(
     ("thumb", "answer"), [("👍", "Forgotten: 1 message"), ("👎", "I won't do it")]
 )
