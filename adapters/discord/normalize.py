@@ -420,7 +420,9 @@ def _convert_message(
     if reference is not None and reference.type is discord.MessageReferenceType.reply:
         reply_to = str(reference.message_id) if reference.message_id else None
     # A reply that notifies the bot mentions it, too, but not in the text.
-    is_mention = re.search(rf"<@!?{bot.id}>", message.content) is not None
+    is_mention = _mentions_own_role(message, bot) or (
+        re.search(rf"<@!?{bot.id}>", message.content) is not None
+    )
     text = _text_of(message, bot)
     if is_mention and text == f"@{bot.display_name}":
         # A mention without a question has no text. In a quote, its text is the mention itself.
@@ -464,11 +466,29 @@ def _sender_of_user(user: discord.User | discord.Member) -> Sender:
 
 
 def _is_addressed(message: discord.Message, bot: discord.ClientUser) -> bool:
-    """Return whether a group message mentions the bot or replies to it."""
-    if any(user.id == bot.id for user in message.mentions):
+    """Return whether a group message mentions the bot or its role, or replies to it."""
+    if any(user.id == bot.id for user in message.mentions) or _mentions_own_role(message, bot):
         return True
     target = _replied_message(message)
     return target is not None and target.author.id == bot.id
+
+
+def _mentions_own_role(message: discord.Message, bot: discord.ClientUser) -> bool:
+    """Return whether a message mentions the role that Discord has created for the bot.
+
+    The role has the bot's name, so people choose it by mistake. Without the message content intent,
+    Discord doesn't pass on the text of such a message.
+    """
+    return bool(_list_own_roles(message, bot))
+
+
+def _list_own_roles(message: discord.Message, bot: discord.ClientUser) -> list[discord.Role]:
+    """Return the mentioned roles that Discord has created for the bot: one, or none."""
+    return [
+        role
+        for role in message.role_mentions
+        if role.tags is not None and role.tags.bot_id == bot.id
+    ]
 
 
 def _replied_message(message: discord.Message) -> discord.Message | None:
@@ -492,7 +512,8 @@ def _text_of(message: discord.Message, bot: discord.ClientUser) -> str:
         content = "\n".join(filter(None, (content, _describe_poll(message.poll))))
     if not content:
         content = "\n\n".join(snapshot.content for snapshot in message.message_snapshots)
-    text = re.sub(rf"^<@!?{bot.id}>(?:[,:] )?", "", content.strip()).strip()
+    names_of_bot = [f"!?{bot.id}", *(f"&{role.id}" for role in _list_own_roles(message, bot))]
+    text = re.sub(rf"^<@(?:{'|'.join(names_of_bot)})>(?:[,:] )?", "", content.strip()).strip()
     if not text and content and not message.attachments:
         # A message that consists only of a mention of the bot keeps it as its text.
         return f"@{bot.display_name}"

@@ -11,12 +11,14 @@ import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import structlog
 from telegram import (
     Bot,
+    CallbackQuery,
     Message,
     Update,
     User,
@@ -210,7 +212,7 @@ class Telegram:
         it's lost.
         """
         try:
-            newest_ids = await self._inbox.load_newest_chat_ids(PLATFORM)
+            newest_ids = await self._inbox.chat_messages.load_newest_ids(PLATFORM)
         except StoreError as error:
             _log.warning("telegram.no_history", error=error)
             return
@@ -469,6 +471,8 @@ class Telegram:
         inbound = normalize(update, self._me, self._clock.now())
         if inbound is None:
             return None
+        if update.callback_query is not None:
+            inbound = await self._find_topic(inbound, update.callback_query)
         reply = self.reply_to_event(inbound)
         if inbound.address.key in blocked_addresses:
             if isinstance(sink, UnstoredAnswerer) and await sink.answer_unstored(inbound, reply):
@@ -485,6 +489,20 @@ class Telegram:
                 self._try_call(self._bot.answer_callback_query, update.callback_query.id)
             )
         return entry_id
+
+    async def _find_topic(self, inbound: Inbound, press: CallbackQuery) -> Inbound:
+        """Return a press with the topic of its message.
+
+        Telegram no longer describes an old message, so its topic is looked up.
+        """
+        if press.message is None or press.message.is_accessible:
+            return inbound
+        address = await self._inbox.chat_messages.find_posted_address(
+            inbound.address, inbound.reply_to or ""
+        )
+        if address is None or address.thread_id is None:
+            return inbound
+        return replace(inbound, address=address, is_in_general=False)
 
     async def _set_aside_if_hopeless(self, update_id: int, raw: Json, error: str) -> bool:
         """Count a failed attempt to process an update. After the last attempt, store its raw data.

@@ -92,6 +92,7 @@ class Inbox:
         on_notice: Callable[[], None] = lambda: None,
     ) -> None:
         self._database = database
+        self.chat_messages = message_ids.ChatMessages(database)
         self.sent_menus = message_ids.SentMenus(database)
         self.unread_bounds = message_ids.UnreadBounds(database)
         self._clock = clock
@@ -209,10 +210,6 @@ class Inbox:
         The platform's ids must be numbers that grow with time and all have the same length.
         """
         return await message_ids.load_last_message_ids(self._database, platform)
-
-    async def load_newest_chat_ids(self, platform: str) -> dict[str, int]:
-        """Return the id of the newest stored message of each recently active chat of a platform."""
-        return await message_ids.load_newest_chat_ids(self._database, platform)
 
     async def list_waiting(self, platform: str | None = None) -> list[InboxEntry]:
         """List the open entries of a platform, or of all platforms, oldest first.

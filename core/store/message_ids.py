@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from core.store.engine import Database, in_list
+from core.store.engine import Database, contains_item, in_list
 from core.store.rows import ADDRESS_ID, address_values, get_meta, load_blocks, set_meta
 from core.types import Address, Json, Scope
 
@@ -64,6 +64,13 @@ FROM addresses WHERE platform = :platform
 """
 """Selects the latest message id of each address. Only ids that are numbers are compared: ids of
 edits begin with a letter, and letters sort after the colon."""
+_SELECT_POSTED_ADDRESS = f"""
+SELECT address FROM outbox
+WHERE (address = :chat OR substr(address, 1, length(:chat) + 1) = :chat || '/')
+    AND {contains_item("posted", "message_id")}
+ORDER BY id DESC LIMIT 1
+"""
+"""Selects the chat or topic in which a message was posted, if it was posted in the last days."""
 RECENT_MESSAGES = 2000
 _SELECT_NEWEST_IDS = """
 SELECT chat_id, newest_id FROM (
@@ -284,14 +291,26 @@ async def _load_first_messages(database: Database, platform: str) -> dict[Addres
     return messages
 
 
-async def load_newest_chat_ids(database: Database, platform: str) -> dict[str, int]:
-    """Return the id of the newest stored message in each recently active chat of a platform.
+class ChatMessages:
+    """Finds the messages of people and of Mneme in the chats of a platform."""
 
-    Messages of people and of Mneme in all threads of the chat count.
-    """
-    values = {"platform": platform, "limit": RECENT_MESSAGES}
-    rows = await database.fetch_all(_SELECT_NEWEST_IDS, values)
-    return {row["chat_id"]: row["newest_id"] for row in rows}
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def load_newest_ids(self, platform: str) -> dict[str, int]:
+        """Return the id of the newest stored message in each recently active chat of a platform.
+
+        Messages of people and of Mneme in all threads of the chat count.
+        """
+        values = {"platform": platform, "limit": RECENT_MESSAGES}
+        rows = await self._database.fetch_all(_SELECT_NEWEST_IDS, values)
+        return {row["chat_id"]: row["newest_id"] for row in rows}
+
+    async def find_posted_address(self, chat: Address, message_id: str) -> Address | None:
+        """Return the chat or topic in which Mneme has posted a message of a chat, or None."""
+        values = {"chat": chat.key, "message_id": message_id}
+        row = await self._database.fetch_one(_SELECT_POSTED_ADDRESS, values)
+        return None if row is None else Address.parse(row["address"])
 
 
 class UnreadBounds:

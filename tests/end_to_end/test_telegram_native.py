@@ -306,3 +306,27 @@ async def test_button_below_results_is_pressed_and_acknowledged(home: Path) -> N
         scene.api.user_presses(ANA, results["message_id"], label)
         await scene.api.wait_for(lambda: len(scene.api.texts(ANA)) > before)
         assert scene.api.presses == set()
+
+
+async def test_button_whose_message_telegram_no_longer_describes_is_answered_in_its_topic(
+    home: Path,
+) -> None:
+    async with open_telegram(home, ScriptedModel(says("Noted."))) as scene:
+        api = scene.api
+        topic = api.topic(FORUM)
+        place = {"user_id": BO, "thread_id": topic}
+        await scene.ask(FORUM, "@mneme_bot The ferry leaves at nine.", "Noted.", **place)
+        results = await scene.ask(FORUM, "/recall ferry", "The ferry leaves", **place)
+        await scene.settle()
+        label = results["reply_markup"]["inline_keyboard"][0][0]["text"]
+        shown = len(api.texts(FORUM, topic))
+        others = len(api.texts(FORUM)) - shown
+        press = api.user_presses(FORUM, results["message_id"], label, user_id=BO)
+        message = press["callback_query"]["message"]
+        press["callback_query"]["message"] = {
+            "chat": message["chat"],
+            "message_id": message["message_id"],
+            "date": 0,
+        }
+        await api.wait_for(lambda: len(api.texts(FORUM)) > shown + others)
+        assert len(api.texts(FORUM, topic)) == shown + 1

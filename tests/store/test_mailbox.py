@@ -58,9 +58,9 @@ async def test_newest_id_of_a_chat_is_that_of_its_newest_message(
     end = {"at": NOON, "id": imported.id}
     statement = "UPDATE sessions SET end_reason = 'import', ended_at = :at WHERE id = :id"
     await database.execute(statement, end)
-    assert await inbox.load_newest_chat_ids("telegram") == {CHAT.chat_id: 1000}
+    assert await inbox.chat_messages.load_newest_ids("telegram") == {CHAT.chat_id: 1000}
     await conversations.append([message(made.id, external_id="12")])
-    assert await inbox.load_newest_chat_ids("telegram") == {CHAT.chat_id: 12}
+    assert await inbox.chat_messages.load_newest_ids("telegram") == {CHAT.chat_id: 12}
 
 
 async def test_an_event_is_accepted_once(inbox: Inbox) -> None:

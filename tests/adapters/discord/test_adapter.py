@@ -15,6 +15,7 @@ from core.store.mailbox import Inbox
 from core.types import Address, Answer, Command, Inbound, Scope
 from tests.fixtures.discord_api import DiscordApi
 from tests.fixtures.discord_setup import checked, listening, make
+from tests.fixtures.discord_world import BOT_ROLE, MANAGERS_ROLE
 from tests.fixtures.fake_router import FakeRouter
 
 pytestmark = pytest.mark.slow
@@ -124,6 +125,19 @@ async def test_discord_adapter_with_the_content_intent_reads_unaddressed_message
             ("among ourselves", False),
             ("and why?", True),
         ]
+
+
+@pytest.mark.parametrize(("has_content", "text"), [(True, "when is it?"), (False, "")])
+async def test_mention_of_the_role_that_discord_created_for_the_bot_addresses_it(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox, has_content: bool, text: str
+) -> None:
+    ana = api.user("Ana")
+    async with listening(make(api, inbox, has_message_content=has_content), router, api):
+        channel = await api.channel("general")
+        await api.user_says(channel, f"<@&{MANAGERS_ROLE}> when is it?", ana)
+        await api.user_says(channel, f"<@&{BOT_ROLE}> when is it?", ana)
+        await api.wait_for(lambda: any(inbound.is_addressed for inbound in router.seen))
+        assert [(i.text, i.is_mention) for i in router.seen if i.is_addressed] == [(text, True)]
 
 
 @pytest.mark.parametrize("is_announced", [True, False])
