@@ -17,6 +17,11 @@ from core.text.normalize import LETTER_CLASS, plain_form
 
 MAX_TEXT_CHARS = 2_000
 """Only this many characters at the beginning of a text are read."""
+MAX_START_CHARS = 200
+MAX_END_CHARS = 150
+"""Between this many characters at both ends, a request isn't searched for times."""
+MAX_WORD_CHARS = 40
+"""Longer runs of letters and signs, as in Chinese, may be cut."""
 MAX_MINUTE = 59
 NO_CLOCK_TIME = -1
 """The number of a CLOCK that doesn't exist, such as 13:70."""
@@ -66,18 +71,42 @@ def plain_text(text: str) -> Text:
     return Text(original, plain, offsets)
 
 
-def tokenize(text: Text, lexicon: Lexicon) -> list[Token]:
-    """Return the tokens of a text. White space results in no token."""
+def tokenize(text: Text, lexicon: Lexicon, unread: slice | None = None) -> list[Token]:
+    """Return the tokens of a text. White space results in no token.
+
+    The `unread` part of the plain text becomes a single token of the kind OTHER.
+    """
     tokens: list[Token] = []
     position = 0
     while position < len(text.plain):
         if text.plain[position] == " ":
             position += 1
             continue
+        if unread is not None and unread.start <= position < unread.stop:
+            tokens.append(Token(Kind.OTHER, start=position, end=unread.stop))
+            position = unread.stop
+            continue
         pieces, position = _read_piece(text.plain, position, lexicon)
         tokens.extend(pieces)
     tokens = _read_short_days(tokens, text.plain, lexicon.short_weekdays)
     return list(_join_numbers(tokens)) if any(map(_is_ten, tokens)) else tokens
+
+
+def find_middle(plain: str) -> slice | None:
+    """Return the words between the ends of a long request, or None for other requests.
+
+    A request names its time at one of its ends: "tomorrow at 9 …", "… tomorrow at 9".
+    """
+    if len(plain) <= MAX_START_CHARS + MAX_END_CHARS:
+        return None
+    start = _find_word_start(plain, MAX_START_CHARS)
+    return slice(start, max(start + 1, _find_word_start(plain, len(plain) - MAX_END_CHARS)))
+
+
+def _find_word_start(plain: str, position: int) -> int:
+    """Return the start of the word at a position, or the position if the word is very long."""
+    start = plain.rfind(" ", position - MAX_WORD_CHARS, position) + 1
+    return start or position
 
 
 def plain_sentence(text: str) -> Text:

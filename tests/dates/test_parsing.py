@@ -343,3 +343,18 @@ def test_schedule_in_the_repeated_hour_of_a_clock_change_survives_writing_and_pa
     before = datetime(2026, 10, 24, 12, tzinfo=UTC)
     assert to_parseable_text(second, ZONE) == "2026-10-25T01:30:00+00:00"
     assert parse_schedule(to_parseable_text(second, ZONE), before, ZONE).schedule == second
+
+
+STORY = "how the ferry was late, and what the captain said about it in the end, " * 20
+
+
+@pytest.mark.parametrize("line", [f"tomorrow at 9 {STORY}", f"{STORY}tomorrow at 9"])
+def test_time_at_either_end_of_a_long_line_is_read_and_the_whole_text_is_kept(line: str) -> None:
+    result = parse_schedule(line, NOW, ZONE)
+    assert show_moments(result.schedule) == "11-21 09:00"
+    assert result.text == STORY.rstrip(" ,")
+
+
+def test_second_time_at_the_end_of_a_long_line_makes_its_schedule_uncertain() -> None:
+    assert parse_schedule(f"tomorrow at 9 {STORY}", NOW, ZONE).is_certain
+    assert not parse_schedule(f"tomorrow at 9 {STORY}on Friday at 10", NOW, ZONE).is_certain

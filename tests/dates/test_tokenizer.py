@@ -7,7 +7,14 @@ import pytest
 
 from core.dates.lexicon import Lexicon, build_lexicon, load_lexicon
 from core.dates.period_lexicon import load_period_words
-from core.dates.tokenizer import plain_text, tokenize
+from core.dates.tokenizer import (
+    MAX_END_CHARS,
+    MAX_START_CHARS,
+    MAX_WORD_CHARS,
+    find_middle,
+    plain_text,
+    tokenize,
+)
 from core.dates.tokens import Kind, Token, Unit
 
 
@@ -97,3 +104,15 @@ def test_phrase_with_nested_alternatives_stands_for_each_choice_of_words() -> No
     assert lexicon.stems == dict.fromkeys(stems, request)
     wakes = {name: tokens for name, tokens in lexicon.phrases.items() if tokens == request}
     assert wakes == {"wake me": request, "wake us": request}
+
+
+@pytest.mark.parametrize("text", ["word: 3 " * 250, "日曜日の3時" * 250, "naïve_*[](`>#+=.!" * 100])
+def test_words_in_the_middle_of_a_long_request_are_one_token(text: str) -> None:
+    source = plain_text(text)
+    tokens = tokenize(source, load_lexicon("ja"), find_middle(source.plain))
+    lengths = [token.end - token.start for token in tokens]
+    middle = tokens[lengths.index(max(lengths))]
+    assert middle.kind is Kind.OTHER
+    assert MAX_START_CHARS - MAX_WORD_CHARS <= middle.start <= MAX_START_CHARS + MAX_WORD_CHARS
+    assert len(source.plain) - middle.end >= MAX_END_CHARS
+    assert len(tokens) <= MAX_START_CHARS + MAX_END_CHARS + 2 * MAX_WORD_CHARS

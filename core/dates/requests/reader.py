@@ -43,7 +43,7 @@ from core.dates.requests.parts import (
 )
 from core.dates.requests.sentence import ALARM, ASKING, WAKE_UP, Cluster, Sentence
 from core.dates.requests.tasks import TaskReader
-from core.dates.tokenizer import Text, plain_text, tokenize
+from core.dates.tokenizer import Text, find_middle, plain_text, tokenize
 from core.dates.tokens import Kind, Token
 
 _CANDIDATES = ASKING_KINDS | ASIDE_KINDS
@@ -98,8 +98,9 @@ def read_request(
     """Read a message at `now` (aware), with wall times in `zone`.
 
     `languages` are the languages that the person is likely to use, the likeliest first. Set
-    `is_request` if the whole message is a request, as after ``/remind``. A day without an hour gets
-    `default_hour`. Without a default hour, the hour is missing.
+    `is_request` if the whole message is a request, as after ``/remind``. In a long request, times
+    are read only at its ends. A day without an hour gets `default_hour`. Without a default hour,
+    the hour is missing.
     """
     settings = _Settings(now, zone, is_request, default_hour)
     source = plain_text(text)
@@ -285,7 +286,8 @@ class _Reader:
         self._text = text
         self._lexicon = lexicon
         self._settings = settings
-        tokens = settle_wishes(tokenize(text, lexicon), text, lexicon)
+        unread = find_middle(text.plain) if settings.is_request else None
+        tokens = settle_wishes(tokenize(text, lexicon, unread), text, lexicon)
         tokens = _split_vague_after_lengths(tokens, text, lexicon)
         self._tokens = settle_points(tokens, has_dates=lexicon.has_point_dates)
 

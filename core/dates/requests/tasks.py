@@ -16,6 +16,8 @@ _ENDS = {Kind.AT, Kind.AT_OR_TO, Kind.ON, Kind.THE, Kind.OF, Kind.IN}
 """Further tokens that are removed at the end of a task."""
 MAX_TRIMMED_WORDS = 3
 """At most this many words are removed at each end of a task."""
+MAX_EDGE_CHARS = 200
+"""The words at an end of a task are looked for in this many characters."""
 _END_MARKS = frozenset(".,;:!?¿¡-–—…。！？；\n\"'“”()|")
 
 
@@ -222,12 +224,14 @@ def _trim_task(text: str, lexicon: Lexicon) -> str:
 
 def _is_placeholder(task: str, lexicon: Lexicon) -> bool:
     """Return whether a task names nothing: "something"."""
+    if len(task) > MAX_EDGE_CHARS:
+        return False
     return plain_text(task).plain.strip(" ?!.") in lexicon.task_placeholders
 
 
 def _trim_start(text: str, lexicon: Lexicon) -> str:
     """Return a task without one word that can't begin a task."""
-    plain = plain_text(text)
+    plain = plain_text(text[:MAX_EDGE_CHARS])
     for word in lexicon.task_starts:
         if plain.plain.startswith(word) and _is_word_end(plain.plain, len(word), lexicon):
             return text[plain.locate(len(word)) :].lstrip(" ,:")
@@ -236,12 +240,13 @@ def _trim_start(text: str, lexicon: Lexicon) -> str:
 
 def _trim_end(text: str, lexicon: Lexicon) -> str:
     """Return a task without one word that can't end a task."""
-    plain = plain_text(text)
+    offset = max(0, len(text) - MAX_EDGE_CHARS)
+    plain = plain_text(text[offset:])
     for word in lexicon.task_ends:
         begin = len(plain.plain) - len(word)
         is_word = lexicon.is_unspaced or begin <= 0 or not plain.plain[begin - 1].isalnum()
         if plain.plain.endswith(word) and is_word:
-            return text[: plain.locate(begin)].rstrip(" ,:")
+            return text[: offset + plain.locate(begin)].rstrip(" ,:")
     return text
 
 
