@@ -50,6 +50,9 @@ MAX_ATTEMPTS = 3
 # Events of different channels aren't strictly in order. An event that is older than the newest one
 # by more than this was certainly received before it.
 EVENT_DISORDER = timedelta(minutes=1)
+# A message may have arrived this long before the newest stored one, and not have been stored when
+# the previous process was killed.
+UNSTORED_PERIOD = timedelta(minutes=10)
 # Discord shows at most this many choices.
 MAX_AUTOCOMPLETE_CHOICES = 25
 MAX_CHOICE_CHARS = 100
@@ -205,8 +208,8 @@ class DiscordEvents:
 
         The channels with the newest messages come first. The task of each channel acquires the
         channel's lock before new events can, so missed messages are admitted first. Threads with
-        messages that are newer than all stored messages are checked afterwards. This bound is
-        stored, so that a later catch-up finds the threads that this one didn't reach.
+        messages that are newer than nearly all stored messages are checked afterwards. This bound
+        is stored, so that a later catch-up finds the threads that this one didn't reach.
         """
         async with self._catch_up_lock:
             self._catch_up_number += 1
@@ -227,7 +230,9 @@ class DiscordEvents:
                 channels |= list_thread_parents(last_ids)
             if not channels:
                 return
-            newest_id = max(channels.values())
+            is_first = self._catch_up_number == 1
+            unsure_period = UNSTORED_PERIOD if is_first else EVENT_DISORDER
+            newest_id = subtract_time(max(channels.values()), unsure_period)
             if self._dropped_after is not None:
                 newest_id = min(newest_id, self._dropped_after)
                 self._dropped_after = None

@@ -3,6 +3,7 @@ it's too much, the owner is told."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from datetime import timedelta
 
@@ -10,6 +11,8 @@ import discord
 import pytest
 
 from adapters.discord import catch_up
+from core.errors import StoreError
+from core.ports import Reply
 from core.store.mailbox import Inbox
 from core.types import Address, Inbound, Scope, Sender
 from tests.fixtures.clock import SteadyClock
@@ -223,3 +226,54 @@ async def test_thread_that_a_stopped_catch_up_did_not_reach_is_read_by_the_next(
     async with listening(make(api, inbox), router, api):
         await api.wait_for(lambda: router.seen)
         assert [inbound.address.thread_id for inbound in router.seen] == [thread]
+
+
+async def test_message_in_a_new_thread_is_read_after_a_kill_although_a_later_one_was_stored(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox
+) -> None:
+    """Both messages had arrived, but the earlier one wasn't stored yet."""
+    ana = api.user("Ana")
+    room, other_room = await api.channel("general"), await api.channel("other")
+    thread = await api.thread(room, "Plans", ana, is_announced=False)
+    await api.user_says(thread, f"{api.mention()} what now?", ana, is_told=False)
+    await know(inbox, room, await api.user_says(room, "known", ana, is_told=False))
+    await know(inbox, other_room, await api.user_says(other_room, "later", ana, is_told=False))
+    async with listening(make(api, inbox), router, api):
+        await api.wait_for(lambda: router.seen)
+        (inbound,) = router.seen
+        assert (inbound.text, inbound.address.thread_id) == ("what now?", thread)
+
+
+async def test_messages_dropped_by_an_overload_are_read_after_a_kill(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox
+) -> None:
+    class FullRouter(FakeRouter):
+        async def admit(self, inbound: Inbound, reply: Reply) -> int | None:
+            if adapter.events._dropped_after is not None:
+                has_dropped.set()
+            if inbound.text != "before":
+                raise StoreError("the disk is full")
+            return await super().admit(inbound, reply)
+
+    has_dropped = asyncio.Event()
+    texts = [f"waits {number}" for number in range(8)]
+    ana = api.user("Ana")
+    room, chat = await api.channel("general"), api.dm(ana)
+    await know(inbox, room, await api.user_says(room, "before", ana, is_told=False))
+    adapter, full_router = make(api, inbox), FullRouter()
+    adapter.events.max_pending_events = 4
+    async with listening(adapter, full_router, api):
+        before_id = await api.user_says(chat, "before", ana)
+        await api.wait_for(lambda: full_router.seen)
+        await know(inbox, chat, before_id)
+        for text in texts:
+            await api.user_says(chat, text, ana)
+        await has_dropped.wait()
+        thread = await api.thread(room, "Plans", ana)
+        await api.user_says(thread, f"{api.mention()} what now?", ana)
+        await api.user_says(chat, "last", ana)
+    async with listening(make(api, inbox), router, api):
+        await api.wait_for(lambda: len(router.seen) >= len(texts) + 2)
+        seen = [inbound.text for inbound in router.seen]
+        assert [text for text in seen if text != "what now?"] == [*texts, "last"]
+        assert seen.count("what now?") == 1
