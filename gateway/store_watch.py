@@ -62,6 +62,8 @@ class StoreWatch:
         self._is_log_reported = False
         self._known_rescue_count = 0
         self._is_loss_reported = False
+        # Whether the last check of the files failed. Another program may lock them for a moment.
+        self._has_check_failed = False
         self._is_damage_logged = False
         self._is_damage_reported = False
         self._integrity = IntegrityCheck(database, clock)
@@ -122,23 +124,26 @@ class StoreWatch:
             self._found_chat_at = now
 
     async def _check_files(self) -> bool:
-        """Tell the owner once if a file was removed or truncated.
+        """Tell the owner once if a file was removed or truncated, or repeatedly can't be checked.
 
-        Returns False if state.db is lost.
+        Returns False if state.db is lost or can't be used.
 
         If only the write-ahead log was removed, its content has been saved, and state.db isn't
         lost.
         """
         try:
             await self._database.check_files()
-        except StoreLostError as error:
-            _log.error("state.db is lost", error=error)
-            if not self._is_loss_reported:
+        except StoreError as error:
+            _log.error("the files of state.db can't be used", error=error)
+            is_sure = isinstance(error, StoreLostError) or self._has_check_failed
+            self._has_check_failed = True
+            if is_sure and not self._is_loss_reported:
                 texts = await self._notices.load_texts()
-                text = texts.STORE_IS_LOST.format(error=error)
+                text = texts.STORE_IS_LOST.format(error=texts.word(error))
                 self._is_loss_reported = await self._notify_owner_unstored(text)
             return False
         self._is_loss_reported = False
+        self._has_check_failed = False
         if self._database.rescue_count != self._known_rescue_count:
             self._known_rescue_count = self._database.rescue_count
             _log.warning("the log of state.db was removed, and its content was saved")

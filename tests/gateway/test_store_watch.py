@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import StoreDamagedError
+from core.errors import StoreDamagedError, StoreError
 from core.store.rows import set_meta
 from core.types import Address
 from gateway import store_watch
@@ -115,3 +115,27 @@ async def test_damage_found_before_the_platform_is_open_is_reported_when_it_is(h
         ((address, reply),) = telegram.replies
         assert address == owner_chat
         assert "a page is damaged" in reply.text
+
+
+async def test_owner_is_told_once_if_the_files_cannot_be_checked_repeatedly(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with watching(home) as (harness, watch, _):
+        telegram = harness.platforms["telegram"]
+        harness.delivery.add_platform("telegram", telegram.reply)
+        reply_count = len(telegram.replies)
+
+        async def fail() -> None:
+            raise StoreError("store_disk_full", path="state.db")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(harness.services.database, "check_files", fail)
+            await watch.check()
+            assert len(telegram.replies) == reply_count
+            await watch.check()
+            await watch.check()
+            ((_, reply),) = telegram.replies[reply_count:]
+            assert "The disk that holds state.db is full." in reply.text
+            assert "I can't save messages" in reply.text
+        await watch.check()
+        assert len(telegram.replies) == reply_count + 1

@@ -480,13 +480,19 @@ class Database:
                 slots = [self._inline_reader, *(reader.slot for reader in readers)]
                 if not await self._writer.call(lambda: self._save_and_reopen(slots)):
                     raise StoreLogHeldError("store_log_held", path=self._log_path)
-            except OSError as error:
-                raise StoreLostError("store_lost", path=self._log_path) from error
-            except sqlite3.DatabaseError as error:
-                raise self._to_error(error) from error
+            except (OSError, sqlite3.DatabaseError) as error:
+                raise self._to_rescue_error(error) from error
             finally:
                 for reader in readers:
                     self._readers.put_nowait(reader)
+
+    def _to_rescue_error(self, error: OSError | sqlite3.DatabaseError) -> StoreError:
+        """Convert an error of a rescue to a StoreError that says whether the log is saved."""
+        if self._is_closed or not self._guard.is_file_there():
+            if isinstance(error, sqlite3.DatabaseError):
+                return self._to_error(error)
+            return StoreError("store_unopened", path=self.path, reason=error)
+        return StoreLostError("store_log_unsaved", path=self._log_path, reason=error)
 
     def _save_and_reopen(self, slots: list[ConnectionSlot]) -> bool:
         """Copy the removed log into the file, and open all connections with a new log.

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import StoreError, StoreLogHeldError
+from core.errors import StoreError, StoreLogHeldError, StoreLostError
 from core.store.engine import Connection
 from core.store.rows import get_meta, set_meta
 from core.store.sqlite.database import LOG_FULL_BYTES, SHORT_WRITES, Database
@@ -516,6 +516,28 @@ async def test_log_that_was_removed_while_another_program_reads_is_saved_after_i
     with sqlite3.connect(path) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
     connection.close()
+
+
+async def test_removed_log_that_cannot_be_saved_is_called_unsaved_and_is_saved_later(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "state.db"
+    obstacle = path.with_name("state.db-wal.part")
+    async with Database.open(path) as database:
+        await database.write(lambda connection: set_meta(connection, "a", "1"))
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN")
+        other.execute("SELECT COUNT(*) FROM state_meta").fetchone()
+        obstacle.mkdir()
+        path.with_name("state.db-wal").unlink()
+        with pytest.raises(StoreLostError, match=r"can't be saved: .*directory.* Don't stop Mneme"):
+            await database.write(lambda connection: set_meta(connection, "b", "1"))
+        obstacle.rmdir()
+        other.execute("COMMIT")
+        other.close()
+        await database.check_files()
+    async with Database.open(path) as database:
+        assert await database.read(lambda connection: get_meta(connection, "a")) == "1"
 
 
 async def test_rescue_of_a_removed_log_ends_although_the_write_that_began_it_is_cancelled(
