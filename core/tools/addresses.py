@@ -11,7 +11,7 @@ import asyncio
 import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from urllib.parse import SplitResult, urlsplit
 
 from core.errors import Refused
@@ -32,6 +32,18 @@ _EMBEDDING_NETWORKS = (IPv6Network("64:ff9b::/96"), IPv6Network("::/96"))
 _LOCAL_TRANSLATION = IPv6Network("64:ff9b:1::/48")
 # Public addresses that reach a service of the machine's own host (Azure).
 _LOCAL_SERVICES = frozenset({IPv4Address("168.63.129.16")})
+# Networks without public machines that some versions of Python count as global: protocol
+# assignments with the metadata service of Oracle Cloud, the former relays of 6to4, and examples in
+# documents (https://www.iana.org/assignments/iana-ipv4-special-registry and -ipv6-).
+_SPECIAL_NETWORKS = (
+    IPv4Network("192.0.0.0/24"),
+    IPv4Network("192.88.99.0/24"),
+    IPv6Network("3fff::/20"),
+)
+# All public IPv6 addresses are in this network.
+_PUBLIC_IPV6 = IPv6Network("2000::/3")
+# The upper half of an ISATAP interface identifier (RFC 5214). The lower half is an IPv4 address.
+_ISATAP_MARKS = frozenset({0x0000_5EFE, 0x0200_5EFE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +87,13 @@ def is_public(ip: IPAddress) -> bool:
     """
     if ip in _LOCAL_SERVICES or ip in _LOCAL_TRANSLATION:
         return False
+    if any(ip in network for network in _SPECIAL_NETWORKS):
+        return False
     if isinstance(ip, IPv6Address):
         embedded = _find_embedded(ip)
         if embedded is not None:
             return is_public(embedded)
-        if ip.is_site_local:
+        if ip not in _PUBLIC_IPV6:
             return False
     return ip.is_global and not ip.is_multicast and not ip.is_reserved
 
@@ -92,7 +106,8 @@ def _find_embedded(ip: IPv6Address) -> IPv4Address | None:
         return ip.sixtofour
     if ip.teredo is not None:
         return ip.teredo[1]
-    if any(ip in network for network in _EMBEDDING_NETWORKS):
+    is_isatap = ((int(ip) >> 32) & 0xFFFF_FFFF) in _ISATAP_MARKS
+    if is_isatap or any(ip in network for network in _EMBEDDING_NETWORKS):
         return IPv4Address(int(ip) & 0xFFFF_FFFF)
     return None
 

@@ -28,12 +28,25 @@ LOCAL_URLS = [
     "http://[2001:0:4136:e378:8000:63bf:3fff:fdd2]/", "http://[fe80::1]/", "http://[febf::1]/",
     "http://[fc00::1]/", "http://[fd12:3456:789a::1]/", "http://[fec0::1]/", "http://[ff02::1]/",
     "http://[ff0e::1]/", "http://[100::1]/", "http://[2001:db8::1]/",
+    "http://192.0.0.192/", "http://192.88.99.1/", "http://100.100.100.200/",
+    "http://0xa9fea9fe/", "http://0251.0376.0251.0376/", "http://169.254.43518/",
+    "http://192.168.257/", "http://127.65535/", "http://127.0.0.1./", "http://localhost./",
+    "http://0177.0x0.1/", "http://[fd00:ec2::254]/", "http://[::ffff:0:7f00:1]/",
+    "http://[3fff::1]/", "http://[4000::1]/", "http://[200::1]/", "http://[::1%25lo]/",
+    "http://[2606:4700::5efe:127.0.0.1]/", "http://[2606:4700::200:5efe:192.168.1.1]/",
+    "http://[2002:a9fe:a9fe::1]/", "http://[64:ff9b::a9fe:a9fe]/", "http://①②⑦.⓪.⓪.①/",
+    "http://127。0。0。1/", "http://\uff4cocalhost/", "http://127.0.0.1#@example.org/",
+    "http://127.0.0.1?@example.org/", "http://127.0.0.1:080/", "http://%31%32%37.0.0.1/",
 ]  # fmt: skip
 ODD_URLS = [
     "ftp://example.org/", "file:///etc/passwd", "gopher://example.org/", "javascript:alert(1)",
     "data:text/html,hi", "//example.org/", "example.org", "", "http://", "http:///path",
     "http://user@example.org/", "http://user:secret@example.org/", "http://example.org:22/",
     "http://example.org:25/", "http://example.org:99999/", "http://exam ple.org/",
+    "http://example.org@127.0.0.1/", "http://127.0.0.1%2f@example.org/",
+    "http://example.org\\@127.0.0.1/", "http:127.0.0.1/", "http:/127.0.0.1/",
+    "http:\\\\127.0.0.1\\",
+    "http://127.0.0.1%00.example.org/", "http://[127.0.0.1]/", "http://example.org:80:80/",
     "http://example.org/\r\nHost: inside", "http://example.org/\x00", "http://[::1",
 ]  # fmt: skip
 
@@ -78,7 +91,9 @@ async def test_host_outside_of_ascii_is_resolved_by_its_encoded_name() -> None:
     assert target.origin == "http://xn--bcher-kva.example:8080"
 
 
-@each_row("text", ["93.184.216.34", "2606:2800:220:1::1", "::ffff:8.8.8.8"])
+@each_row(
+    "text", ["93.184.216.34", "2606:2800:220:1::1", "::ffff:8.8.8.8", "2606:4700::5efe:8.8.8.8"]
+)
 def test_address_on_the_internet_is_public(text: str) -> None:
     assert is_public(ip_address(text))
 
