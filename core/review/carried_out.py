@@ -1,19 +1,26 @@
-"""Remembers which items the requests in the latest messages have ended.
+"""Remembers what was carried out for the person's messages, because each may allow it only once.
 
-A request such as "delete that one" ends one item. Without this record, the model could remove
-several items for it, because each single call is a call that the person asked for. After a restart,
-the gate restores the record from the stored calls of the turn.
+A request such as "delete that one" ends one item. Without a record, the model could remove several
+items for it, because each single call is a call that the person asked for. After a restart, the
+gate restores this record from the stored calls of the turn.
+
+The model may choose one link of a website (`core/review/searches.py`). This record is stored,
+because a restart and a compression of the conversation mustn't allow a second choice. It contains
+only hashes, because an address can be private.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections import OrderedDict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from core.review.phrases import SENTENCE_END, find_languages, joint_pattern, to_plain
 from core.review.wishes import mentions_several
-from core.types import Json, Message, Subject
+from core.store.engine import Database
+from core.store.tool_calls import record_link_choice
+from core.types import Json, Message, Subject, ToolContext
 
 MAX_MESSAGES = 200
 """The number of messages whose requests the record keeps."""
@@ -84,3 +91,25 @@ def may_want_several(typed: Collection[str]) -> bool:
         return True
     plain, languages = to_plain(text), find_languages(text)
     return joint_pattern(languages).search(plain) is not None or mentions_several(plain, languages)
+
+
+@dataclass(frozen=True, slots=True)
+class LinkChoices:
+    """The links that the model chose, by conversation and site."""
+
+    database: Database
+
+    async def take(self, url: str, sites: Collection[str], context: ToolContext) -> bool:
+        """Record a choice, and return whether the link may be opened.
+
+        It may be opened if it's the first choice on its sites in this conversation for a day. For
+        the same message, it may be opened again, because a page is requested once per message.
+        """
+        root_id = context.session.root_id or context.session.id
+        keys = [_hash(f"{root_id} {site}") for site in sorted(sites)]
+        link = _hash(f"{context.message_id} {url}")
+        return await record_link_choice(self.database, keys, link, context.now)
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:32]

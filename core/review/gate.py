@@ -33,7 +33,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from core.errors import Refused, ToolError, word_clause
-from core.review.carried_out import CarriedOutWishes, MadeCall
+from core.review.carried_out import CarriedOutWishes, LinkChoices, MadeCall
 from core.review.doubts import speaks_against_wish
 from core.review.effects import list_choices, list_effects
 from core.review.naming import dictates_change, names_subject, points_at_thing
@@ -41,7 +41,6 @@ from core.review.pending import Review, is_waiting_result
 from core.review.phrases import is_dictated
 from core.review.repetition import shares_words
 from core.review.searches import (
-    LinkChoices,
     Offer,
     asks_for_address,
     asks_for_look_up,
@@ -56,6 +55,7 @@ from core.review.searches import (
     judge_link,
     judge_repetition,
     judge_result,
+    list_joined_sites,
     list_searchable,
     names_address,
 )
@@ -94,10 +94,10 @@ class Gate:
     transcripts: TranscriptReader
     review: Review
     explain_untyped: EvidenceCheck
+    link_choices: LinkChoices
     # Judges requests that the rules don't recognize. None without a helper model.
     judge: WishJudge | None = None
     carried_out: CarriedOutWishes = field(default_factory=CarriedOutWishes)
-    link_choices: LinkChoices = field(default_factory=LinkChoices)
 
     async def check(
         self,
@@ -222,8 +222,8 @@ class Gate:
         url = str(arguments.get("url") or "").strip()
         if not reason and url and _judge_address(url, transcript, context) is Offer.CHOSEN:
             may_ask_helper = False
-            requests = transcript.page_requests
-            if not self.link_choices.take(context.session.id, url, context.message_id, requests):
+            sites = list_joined_sites(url, transcript.page_requests)
+            if not await self.link_choices.take(url, sites, context):
                 reason = word_clause("waits_another_link")
         if reason and may_ask_helper:
             effect = Effect.SEND
@@ -443,13 +443,15 @@ def _judge_address(url: str, transcript: Transcript, context: ToolContext) -> Of
 def _judge_offer(url: str, transcript: Transcript) -> Offer:
     """Return whether a search or a page offers an address to a person who requests something.
 
-    The links of a page that was read for an earlier message are offered only for a request such as
-    "open the prices". Otherwise, a page with a link for each secret could learn a secret from any
-    question.
+    A page of an earlier message is read again only for a request or a question. Otherwise, it could
+    learn a secret from the messages for which it's read. Its links are offered only for a request
+    such as "open the prices". Otherwise, a page with a link for each secret could learn a secret
+    from any question.
     """
     messages, new_pages = transcript.messages, transcript.new_page_results
-    offers = [judge_repetition(url, new_pages, transcript.page_results)]
+    offers = [judge_repetition(url, new_pages, new_pages)]
     if asks_for_look_up(messages):
+        offers.append(judge_repetition(url, new_pages, transcript.page_results))
         offers.append(judge_result(url, transcript.search_results, messages))
         offers.append(judge_link(url, new_pages, messages, new_pages))
     if asks_for_look_up(messages, by_verb=True):

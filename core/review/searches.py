@@ -6,16 +6,15 @@ it (`core/review/data/searches.toml` lists the words).
 
 A page whose links differ can learn a secret from the link that is opened: it only has to tell the
 model which link stands for which secret. Short chains of pages with few links do the same step by
-step. So the model chooses at most one link per site and conversation. Links that the person names
-aren't the model's choice.
+step. So the model chooses at most one link per site and conversation
+(`core/review/carried_out.py`). Links that the person names aren't the model's choice.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache
 from urllib.parse import urlsplit
@@ -56,8 +55,6 @@ MAX_FREE_LINKS = 3
 """A page with more links to its own host could have a link for each secret."""
 MAX_PAGES_PER_MESSAGE = 4
 """After this many pages of a site for one message, links to further pages aren't offered."""
-MAX_CONVERSATIONS = 500
-"""The number of chosen links that are remembered."""
 # The signs that end a web address in a text, besides blanks and an unpaired closing bracket.
 _ADDRESS_BORDERS = frozenset('<>[]{}"\u00ab\u00bb\u201c\u201d\u201e')
 # The second level of country codes below which names are registered, as in "a.co.uk".
@@ -203,45 +200,14 @@ class Offer(Enum):
     NONE = "none"
 
 
-@dataclass(eq=False)
-class LinkChoices:
-    """The links that the model chose, by conversation and site."""
+def list_joined_sites(url: str, requests: Iterable[tuple[str, str]]) -> set[str]:
+    """Return the site of a web address with all sites that redirected to it, or from it.
 
-    # The address and the message of the choice, by the id of the session and the site.
-    _choices: OrderedDict[tuple[int, str], tuple[str, int | None]] = field(
-        default_factory=OrderedDict
-    )
-
-    def take(
-        self,
-        session_id: int,
-        url: str,
-        message_id: int | None,
-        requests: Iterable[tuple[str, str]] = (),
-    ) -> bool:
-        """Record a choice, and return whether the link may be opened.
-
-        It may be opened if it's the first choice on its site in this conversation. For the same
-        message, it may be opened again, because a page is requested once per message. Sites that
-        redirected to each other count as one. `requests` are the requested addresses of the
-        conversation, each with the address of the page that was read.
-        """
-        sites = _list_joined_sites(_get_site(url), requests)
-        choice = url, message_id
-        earlier = [self._choices.get((session_id, site), choice) for site in sites]
-        if any(each != choice for each in earlier):
-            return False
-        for site in sites:
-            self._choices[session_id, site] = choice
-        while len(self._choices) > MAX_CONVERSATIONS:
-            self._choices.popitem(last=False)
-        return True
-
-
-def _list_joined_sites(site: str, requests: Iterable[tuple[str, str]]) -> set[str]:
-    """Return a site with all sites that redirected to it, or that it redirected to."""
+    `requests` are the requested addresses of the conversation, each with the address of the page
+    that was read.
+    """
     pairs = [{_get_site(requested), _get_site(final)} for requested, final in requests]
-    joined = {site}
+    joined = {_get_site(url)}
     for _ in pairs:
         for pair in pairs:
             if joined & pair:

@@ -13,8 +13,8 @@ call.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime, timedelta
 from enum import Enum
 
 from core.store.engine import Connection, Database, in_list
@@ -144,5 +144,40 @@ async def record_tool_set(database: Database, digest: str, now: datetime) -> dat
             since = now.isoformat() if known_digest else ""
             set_meta(connection, _TOOL_SET_KEY, f"{digest} {since}")
         return datetime.fromisoformat(since) if since else None
+
+    return await database.write(record)
+
+
+# The beginning of keys in `state_meta`. The rest names a conversation and a website, and the value
+# is the time of a choice and the chosen link.
+_LINK_KEY = "link_choice "
+LINK_CHOICE_AGE = timedelta(days=1)
+"""After this time, the model may choose another link of a website in a conversation."""
+_DELETE_OLD_CHOICES = """
+DELETE FROM state_meta WHERE substr(key, 1, length(:start)) = :start AND value < :oldest
+"""
+
+
+async def record_link_choice(
+    database: Database, sites: Collection[str], link: str, now: datetime
+) -> bool:
+    """Record that a link of some websites was chosen, and return whether it may be opened.
+
+    It may not be opened if another link was chosen for one of the websites in the last
+    `LINK_CHOICE_AGE`. `sites` and `link` are hashes. Each site stands for a website in one
+    conversation.
+    """
+    time = now.astimezone(UTC)
+
+    def record(connection: Connection) -> bool:
+        oldest = (time - LINK_CHOICE_AGE).isoformat(timespec="seconds")
+        connection.execute(_DELETE_OLD_CHOICES, {"start": _LINK_KEY, "oldest": oldest})
+        keys = [f"{_LINK_KEY}{site}" for site in sites]
+        choices = [get_meta(connection, key) for key in keys]
+        if any(choice is not None and choice.split()[1] != link for choice in choices):
+            return False
+        for key in keys:
+            set_meta(connection, key, f"{time.isoformat(timespec='seconds')} {link}")
+        return True
 
     return await database.write(record)

@@ -235,7 +235,7 @@ class WebAccess:
     async def _search(self, arguments: _SearchArguments, context: ToolContext) -> str:
         """Search the web, and return the results as text for the model."""
         self._limit.take(context)
-        results = await self.engine.search(arguments.query, _build_billing(context))
+        results = await self.engine.search(arguments.query.strip(), _build_billing(context))
         if not results:
             return "The search found nothing. Try fewer or other words."
         lines = [_render_result(number, result) for number, result in enumerate(results, start=1)]
@@ -243,7 +243,8 @@ class WebAccess:
 
     async def _fetch(self, arguments: _FetchArguments, context: ToolContext) -> str:
         self._limit.take(context)
-        download, page = await self._load_page(arguments.url, context)
+        # Blanks around an address or a query could tell a secret by their number.
+        download, page = await self._load_page(arguments.url.strip(), context)
         return _render_page(download, page, arguments.part, context.now.date())
 
     async def _load_page(self, url: str, context: ToolContext) -> tuple[Download, PageText]:

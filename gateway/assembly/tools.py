@@ -15,6 +15,7 @@ from core.agent.tool_runner import ToolRunner
 from core.media.tools import build_file_tools
 from core.memory.manager import MemoryManager
 from core.ports import Adapter, ChannelSource, Model
+from core.review.carried_out import LinkChoices
 from core.review.gate import Gate
 from core.review.transcript import TranscriptReader
 from core.review.wish_judge import WishJudge
@@ -52,7 +53,13 @@ def build_reviewers(services: Services, memory: Memory, helper: Model | None) ->
     judge = None
     if helper is not None:
         judge = WishJudge(helper, services.settings.model.helper)
-    gate = Gate(transcripts, services.notebook.review, memory.evidence.explain_untyped, judge)
+    gate = Gate(
+        transcripts,
+        services.notebook.review,
+        memory.evidence.explain_untyped,
+        LinkChoices(services.database),
+        judge,
+    )
     return Reviewers(transcripts=transcripts, judge=judge, gate=gate)
 
 

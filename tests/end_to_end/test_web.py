@@ -214,6 +214,27 @@ async def test_chain_of_pages_with_few_links_is_followed_for_one_step(home: Path
         assert "only one such link" in (await web.harness.say("/memory pending")).text
 
 
+async def test_page_is_read_again_only_for_a_message_that_asks_for_something(home: Path) -> None:
+    async with open_web(home) as web:
+        await web.ask(f"What does {web.pages.url('/times')} say?", web.fetch("/times"), says("Hm."))
+        for text in ("Thanks, that was nice", "I like boats", "Good night"):
+            await web.ask(text, web.fetch("/times"), says("Fine."))
+        assert [path for _, path in web.pages.requests] == ["/times"]
+        await web.ask("And what does it say about dogs?", web.fetch("/times"), says("They pay."))
+    assert [path for _, path in web.pages.requests] == ["/times", "/times"]
+
+
+async def test_page_is_requested_once_for_a_message_whatever_stands_around_its_address(
+    home: Path,
+) -> None:
+    async with open_web(home) as web:
+        url = web.pages.url("/times")
+        forms = ["{}", " {}", "{}\n", "\t{}", "\u2003{}", "{} \u00a0", "{}/"]
+        fetches = [("web_fetch", {"url": form.format(url)}) for form in forms]
+        await web.ask(f"What does {url} say?", calls(*fetches), says("At 10:40."))
+    assert [path for _, path in web.pages.requests] == ["/times"]
+
+
 async def test_page_is_requested_once_for_a_message_even_if_it_fails(home: Path) -> None:
     async with open_web(home) as web:
         names = ["/gone/1", "/gone/2"]
@@ -254,7 +275,7 @@ async def test_search_carries_no_secret_that_was_typed_next_to_the_question(home
         same = f"My PIN is 4471. {question}"
         await web.ask(same, find("sunday ferry 4471"), says("I have to ask."))
         assert web.search.queries == []
-        await web.ask(question, find("sunday ferry leave"), says("Nothing."))
+        await web.ask(question, find("  sunday ferry leave \n"), says("Nothing."))
         assert web.search.queries == ["sunday ferry leave"]
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from core.review.searches import LinkChoices, Offer, judge_link, judge_result
+from core.review.searches import Offer, judge_link, judge_result, list_joined_sites
 from core.tools.web import name_page
 
 HOST = "https://a.example"
@@ -169,11 +169,14 @@ ATTACKS: dict[str, tuple[str, Sequence[str], Sequence[str]]] = {
 @pytest.mark.parametrize("name", ATTACKS)
 def test_page_with_an_address_per_secret_gets_at_most_one_of_them_opened(name: str) -> None:
     message, pages, addresses = ATTACKS[name]
-    choices = LinkChoices()
+    chosen_sites: set[str] = set()
     opened = []
-    for number, url in enumerate(addresses):
+    for url in addresses:
         offer = judge_link(url, pages, [message])
-        if offer is Offer.FREE or (offer is Offer.CHOSEN and choices.take(1, url, number)):
+        is_first_choice = offer is Offer.CHOSEN and not list_joined_sites(url, ()) & chosen_sites
+        if is_first_choice:
+            chosen_sites |= list_joined_sites(url, ())
+        if offer is Offer.FREE or is_first_choice:
             opened.append(url)
     assert len(set(map(name_page, opened))) <= 1, opened
 
@@ -198,17 +201,6 @@ def test_site_gets_at_most_three_results_opened_each_in_one_form(
         form for form in forms if judge_result(form, ["\n".join(lines)], [OTHER]) is Offer.FREE
     ]
     assert len(set(map(name_page, opened))) == most
-
-
-def test_redirect_to_another_site_gives_no_further_choice_of_a_link() -> None:
-    """Page one is on a.example. Its chosen link redirects to b.example, which has three links."""
-    choices = LinkChoices()
-    assert choices.take(1, f"{HOST}/1", 7)
-    requests = [(f"{HOST}/1", "https://b.example/"), ("https://b.example/", "https://c.example/")]
-    assert not choices.take(1, "https://b.example/2", 7, requests)
-    assert not choices.take(1, "https://c.example/2", 8, requests)
-    assert choices.take(1, "https://d.example/2", 8, requests)
-    assert choices.take(2, "https://b.example/2", 7, requests)
 
 
 def test_chain_of_pages_with_one_named_link_each_ends_after_four_pages_for_a_message() -> None:

@@ -6,7 +6,6 @@ import pytest
 
 from core.review.repetition import shares_words
 from core.review.searches import (
-    LinkChoices,
     Offer,
     asks_for_address,
     asks_for_look_up,
@@ -300,16 +299,6 @@ def test_link_of_a_page_is_free_if_the_message_names_it_and_chosen_if_it_is_one_
 ) -> None:
     page = PAGE.format(" ".join(links))
     assert judge_link(f"https://a.example{url}", [page], [message]) is offer
-
-
-def test_only_one_link_of_a_host_is_chosen_in_a_conversation() -> None:
-    choices = LinkChoices()
-    assert choices.take(1, "https://a.example/x", message_id=7)
-    assert choices.take(1, "https://a.example/x", message_id=7)
-    assert not choices.take(1, "https://a.example/y", message_id=7)
-    assert not choices.take(1, "https://A.example/x", message_id=8)
-    assert choices.take(1, "https://b.example/y", message_id=8)
-    assert choices.take(2, "https://a.example/y", message_id=9)
 
 
 @pytest.mark.parametrize(
