@@ -27,6 +27,7 @@ def write_once(body: dict[str, Any]) -> ModelReply:
     return ModelReply.call(("diary__add_entry", {"text": "all of it"}))
 
 
+@pytest.mark.sweep
 async def test_approved_call_of_a_server_that_a_kill_interrupts_is_not_made_twice(
     home: Path, tmp_path: Path
 ) -> None:

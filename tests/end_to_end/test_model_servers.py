@@ -108,6 +108,7 @@ def own_server(url: str) -> str:
     return f'[model.servers.other]\napi = "chat-completions"\nurl = "{url}"\nkey = "OTHER_KEY"\n'
 
 
+@pytest.mark.sweep
 async def test_fifty_turns_with_tools_on_the_other_family_are_never_refused(home: Path) -> None:
     async with ChatApi(answer_chat, key=OTHER_KEY) as other:
         options = f'[model]\nchat = "other/gpt-6-astra"\n{own_server(other.url)}'

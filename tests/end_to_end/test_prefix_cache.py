@@ -65,6 +65,7 @@ def prefix(body: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.timeout(600)
+@pytest.mark.sweep
 async def test_at_least_97_percent_of_prompt_tokens_are_cache_reads_with_every_tool_on(
     home: Path,
 ) -> None:

@@ -19,6 +19,7 @@ SEED = 39
 
 
 @pytest.mark.parametrize("name", list_cases(NAMES, NAMES[-1]))
+@pytest.mark.sweep
 def test_upgrade_killed_at_random_points_is_finished_at_the_next_start(
     name: str, tmp_path: Path
 ) -> None:

@@ -118,7 +118,6 @@ def note_of(number: int) -> str:
 @pytest.mark.parametrize(
     ("verdict", "line", "notice", "step"),
     [
-        ("yes", "✓ Noted", "Noted", 8),
         pytest.param("yes", "✓ Noted", "Noted", 1, marks=pytest.mark.sweep),
         pytest.param(
             "no", "Waiting for your tap", "Shall I note this?", 1, marks=pytest.mark.sweep

@@ -259,6 +259,7 @@ async def test_transcript_over_the_limit_ends_with_a_mark(tmp_path: Path, is_tim
     assert MAX_TEXT_CHARS <= len(transcript.text) < MAX_TEXT_CHARS + 20
 
 
+@pytest.mark.sweep
 async def test_program_that_needs_more_memory_than_allowed_fails_with_a_sentence(
     tmp_path: Path,
 ) -> None:

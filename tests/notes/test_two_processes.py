@@ -74,6 +74,7 @@ def test_two_processes_lose_nothing_and_log_each_note_once(roomy: Path) -> None:
     assert sorted(str(entry) for entry in history) == wanted
 
 
+@pytest.mark.sweep
 def test_confirmed_note_survives_a_kill_and_none_is_half_written(
     roomy: Path,
 ) -> None:

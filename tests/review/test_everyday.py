@@ -66,6 +66,7 @@ def _may_be_judged(effect: Effect, subject: Subject, text: str) -> bool:
 
 
 @pytest.mark.slow
+@pytest.mark.sweep
 def test_at_most_two_percent_of_requests_need_approval_with_a_correct_helper_model() -> None:
     requests = [
         request

@@ -51,6 +51,7 @@ async def _found(recall: Recall, typed: str) -> list[int]:
 
 
 @pytest.mark.slow
+@pytest.mark.sweep
 async def test_recall_finds_messages_in_scripts_without_spaces(
     database: Database, recall: Recall
 ) -> None:

@@ -92,6 +92,7 @@ async def test_setup_of_an_unreachable_service_is_refused_with_a_sentence(
 
 
 @pytest.mark.timeout(1200)
+@pytest.mark.sweep
 async def test_a_talk_of_three_turns_with_a_kill_after_each_is_known_to_it_once(
     served: tuple[Service, Double], home: Path
 ) -> None:

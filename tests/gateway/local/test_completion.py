@@ -19,6 +19,7 @@ import pytest
 
 from tests.fixtures.command_line import good, mneme
 from tests.fixtures.scripted_terminal import ScriptedTerminal
+from tests.fixtures.sweeps import list_cases
 
 pytestmark = pytest.mark.slow
 
@@ -122,7 +123,7 @@ def test_shell_completes_the_arguments_of_commands(home: Path) -> None:
     assert complete(home, "mneme restore ") == [str(backup)]
 
 
-@pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
+@pytest.mark.parametrize("name", list_cases(["bash", "zsh", "fish"], "bash"))
 async def test_tab_completes_an_argument_and_runs_nothing_that_a_text_contains(
     home: Path, name: str
 ) -> None:
@@ -145,7 +146,7 @@ async def test_tab_completes_an_argument_and_runs_nothing_that_a_text_contains(
     assert not (home.parent / "pwned").exists()
 
 
-@pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
+@pytest.mark.parametrize("name", list_cases(["bash", "zsh", "fish"], "zsh"))
 async def test_tab_completes_an_account_after_its_colon_and_a_note_in_quotes(
     home: Path, name: str
 ) -> None:

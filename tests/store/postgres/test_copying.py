@@ -309,6 +309,7 @@ def kill_after(connection: psycopg.Connection, home: Path, url: str, steps: int)
 @pytest.mark.parametrize(
     ("early_kills", "steps", "kills_at_least"), [(0, 18, 3), pytest.param(20, 8, 24, marks=SWEEP)]
 )
+@pytest.mark.sweep
 def test_copy_to_a_server_that_is_killed_again_and_again_is_the_same_in_the_end(
     home: Path, postgres_url: str, early_kills: int, steps: int, kills_at_least: int
 ) -> None:
@@ -334,7 +335,9 @@ def test_copy_to_a_server_that_is_killed_again_and_again_is_the_same_in_the_end(
 
 
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize(("tables", "kill_count"), [(16, 3), pytest.param(2, 20, marks=SWEEP)])
+@pytest.mark.parametrize(
+    ("tables", "kill_count"), [pytest.param(16, 3, marks=SWEEP), pytest.param(2, 20, marks=SWEEP)]
+)
 def test_copy_to_a_file_that_is_killed_again_and_again_is_the_same_in_the_end(
     home: Path, postgres_url: str, tables: int, kill_count: int
 ) -> None:
@@ -427,6 +430,7 @@ def test_copy_of_a_home_without_a_store_is_refused(tmp_path: Path, postgres_url:
     assert "there is nothing to copy" in refuse(tmp_path / "empty", postgres_url)
 
 
+@pytest.mark.sweep
 def test_source_that_changes_during_the_copy_makes_it_fail_and_the_next_one_is_right(
     home: Path, postgres_url: str
 ) -> None:
