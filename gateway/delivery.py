@@ -492,6 +492,9 @@ class Delivery:
         """Return how many seconds `run` may pause before the next item is due."""
         next_at = await self.outbox.find_next_due(tuple(self._replies))
         if next_at is None:
+            # Nothing waits. Only the keys of items that were erased meanwhile can still be here.
+            self._waiting_since.clear()
+            self._postponed.clear()
             return MAX_PAUSE_S
         until_due_s = (next_at - self._clock.now()).total_seconds()
         return min(max(until_due_s, MIN_PAUSE_S), MAX_PAUSE_S)

@@ -446,8 +446,10 @@ UPDATE outbox SET next_at = :now WHERE {IS_OPEN} AND payload IS NOT NULL AND nex
 DELETE_DONE = """
 DELETE FROM outbox
 WHERE done_at < :before AND NOT (kind = 'memory' AND key LIKE '%:on_memory_write')
+    OR dead_at < :before AND payload IS NULL AND kind <> 'memory'
 """
-"""Deletes old delivered items, except the only records of which notes were synced."""
+"""Deletes old items that were delivered, except the only records of which notes were synced, and
+old dead items without content, which can't be sent again."""
 
 
 @dataclass(eq=False)

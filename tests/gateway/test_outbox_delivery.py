@@ -231,6 +231,25 @@ async def test_waiting_item_is_sent_soon_although_the_clock_was_set_back(
         await room.watch.until(lambda: room.telegram.said == [("1", "a")])
 
 
+async def test_delivery_forgets_the_keys_of_items_that_were_erased_while_they_waited(
+    room: DeliveryHarness,
+) -> None:
+    room.telegram.stage("1", DeliveryError("away", is_unreachable=True))
+    async with room.working():
+        await room.send("erased")
+        await room.watch.until(lambda: room.outbox.ends == [("erased", "postponed")])
+        await room.answer(await room.drafted("erased, too"))
+        assert room.delivery._waiting_since
+        assert room.delivery._postponed
+        await room.database.execute("UPDATE outbox SET payload = NULL, dead_at = 1, next_at = NULL")
+        await room.send("b", "2")
+        await room.watch.until(lambda: room.outbox.ends[-1] == ("b", "done"))
+        await room.drafted("c", "3")
+        room.delivery.wake()
+        await room.watch.until(lambda: not room.delivery._waiting_since)
+        assert not room.delivery._postponed
+
+
 async def test_delivery_that_fails_repeatedly_by_a_defect_is_given_up_and_unblocks_its_chat(
     room: DeliveryHarness,
 ) -> None:

@@ -367,6 +367,22 @@ async def test_keys_of_delivered_items_are_deleted_after_a_month(
     assert await outbox.count_items() == OutboxCounts(held=1, due=0, dead=1)
 
 
+async def test_dead_items_whose_content_was_erased_are_deleted_after_a_month(
+    database: Database, outbox: Outbox, clock: SteadyClock
+) -> None:
+    await filled(outbox, "erased", "kept")
+    for key in ("erased", "kept"):
+        await outbox.record_failure(key, "gone")
+    await database.execute("UPDATE outbox SET payload = NULL WHERE key = 'erased'")
+    clock.advance(days=29)
+    await outbox.recover(clock.now())
+    assert (await outbox.count_items()).dead == 2
+    clock.advance(days=2)
+    await outbox.recover(clock.now())
+    assert (await outbox.count_items()).dead == 1
+    assert [dead_item.item.key for dead_item in await outbox.list_dead()] == ["kept"]
+
+
 async def test_changes_of_an_empty_outbox_do_nothing(outbox: Outbox) -> None:
     assert await outbox.count_items() == OutboxCounts(held=0, due=0, dead=0)
     assert await outbox.find_next_due() is None
