@@ -116,6 +116,10 @@ _SELECT_VISIBLE_JOBS = f"""
 {_SELECT_JOBS} WHERE jobs.ended_at IS NULL AND {visible("jobs.scope_id")}
 ORDER BY jobs.next_at NULLS LAST, jobs.id
 """
+_SELECT_ENDED_JOBS = f"""
+{_SELECT_JOBS} WHERE jobs.ended_at IS NOT NULL AND jobs.text <> '' AND {visible("jobs.scope_id")}
+ORDER BY jobs.ended_at DESC, jobs.id DESC LIMIT 100
+"""
 _SELECT_ACTIVE_JOBS = f"""
 {_SELECT_JOBS} WHERE jobs.ended_at IS NULL AND jobs.paused_at IS NULL ORDER BY jobs.id
 """
@@ -337,6 +341,10 @@ class Jobs:
     async def list_visible(self, scopes: frozenset[Scope]) -> list[Job]:
         """List the open jobs that are visible in these scopes, ordered by their next run."""
         return await self._fetch_jobs(_SELECT_VISIBLE_JOBS, {"scopes": scope_parameter(scopes)})
+
+    async def list_ended(self, scopes: frozenset[Scope]) -> list[Job]:
+        """List the jobs that ended last and are visible in these scopes, the latest first."""
+        return await self._fetch_jobs(_SELECT_ENDED_JOBS, {"scopes": scope_parameter(scopes)})
 
     async def find(self, job_id: int, scopes: frozenset[Scope]) -> Job | None:
         """Return an open or ended job, or None if the job isn't visible in these scopes."""

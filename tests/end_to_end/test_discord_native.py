@@ -80,6 +80,27 @@ async def test_facts_jobs_zones_commands_and_entries_are_suggested(home: Path) -
         assert await scene.read_choices(nothing) == {}
 
 
+async def test_removed_reminders_chats_and_linked_accounts_are_suggested(home: Path) -> None:
+    async with open_scene(home) as scene:
+        api, direct, ana = scene.api, scene.direct, scene.ana
+        for text in ("Water plants", "Feed the cat"):
+            await scene.read(
+                await api.slash(direct, ana, "remind", when="tomorrow at 9", text=text)
+            )
+        chats = await api.types_after(direct, ana, "cron", {"number": "1", "chat": ""}, "target")
+        assert list(await scene.read_choices(chats)) == ["here", f"discord:{direct}"]
+        await scene.read(await api.slash(direct, ana, "cron", action="remove", number="1"))
+        removed = await api.types(direct, ana, "cron", "number", "", "restore")
+        choices = await scene.read_choices(removed)
+        assert list(choices) == ["1"]
+        assert "Water plants" in choices["1"]
+        theirs = await api.types(scene.channel, scene.bo, "cron", "number", "", "restore")
+        assert await scene.read_choices(theirs) == {}
+        accounts = await scene.read_choices(await api.types(direct, ana, "unlink", "account", ""))
+        assert "telegram:42" in accounts
+        assert f"discord:{ana}" not in accounts
+
+
 async def test_suggestions_show_a_stranger_and_a_member_nothing_of_the_owner(home: Path) -> None:
     async with open_scene(home) as scene:
         api = scene.api

@@ -8,12 +8,13 @@ from zoneinfo import available_timezones
 
 from core.menus.command_specs import CommandSpec
 from core.notes.notebook import FILES
+from core.scheduling.due import next_due
 from core.scheduling.zones import find_zones
 from core.store.media.files import FileFilter
 from core.store.ownership.people import TERMINAL
 from core.text.normalize import plain_with_offsets, shorten
 from core.types import LOCAL_SCOPE, Answer, Command, Scope, Scopes
-from gateway.commands.registry import CommandContext, list_all_specs
+from gateway.commands.registry import CommandContext, list_all_specs, parse_number
 from gateway.services import Services
 from gateway.texts.text_files import load_names
 from gateway.texts.zone_names import search_native_zones
@@ -35,6 +36,9 @@ class Suggestions:
         "notes",
         "entries",
         "jobs",
+        "ended_jobs",
+        "job_chats",
+        "accounts",
         "people",
         "zones",
         "languages",
@@ -61,6 +65,13 @@ class Suggestions:
                 labels = {**await self._list_facts(scopes), **await self._list_notes(scopes)}
             case "jobs":
                 labels = await self._list_jobs(scope, scopes)
+            case "ended_jobs":
+                labels = await self._list_ended_jobs(scope, scopes)
+            case "job_chats":
+                number, _, typed = typed.partition(" ")
+                labels = await self._list_job_chats(number, scopes)
+            case "accounts":
+                labels = await self._list_own_accounts(scope)
             case "people":
                 labels = await self._list_people(scope, scopes)
             case "files":
@@ -91,6 +102,39 @@ class Suggestions:
         appointments = self._services.appointments
         jobs = await appointments.jobs.list_visible(scopes)
         return {str(job.id): texts.describe_job(appointments, job) for job in jobs}
+
+    async def _list_ended_jobs(self, scope: Scope, scopes: Scopes) -> dict[str, str]:
+        """Return the ended jobs that have a time in the future and so can be restored."""
+        texts = self._services.languages.of_scope(scope)
+        appointments = self._services.appointments
+        now = self._services.clock.now()
+        return {
+            str(job.id): texts.describe_job(appointments, job)
+            for job in await appointments.jobs.list_ended(scopes)
+            if next_due(job.schedule, now) is not None
+        }
+
+    async def _list_job_chats(self, number: str, scopes: Scopes) -> dict[str, str]:
+        """Return the keys of the chats in which the job with this number may be delivered."""
+        jobs = self._services.appointments.jobs
+        job = await jobs.find(parse_number(number) or 0, scopes)
+        if job is None:
+            return {}
+        keys = [target.key for target in await jobs.list_targets(job.scope)]
+        return {key: key for key in ("here", *keys)}
+
+    async def _list_own_accounts(self, scope: Scope) -> dict[str, str]:
+        """Return the other accounts of the person whose direct chat this is, with their names."""
+        if scope.is_group:
+            return {}
+        account = scope.speaker("")
+        texts = self._services.languages.of_scope(scope)
+        labels = {}
+        for named in await self._services.links.list_accounts(account):
+            key = named.account.key
+            if named.account != account:
+                labels[key] = texts.annotate(key, named.name) if named.name else key
+        return labels
 
     async def _list_people(self, scope: Scope, scopes: Scopes) -> dict[str, str]:
         """Return the accounts with their names. Only the owner sees them."""
