@@ -32,7 +32,7 @@ from gateway.failures import Failures
 from gateway.queues import Batch, EventKind, PendingEvent, make_edit_key
 from gateway.supervisor import contain_adapter_errors
 from gateway.texts.catalog import load_texts
-from gateway.texts.command_names import find_alias
+from gateway.texts.command_names import find_alias, is_for_another_bot
 from gateway.turns import TurnDispatcher
 
 MAX_NAME_CHARS = 100
@@ -164,10 +164,15 @@ class Admission:
         return await self._commands.actions.has_question(inbound.address, inbound.account)
 
     def _may_run(self, resolved_inbound: ResolvedInbound, judgement: Judgement) -> bool:
-        """Count a command, and return whether its sender is within the rate limit."""
-        return judgement.is_owner or self._rates.acquire_command(
-            resolved_inbound.inbound, resolved_inbound.command
-        )
+        """Count a command for Mneme, and return whether its sender is within the rate limit.
+
+        Returns False for a command for another bot.
+        """
+        inbound = resolved_inbound.inbound
+        is_group_command = inbound.command is not None and not inbound.is_direct
+        if is_group_command and is_for_another_bot(inbound, self._commands.specs):
+            return False
+        return judgement.is_owner or self._rates.acquire_command(inbound, resolved_inbound.command)
 
     async def _answer_unserved(self, inbound: Inbound, reply: Reply, judgement: Judgement) -> None:
         """Reply to someone without access if their event gets a reply. Ignored events get none."""
@@ -435,6 +440,8 @@ class Admission:
 
         The answer to a slash command is visible to one person only, so each command gets it.
         """
+        if is_for_another_bot(inbound, self._commands.specs):
+            return
         text = load_texts(inbound.language).STRANGER_IN_GROUP
         if inbound.is_interaction:
             await self._tell(inbound, reply, text)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from core.menus.command_specs import CommandSpec
 from core.text.normalize import language_data, without_marks
-from core.types import Command
+from core.types import Command, Inbound
 from gateway.texts.catalog import Texts, list_languages, load_texts
 from gateway.texts.text_files import ENGLISH_CODE, match_language
 
@@ -47,6 +47,18 @@ def suggest_commands(texts: Texts, name: str, known: Collection[str], platform: 
 
     `known` are the names of the commands. The names of the person's language are suggested, too.
     """
+    names = find_similar_commands(texts, name, known, platform)
+    suggestion = ""
+    if names:
+        alternatives = texts.join_alternatives([f"/{shown}" for shown in names])
+        suggestion = texts.DID_YOU_MEAN.format(names=alternatives)
+    return texts.UNKNOWN_COMMAND.format(name=name[:40], suggestion=suggestion)
+
+
+def find_similar_commands(
+    texts: Texts, name: str, known: Collection[str], platform: str
+) -> list[str]:
+    """Return up to three names of commands that a person may have meant by an unknown name."""
     commands = {known_name: known_name for known_name in known}
     for command, words in language_data("synonyms", "gateway.commands").items():
         if command in known or platform == "terminal":
@@ -57,14 +69,28 @@ def suggest_commands(texts: Texts, name: str, known: Collection[str], platform: 
         aliases.update(words.split())
         commands.update(dict.fromkeys(words.split(), command))
     matches = [name] if name in commands else find_similar_names(name, commands)
-    suggestion = ""
-    if matches:
-        names: dict[str, str] = {}
-        for match in matches:
-            names.setdefault(commands[match], match if match in aliases else commands[match])
-        alternatives = texts.join_alternatives([f"/{shown}" for shown in names.values()])
-        suggestion = texts.DID_YOU_MEAN.format(names=alternatives)
-    return texts.UNKNOWN_COMMAND.format(name=name[:40], suggestion=suggestion)
+    names: dict[str, str] = {}
+    for match in matches:
+        names.setdefault(commands[match], match if match in aliases else commands[match])
+    return list(names.values())
+
+
+def is_for_another_bot(inbound: Inbound, specs: Collection[CommandSpec]) -> bool:
+    """Return whether a group message is probably a command for another bot.
+
+    This is the case if its name resembles none of Mneme's commands, and if the message neither
+    names Mneme nor replies to it.
+    """
+    command = inbound.command
+    if command is None or inbound.is_direct or inbound.is_interaction or inbound.is_mention:
+        return False
+    is_reply = inbound.quote is not None and inbound.quote.is_ours
+    is_named = "@" in inbound.text.partition(" ")[0]
+    known = {"start", *(spec.name for spec in specs)}
+    if is_reply or is_named or command.name in known:
+        return False
+    texts = load_texts(inbound.language)
+    return not find_similar_commands(texts, command.name, known, inbound.address.platform)
 
 
 def find_similar_names(name: str, names: Iterable[str]) -> list[str]:

@@ -475,7 +475,7 @@ async def test_only_groups_of_discord_have_the_tool_that_reads_a_channel(home: P
         assert has_tool == [False, True]
 
 
-async def test_form_opens_for_a_button_or_choice_that_is_older_than_a_restart(home: Path) -> None:
+async def test_buttons_choices_and_pages_that_are_older_than_a_restart_work(home: Path) -> None:
     async with LiveSystem.open(home) as live:
         api, direct, ana = live.discord, live.channel, live.discord_person
         api.interactions.is_strict_on_time = False
@@ -493,11 +493,17 @@ async def test_form_opens_for_a_button_or_choice_that_is_older_than_a_restart(ho
         await live.start()
         for note in ("The boiler is a Vaillant", "The key is under the pot"):
             await read(await api.slash(direct, ana, "memory", action="add", text=note))
-        await read(await api.slash(direct, ana, "remember", what="Ana's car is red"))
+        boats = [f"Boat {number} is blue" for number in range(8)]
+        for statement in ("Ana's car is red", *boats):
+            await read(await api.slash(direct, ana, "remember", what=statement))
+        facts = await read(await api.slash(direct, ana, "facts"))
         notes = await read(await api.slash(direct, ana, "memory", action="list"))
         fact = await read(await api.slash(direct, ana, "memory", action="why", entry="f1"))
         await live.kill()
         await live.start()
+
+        await api.press(direct, ana, facts["id"], "More")
+        await live.until(lambda: "Ana's car is red" in facts["content"])
 
         chosen = await api.select(direct, ana, notes["id"], "The boiler is a Vaillant")
         form = await read_form(chosen)

@@ -330,3 +330,15 @@ async def test_button_whose_message_telegram_no_longer_describes_is_answered_in_
         }
         await api.wait_for(lambda: len(api.texts(FORUM)) > shown + others)
         assert len(api.texts(FORUM, topic)) == shown + 1
+
+
+async def test_command_of_another_bot_is_not_answered_in_a_group(home: Path) -> None:
+    async with open_telegram(home) as scene:
+        api = scene.api
+        api.user_says(FORUM, "/weather Lisbon", user_id=BO)
+        api.user_says(UNLISTED, "/weather Lisbon", user_id=STRANGER)
+        await scene.settle()
+        assert api.texts(FORUM) == api.texts(UNLISTED) == []
+        await scene.ask(FORUM, "/weather@mneme_bot", "There is no command /weather.", user_id=BO)
+        await scene.ask(FORUM, "/remembr", "Did you mean /remember", user_id=BO)
+        await scene.ask(ANA, "/weather Lisbon", "There is no command /weather.")
