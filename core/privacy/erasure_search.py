@@ -6,14 +6,15 @@ the query or repeat passages from the messages.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
 from core.errors import Refused
-from core.privacy.quotes import QuoteMatcher, remove_quoting_lines
+from core.privacy.file_quotes import add_file_quotes
+from core.privacy.quotes import QuoteMatcher
 from core.search.query import plan_inflected
-from core.store.engine import Connection, Row, in_list
+from core.store.engine import Connection, Row
 from core.store.erasure import expiry, statements
 from core.store.erasure.statements import ErasureItem, ErasureList, ErasureRequest
 from core.store.query import DEFAULT_ROLES, SearchPlan, SearchQuery
@@ -47,14 +48,20 @@ _REPEAT_KINDS = {
     "skill_changes": "version",
     "senders": "name",
 }
+# The kinds of copies other than files. Answers that quote files are found first.
+_OTHER_KINDS = tuple(kind for kind in statements.COPY_STATEMENTS if kind != "files")
 # Kinds of messages that are written for the model, partly in English. They are listed without text.
 _MODEL_KINDS = ("prompt", "tool", "summary")
-_SELECT_FILE_TEXTS = f"""
-SELECT message_files.id, file_parts.text
-FROM message_files LEFT JOIN file_parts ON file_parts.hash = message_files.hash
-WHERE {in_list("message_files.id", "files")}
+_SELECT_UNINDEXED_TEXTS = f"""
+SELECT id, text FROM messages
+WHERE session_id IN ({statements.VISIBLE_SESSION_IDS}) AND (NOT :limited OR sender_id = :sender)
+    AND (kind = 'chat' AND text GLOB '*[%&\\ßẞ*_~`|]*' OR kind = 'undone')
 """
-"""Selects the files ``:files``, with each part of their texts."""
+"""Selects the messages whose words a search of the text index may miss.
+
+These are undone messages, and messages that contain ß or characters that encode or mark up text, as
+in URLs ("%20"), HTML ("&amp;"), JSON ("\\n") or Markdown ("**").
+"""
 # Filler words of a request such as "everything I said about Porto", in addition to the stop words.
 _FILLER_WORDS = frozenset(
     {
@@ -99,7 +106,7 @@ def fill_list(
     plan, erasure_list.phrase, message_ids = _find_messages(connection, query)
     words = QuoteMatcher(plan.highlights, is_any=len(plan.alternatives) > 1)
     if not erasure_list.is_narrowed:
-        for row in connection.execute(statements.SELECT_UNINDEXED_TEXTS, erasure_list.parameters):
+        for row in connection.execute(_SELECT_UNINDEXED_TEXTS, erasure_list.parameters):
             if words.has_words(row["text"]):
                 message_ids.add(row["id"])
     message_ids.update(erasure_list.ids["messages"])
@@ -111,8 +118,9 @@ def fill_list(
     open_entry_words = QuoteMatcher(()) if erasure_list.is_narrowed else matcher
     _add_open_entries(connection, erasure_list, open_entry_words)
     _add_repeats(connection, erasure_list, matcher)
-    _add_copies(connection, erasure_list, matcher)
-    _add_file_quotes(connection, erasure_list)
+    _add_copies(connection, erasure_list, matcher, ("files",))
+    add_file_quotes(connection, erasure_list)
+    _add_copies(connection, erasure_list, matcher, _OTHER_KINDS)
     return matcher
 
 
@@ -135,7 +143,7 @@ def fill_expired_list(connection: Connection, *, erasure_list: ErasureList) -> Q
     _add_messages(connection, erasure_list, message_ids)
     matcher = QuoteMatcher(()).with_texts(erasure_list.message_texts[-MAX_QUOTED_MESSAGES:])
     _add_repeats(connection, erasure_list, matcher)
-    _add_copies(connection, erasure_list, matcher)
+    _add_copies(connection, erasure_list, matcher, ("files", *_OTHER_KINDS))
     for kind in ("summaries", "skills", "skill_changes", "pending_notes"):
         erasure_list.ids[kind] = []
     for kind, statement in expiry.SELECT_SPARED.items():
@@ -285,25 +293,6 @@ def _add_repeats(connection: Connection, erasure_list: ErasureList, matcher: Quo
         erasure_list.ids["repeats"].append(row["id"])
 
 
-def _add_file_quotes(connection: Connection, erasure_list: ErasureList) -> None:
-    """Add the summaries that quote the files on the list, without the quoting lines."""
-    values = {**erasure_list.parameters, "files": encode_list(erasure_list.ids["files"])}
-    file_rows = connection.execute(_SELECT_FILE_TEXTS, values).fetchall()
-    if not file_rows:
-        return
-    file_ids = {row["id"] for row in file_rows}
-    texts = [row["text"] for row in file_rows if row["text"]]
-    remaining_texts = dict(erasure_list.ids["summaries"])
-    for row in connection.execute(statements.SELECT_POSSIBLE_REPEATS, values).fetchall():
-        if row["kind"] != "summary" or row["id"] in erasure_list.ids["repeats"]:
-            continue
-        text = remaining_texts.get(row["id"], row["text"])
-        remaining_text = remove_quoting_lines(text, texts, file_ids)
-        if remaining_text != text:
-            remaining_texts[row["id"]] = remaining_text
-    erasure_list.ids["summaries"] = list(remaining_texts.items())
-
-
 def _name_repeat(row: Row) -> str:
     """Return the kind of a message that repeats others, as the list names it."""
     if row["kind"] == "summary":
@@ -378,10 +367,16 @@ def _is_repeat(row: Row | dict[str, Any], request: ErasureRequest, matcher: Quot
     return matcher.has_copy(*texts)
 
 
-def _add_copies(connection: Connection, erasure_list: ErasureList, matcher: QuoteMatcher) -> None:
-    """Add rows of other tables that were derived from the messages or repeat them."""
+def _add_copies(
+    connection: Connection,
+    erasure_list: ErasureList,
+    matcher: QuoteMatcher,
+    kinds: Iterable[str],
+) -> None:
+    """Add rows of these kinds that were derived from the messages or repeat them."""
     source_ids = {*erasure_list.ids["messages"], *erasure_list.ids["repeats"]}
-    for kind, (statement, _) in statements.COPY_STATEMENTS.items():
+    for kind in kinds:
+        statement = statements.COPY_STATEMENTS[kind].select
         # In a group, other people use the words of the query too. So rows of other people must
         # repeat a passage.
         can_match_words = kind in _OWN_KINDS or not erasure_list.request.is_limited

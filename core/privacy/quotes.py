@@ -33,14 +33,21 @@ class QuoteMatcher:
     """Matches texts against the words of a query and against sources.
 
     `terms` are the words as search terms (`SearchPlan.highlights`), and `texts` are the sources. A
-    text has the words if it contains all terms. With `is_any`, one of the terms is enough.
+    text has the words if it contains all terms. With `is_any`, one of the terms is enough. A
+    passage has at least `passage_tokens` tokens.
     """
 
     def __init__(
-        self, terms: Sequence[str], texts: Iterable[str] = (), *, is_any: bool = False
+        self,
+        terms: Sequence[str],
+        texts: Iterable[str] = (),
+        *,
+        is_any: bool = False,
+        passage_tokens: int = PASSAGE_TOKENS,
     ) -> None:
         self._terms = tuple(terms)
         self._is_any = is_any
+        self._passage_tokens = passage_tokens
         self._patterns = [re.compile(pattern) for term in terms if (pattern := _term_regex(term))]
         self._whole_texts: set[str] = set()
         self._passages: set[tuple[str, ...]] = set()
@@ -81,7 +88,9 @@ class QuoteMatcher:
                 continue
             tokens = _tokenize(_decode(text))
             for start, pair in enumerate(pairwise(tokens)):
-                if pair in self._first_pairs and _passage_at(tokens, start) in self._passages:
+                if pair not in self._first_pairs:
+                    continue
+                if _passage_at(tokens, start, self._passage_tokens) in self._passages:
                     return True
         return False
 
@@ -106,12 +115,12 @@ class QuoteMatcher:
         """
         self._whole_texts.add(text.strip())
         tokens = tuple(_tokenize(text))
-        if len(tokens) < PASSAGE_TOKENS:
+        if len(tokens) < self._passage_tokens:
             if sum(map(len, tokens)) >= SHORT_TEXT_CHARS:
                 self._short_texts.add(tokens)
             return
         for start in range(len(tokens)):
-            passage = _passage_at(tokens, start)
+            passage = _passage_at(tokens, start, self._passage_tokens)
             if passage:
                 self._passages.add(passage)
 
@@ -163,9 +172,9 @@ def _tokenize(text: str) -> list[str]:
     return _TOKEN.findall(comparison_form(text))
 
 
-def _passage_at(tokens: Sequence[str], start: int) -> tuple[str, ...]:
+def _passage_at(tokens: Sequence[str], start: int, min_tokens: int) -> tuple[str, ...]:
     """Return the shortest passage that begins at `start`, or () if too few tokens follow."""
-    for end in range(start + PASSAGE_TOKENS, len(tokens) + 1):
+    for end in range(start + min_tokens, len(tokens) + 1):
         passage = tuple(tokens[start:end])
         if sum(map(len, passage)) >= PASSAGE_CHARS:
             return passage

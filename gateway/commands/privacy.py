@@ -95,6 +95,8 @@ def render_erasure_list(texts: Texts, erasure_list: ErasureList, zone: tzinfo) -
         lines.append(texts.LIST_MORE.format(count=texts.format_number(unlisted_count)))
     if erasure_list.derived:
         lines += ["", *_list_repeats(texts, erasure_list)]
+    if erasure_list.equal_files:
+        lines += ["", _describe_equal_files(texts, erasure_list)]
     return "\n".join(lines)
 
 
@@ -170,6 +172,9 @@ def render_receipt(
     counts = _describe_counts(texts, receipt, "copied")
     sentences = [texts.FORGOTTEN_THINGS.format(things=counts)]
     sentences += _describe_remains(texts, receipt, settings)
+    if receipt.described_files:
+        names = texts.join_list(list(map(escape, receipt.described_files)))
+        sentences.append(texts.DESCRIBED_FILES.format(names=names))
     if not receipt.is_clean:
         sentences.append(texts.NOT_YET_ERASED)
     sentences += _describe_services(texts, receipt, settings)
@@ -201,6 +206,15 @@ def _describe_services(texts: Texts, receipt: ErasureList, settings: Settings) -
     ]
 
 
+def _describe_equal_files(texts: Texts, erasure_list: ErasureList) -> str:
+    """Return a sentence about the equal files of other messages, with the command for each."""
+    files = [
+        texts.annotate(escape(name), f"`/files remove {number}`")
+        for number, name in erasure_list.equal_files
+    ]
+    return texts.EQUAL_FILES.format(files=texts.join_list(files))
+
+
 def _describe_remains(texts: Texts, receipt: ErasureList, settings: Settings) -> Sequence[str]:
     """Return sentences about texts that still contain the words of the request.
 
@@ -217,6 +231,8 @@ def _describe_remains(texts: Texts, receipt: ErasureList, settings: Settings) ->
     if remains:
         template = texts.table("LEFT")[_find_remains_key(receipt)]
         sentences.append(template.format(things=texts.join_list(remains)))
+    elif receipt.equal_files:
+        sentences.append(_describe_equal_files(texts, receipt))
     elif receipt.token and {*(receipt.remaining_files or ())} <= {STATE_FILE}:
         sentences.append(texts.ERASED)
     if "name" in receipt.remaining_counts:
@@ -224,7 +240,10 @@ def _describe_remains(texts: Texts, receipt: ErasureList, settings: Settings) ->
 
     if receipt.remaining_files is not None:
         files = texts.join_list([f"`{name}`" for name in receipt.remaining_files])
-        sentences.append(texts.IN_HOME.format(files=files) if files else texts.NOT_IN_HOME)
+        if files:
+            sentences.append(texts.IN_HOME.format(files=files))
+        elif not receipt.equal_files:
+            sentences.append(texts.NOT_IN_HOME)
         if receipt.is_clean and STATE_FILE in receipt.remaining_files:
             # A file next to a store on PostgreSQL is the one that was copied to the server.
             sentences.append(texts.OLD_STATE if settings.store.url else texts.IN_STATE)

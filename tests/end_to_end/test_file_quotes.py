@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from core.agent.offline import OfflineModel
 from core.privacy.quotes import remove_quoting_lines
 from tests.end_to_end.test_erased import forget
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
@@ -98,3 +99,45 @@ def test_summary_loses_the_line_of_a_picture_and_keeps_a_short_phrase() -> None:
     summary = "- Picture “p.jpg” (file 12): a mill\n- Picture “q.jpg” (file 1): a quay\n- Rent due."
     remaining = "- Picture “q.jpg” (file 1): a quay\n- Rent due."
     assert remove_quoting_lines(summary, ["The rent is due on Monday"], {12}) == remaining
+
+
+@pytest.mark.slow
+async def test_forgetting_a_file_erases_answers_that_quote_it_and_says_what_may_remain(
+    home: Path,
+) -> None:
+    model = ScriptedModel(
+        says("Kept."),
+        says("The heron in the attic is named Ottokar."),
+        says("Mind the bird upstairs."),
+        says("As it says: The heron in the attic is named Ottokar. Nice."),
+    )
+    async with open_gateway(home, model) as harness:
+        await harness.send(make_pdf(PAGES), "contract.pdf", text="For the house")
+        await harness.say("Who lives upstairs?")
+        await harness.say("Anything to mind?")
+        await harness.say("/new")
+        await harness.say("And what is the bird called?")
+        question = await harness.say("/forget house")
+        assert "In an answer: The heron in the attic is named Ottokar." in question.text
+        receipt = (await harness.say("yes")).text
+        rows = await harness.services.database.fetch_all("SELECT text FROM messages")
+    assert not [row["text"] for row in rows if "Ottokar" in row["text"]]
+    assert "Mind the bird upstairs." in [row["text"] for row in rows]
+    assert (
+        "Only my earlier answers may still say in other words what was in contract.pdf." in receipt
+    )
+
+
+@pytest.mark.slow
+async def test_receipt_names_an_equal_file_of_another_message(home: Path) -> None:
+    async with open_gateway(home, OfflineModel("Europe/Lisbon")) as harness:
+        await harness.send(make_pdf(PAGES), "contract.pdf", text="The alpha contract")
+        await harness.send(make_pdf(PAGES), "copy.pdf", text="The bravo contract")
+        sentence = "came with other messages and stays there: copy.pdf (/files remove 2)."
+        question = await harness.say("/forget alpha")
+        assert sentence in question.text.replace("`", "")
+        receipt = (await harness.say("yes")).text.replace("`", "")
+        assert sentence in receipt
+        assert "nothing of it is left" not in receipt
+        assert "No file in Mneme's home" not in receipt
+        assert "nothing of it is left" in await forget(harness, "bravo")

@@ -110,6 +110,10 @@ class ErasureList:
     items: list[ErasureItem] = field(default_factory=list)
     # The kinds and texts of the readable rows among those that are counted in `derived`.
     repeats: list[tuple[str, str]] = field(default_factory=list)
+    # The ids and names of files of other messages that are equal to erased files. They stay.
+    equal_files: list[tuple[int, str]] = field(default_factory=list)
+    # The names of erased files that remaining answers of a model may describe in other words.
+    described_files: list[str] = field(default_factory=list)
 
     # The words to search for, and a function that tests whether a text contains them.
     phrase: str = ""
@@ -381,16 +385,6 @@ UNLISTED_KINDS = ("repeats", "summaries", *(COPY_STATEMENTS.keys() - {"facts", "
 IS_VISIBLE_ENTRY = f"""
 inbox.address_id IN ({_VISIBLE_ADDRESS_IDS})
 OR {in_list("json_extract(inbox.inbound, '$.scope')", "scopes")}
-"""
-SELECT_UNINDEXED_TEXTS = f"""
-SELECT id, text FROM messages
-WHERE session_id IN ({VISIBLE_SESSION_IDS}) AND (NOT :limited OR sender_id = :sender)
-    AND (kind = 'chat' AND text GLOB '*[%&\\ßẞ*_~`|]*' OR kind = 'undone')
-"""
-"""Selects the messages whose words a search of the text index may miss.
-
-These are undone messages, and messages that contain ß or characters that encode or mark up text, as
-in URLs ("%20"), HTML ("&amp;"), JSON ("\\n") or Markdown ("**").
 """
 # The external id of a reminder is ``job:12@1700000000``. The chat of a scheduled question is the id
 # of its job.
