@@ -255,7 +255,7 @@ class _Answerer:
         if names:
             key += "s"
         answer = self.texts[key].format(files=listed, reason=self.reason)
-        if any(file.has_text for file in files):
+        if is_stored and any(file.has_text for file in files):
             answer = join_sentences((answer, self.texts["find_page"]))
         return _get_text(answer)
 
