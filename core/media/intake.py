@@ -316,13 +316,23 @@ class MediaIntake:
     async def fetch_again(self, file: AttachedFile) -> AttachedFile:
         """Retry the download of a file that isn't stored, and return the file.
 
-        The wait is limited as in `receive`.
+        The wait is limited as in `receive`. If it isn't long enough, the returned file has no
+        problem, because it is still being downloaded.
         """
         if file.content is not None or file.problem not in _RETRYABLE or not file.reference:
             return file
         task = self._start_download(file, None, "")
         await asyncio.wait([task], timeout=self.options.wait_s)
-        return task.result() if task.done() and not task.cancelled() else file
+        if task.done() and not task.cancelled():
+            return task.result()
+        return replace(file, problem="")
+
+    async def fetch_missing(self, address: Address, message_id: str) -> None:
+        """Retry the failed downloads of a message whose question is asked again."""
+        files = [file for file in await self.load(address, message_id) if file.content is None]
+        for file in await asyncio.gather(*map(self.fetch_again, files)):
+            if file.content is not None:
+                await self.unfinished_files.forget_sent_form(file)
 
     async def keep_file(self, made_file: File, context: ToolContext) -> AttachedFile | None:
         """Store a file from a tool as a file of the message that is being answered.
@@ -481,7 +491,11 @@ class MediaIntake:
                 return await self._keep_in_memory(file, problem, content, language)
             if content is None:
                 return await self._store(replace(file, problem=problem), (), epoch)
-            return await self._store_in_home(file, content, epoch, language)
+            stored_file = await self._store_in_home(file, content, epoch, language)
+            if not file.problem and _make_key(file) in self._recorded:
+                # The turn of the message ended before the download.
+                await self.unfinished_files.forget_sent_form(file)
+            return stored_file
         except OSError as error:
             _log.warning("a file can't be written", error=str(error))
             return replace(file, problem="disk")

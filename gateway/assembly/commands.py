@@ -81,7 +81,7 @@ def _build_conversation_commands(
         SessionCommands(services, agent.sessions, agent.compressor, recall_commands),
         ModelCommands(services),
         ToolCommands(services, agent.tool_runner.tools.values()),
-        UndoCommands(services, agent.sessions),
+        UndoCommands(services, agent.sessions, agent.media),
         recall_commands,
         WhyCommand(services),
     ]

@@ -23,6 +23,7 @@ from gateway.texts.catalog import Texts
 
 if TYPE_CHECKING:
     from core.agent.sessions import SessionTracker
+    from core.media.intake import MediaIntake
     from gateway.receipts import Receipt
 
 _MAX_QUOTE_CHARS = 60
@@ -31,7 +32,10 @@ _MAX_QUOTE_CHARS = 60
 class UndoCommands:
     specs = load_specs("undo", "retry", "branch")
 
-    def __init__(self, services: Services, tracker: SessionTracker) -> None:
+    def __init__(
+        self, services: Services, tracker: SessionTracker, media: MediaIntake | None = None
+    ) -> None:
+        self._media = media
         self._services = services
         self._clock = services.clock
         self._conversations = services.conversations
@@ -136,6 +140,8 @@ class UndoCommands:
         if not context.has_begun_turn:
             answer = [message for message in messages if message.id >= first_hidden_id]
             await self._hide(answer, context)
+        if self._media is not None and question.external_id is not None and not edited_id:
+            await self._media.fetch_missing(context.inbound.address, question.external_id)
         # The question keeps its sender, so the model acts with the rights of that person.
         question_event = replace(
             context.inbound,

@@ -8,6 +8,7 @@ import asyncio
 import base64
 import gzip
 import io
+import json
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -224,7 +225,7 @@ async def test_quota_of_a_person_or_of_all_refuses_a_file_with_a_sentence(
 
 
 async def test_slow_download_is_not_waited_for_and_is_there_later(home: Path) -> None:
-    model = ScriptedModel(says("I see nothing yet."), says("Blue."))
+    model = ScriptedModel(says("I see nothing yet."))
     async with open_gateway(home, model, "[media]\nwait_s = 0.2\n") as harness:
         platform = harness.platforms["telegram"]
         arrived = asyncio.Event()
@@ -241,9 +242,13 @@ async def test_slow_download_is_not_waited_for_and_is_there_later(home: Path) ->
         assert harness.agent.media is not None
         downloads = harness.agent.media._downloads.values()
         await asyncio.gather(*(download.task for download in downloads))
+        await harness.say("What is on it?")
+        shown = json.dumps(model.requests[1].messages)
+        assert shown.count('"type": "image"') == 1
+        assert "still being downloaded" not in shown
         await harness.say("/new")
         await harness.say("Now?", reply_to="60")
-        assert len(pictures_of(model.requests[1])) == 1
+        assert len(pictures_of(model.requests[2])) == 1
 
 
 async def test_forget_deletes_the_bytes_of_a_file_with_its_message(home: Path) -> None:
@@ -294,6 +299,14 @@ async def test_incognito_file_is_available_for_its_turn_only_and_then_deleted(ho
             block for message in model.requests[1].messages for block in message["content"]
         ]
         assert all(block["type"] != "image" for block in everything)
+
+
+async def test_incognito_document_without_a_model_is_not_said_to_be_found_later(home: Path) -> None:
+    async with open_gateway(home, OfflineModel("Europe/Lisbon")) as harness:
+        await harness.say("/incognito")
+        reply = await harness.send(make_pdf(), "secret.pdf")
+        assert "I keep nothing of secret.pdf" in reply.text
+        assert "/recall" not in reply.text
 
 
 async def test_attachment_without_a_model_is_confirmed_as_stored_but_unread(home: Path) -> None:

@@ -242,6 +242,22 @@ async def test_reply_to_a_message_whose_download_failed_fetches_the_file(
         assert "bird.pdf" in (await harness.say("/files heron")).text
 
 
+@pytest.mark.parametrize("has_model", [True, False])
+async def test_retry_fetches_a_file_whose_download_failed(home: Path, has_model: bool) -> None:
+    model = ScriptedModel(says("Nothing."), says("A heron.")) if has_model else None
+    async with open_gateway(home, model or OfflineModel("Europe/Lisbon")) as harness:
+        platform = harness.platforms["telegram"]
+        attachment = Attachment(kind="document", name="bird.pdf", reference="bird")
+        await harness.say("What is it?", attachments=(attachment,))
+        platform.files["bird"] = make_pdf(["The heron nests here"])
+        reply = await harness.say("/retry")
+        if isinstance(model, ScriptedModel):
+            assert "The heron nests here" in texts_of(model.requests[1])
+            assert "are missing" not in texts_of(model.requests[1])
+        else:
+            assert "I've kept bird.pdf" in reply.text
+
+
 async def test_voice_note_that_is_sent_again_after_a_failure_is_transcribed(home: Path) -> None:
     async with TranscriptionService([(0.0, "The boiler leaks.")], status=500) as service:
         options = f'[media.transcriber]\nurl = "{service.url}"\nmodel = "whisper"\n'

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from core.store import rows
 from core.store.engine import Connection, Database
 from core.store.media.files import INSERT_FILE, SELECT_FILES, AttachedFile, file_values, read_file
+from core.store.media.sent_forms import forget_sent_form
 from core.store.rows import address_values
 from core.types import Address, ErasureEpoch
 
 _INSERT_UNFINISHED = INSERT_FILE.partition("ON CONFLICT")[0] + "ON CONFLICT DO NOTHING"
 _SELECT_ROW = f"""
-SELECT 1 FROM message_files WHERE address_id = ({rows.ADDRESS_ID})
+SELECT address_id FROM message_files WHERE address_id = ({rows.ADDRESS_ID})
     AND external_id = :external_id AND position = :position
 """
 _SELECT_ERASED = f"""
@@ -61,6 +62,20 @@ class UnfinishedFiles:
 
         await self._database.write(write, epoch)
 
+    async def forget_sent_form(self, file: AttachedFile) -> None:
+        """Delete the sent form of the message of a file, which says that the file is missing.
+
+        The next request then shows the file.
+        """
+
+        def write(connection: Connection) -> None:
+            row = connection.execute(_SELECT_ROW, _position_values(file)).fetchone()
+            if row is not None:
+                values = {"address_id": row["address_id"], "external_id": file.external_id}
+                forget_sent_form(connection, values)
+
+        await self._database.write(write)
+
     async def list_downloads(self, platform: str) -> list[AttachedFile]:
         """Return the files of a platform whose download hasn't ended, oldest first."""
         statement = f"""
@@ -81,12 +96,7 @@ class UnfinishedFiles:
 
     async def has_row(self, file: AttachedFile) -> bool:
         """Return whether a file is recorded, and wasn't removed."""
-        values = {
-            **address_values(file.address),
-            "external_id": file.external_id,
-            "position": file.position,
-        }
-        return await self._database.fetch_one(_SELECT_ROW, values) is not None
+        return await self._database.fetch_one(_SELECT_ROW, _position_values(file)) is not None
 
     async def is_message_erased(self, file: AttachedFile) -> bool:
         """Return whether the message of a file was erased."""
@@ -98,3 +108,12 @@ class UnfinishedFiles:
         stored_rows = await self._database.fetch_all("SELECT hash FROM files", {})
         stored_hashes = {row["hash"] for row in stored_rows}
         return [content_hash for content_hash in hashes if content_hash not in stored_hashes]
+
+
+def _position_values(file: AttachedFile) -> dict[str, object]:
+    """Return the parameters that name the row of a file."""
+    return {
+        **address_values(file.address),
+        "external_id": file.external_id,
+        "position": file.position,
+    }
