@@ -238,15 +238,22 @@ def _describe_remains(texts: Texts, receipt: ErasureList, settings: Settings) ->
     if "name" in receipt.remaining_counts:
         sentences.append(texts.NAMES_STAY)
 
-    if receipt.remaining_files is not None:
-        files = texts.join_list([f"`{name}`" for name in receipt.remaining_files])
-        if files:
-            sentences.append(texts.IN_HOME.format(files=files))
-        elif not receipt.equal_files:
-            sentences.append(texts.NOT_IN_HOME)
-        if receipt.is_clean and STATE_FILE in receipt.remaining_files:
-            # A file next to a store on PostgreSQL is the one that was copied to the server.
-            sentences.append(texts.OLD_STATE if settings.store.url else texts.IN_STATE)
+    return [*sentences, *_describe_home_files(texts, receipt, settings)]
+
+
+def _describe_home_files(texts: Texts, receipt: ErasureList, settings: Settings) -> Sequence[str]:
+    """Return sentences about the files in the home that still contain the words, or about none."""
+    if receipt.remaining_files is None:
+        return []
+    sentences = []
+    files = texts.join_list([f"`{name}`" for name in receipt.remaining_files])
+    if files:
+        sentences.append(texts.IN_HOME.format(files=files))
+    elif not receipt.equal_files:
+        sentences.append(texts.NOT_IN_HOME)
+    if receipt.is_clean and STATE_FILE in receipt.remaining_files:
+        # A file next to a store on PostgreSQL is the one that was copied to the server.
+        sentences.append(texts.OLD_STATE if settings.store.url else texts.IN_STATE)
     return sentences
 
 

@@ -140,8 +140,7 @@ class UndoCommands:
         if not context.has_begun_turn:
             answer = [message for message in messages if message.id >= first_hidden_id]
             await self._hide(answer, context)
-        if self._media is not None and question.external_id is not None and not edited_id:
-            await self._media.fetch_missing(context.inbound.address, question.external_id)
+        await self._fetch_missing_files(question, context)
         # The question keeps its sender, so the model acts with the rights of that person.
         question_event = replace(
             context.inbound,
@@ -155,6 +154,13 @@ class UndoCommands:
             attachments=context.inbound.attachments if edited_id else (),
         )
         return Answer(text="", asks_again=question_event)
+
+    async def _fetch_missing_files(self, question: Message, context: CommandContext) -> None:
+        """Try the failed downloads of a question again. An edit brings its files along."""
+        is_edit = find_edited_id(context.inbound) is not None
+        if self._media is None or question.external_id is None or is_edit:
+            return
+        await self._media.fetch_missing(context.inbound.address, question.external_id)
 
     async def _branch(self, title: str, context: CommandContext) -> Answer:
         """Continue in a new session that starts with a copy of this history.
