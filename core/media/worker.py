@@ -126,7 +126,7 @@ def _read_pdf(path: Path, view_path: Path) -> Result:
     except pdf.ERRORS:
         return {"type": "application/pdf", "note": "broken"}
     parts = [(f"page {number}", text) for number, text in enumerate(pages, start=1)]
-    if all(len(text) < pdf.SCAN_CHARS_PER_PAGE for text in pages):
+    if document.is_whole_scan(pages):
         result["note"] = "scan"
         numbers = range(min(len(pages), MAX_VIEWS))
         _write_views(map(document.read_scan, numbers), view_path)

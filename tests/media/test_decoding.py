@@ -265,6 +265,12 @@ async def test_scanned_pdf_is_decoded_with_the_note_scan_and_an_image_of_its_pag
     assert (tmp_path / "view").exists()
 
 
+async def test_pdf_with_a_short_text_and_no_picture_is_read_as_text(tmp_path: Path) -> None:
+    decoded = await decode(tmp_path, lambda: make_pdf(["Blue whale", "Red kite"]), "label.pdf")
+    assert decoded.note == ""
+    assert [part.text for part in decoded.parts] == ["Blue whale", "Red kite"]
+
+
 def big_picture() -> bytes:
     buffer = io.BytesIO()
     Image.new("1", (20_000, 20_000)).save(buffer, "PNG")

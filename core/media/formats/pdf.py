@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from pypdf import PageObject, PdfReader, PdfWriter
@@ -20,7 +20,7 @@ from core.media.formats.document_position import CleanFile, clean_properties
 
 # Further pages aren't read.
 MAX_PAGES = 1_000
-# A page with fewer characters is a scan. So is a document that has only such pages.
+# A page with a picture and fewer characters is a scan.
 SCAN_CHARS_PER_PAGE = 15
 # PDF files without these names have neither pictures of cameras nor metadata.
 _NAMES_WITH_POSITION = re.compile(rb"/(?:DCTDecode|DCT|JPXDecode|Metadata|EmbeddedFile)\b")
@@ -88,6 +88,18 @@ class PdfFile:
             return len(self.reader.pages[number].images) > 0
         except ERRORS:
             return False
+
+    def is_whole_scan(self, pages: Sequence[str]) -> bool:
+        """Return whether a document with these texts of its pages is a scan.
+
+        It is one if no page has text, or if the pages with little text have pictures. A short text
+        without pictures, such as a label, is a text.
+        """
+        if any(len(text) >= SCAN_CHARS_PER_PAGE for text in pages):
+            return False
+        if not any(text.strip() for text in pages):
+            return True
+        return any(self.is_scan(number, text) for number, text in enumerate(pages))
 
     def read_scan(self, number: int) -> bytes | None:
         """Return the largest picture on a page, or None if it has none.
