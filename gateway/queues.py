@@ -113,7 +113,8 @@ class PendingEvent:
     queued_at: float = 0.0
     # Set when the event is no longer held back by a rate limit.
     ready: asyncio.Event = field(default_factory=asyncio.Event)
-    # Earlier held messages of the same sender that are answered together with this one.
+    # Earlier held messages of the same sender that are answered together with this one, or the
+    # other parts of a command's album.
     merged: list[PendingEvent] = field(default_factory=list)
     # Edits and deletions that arrived while the event was being answered, before it was stored.
     changes: list[Inbound] = field(default_factory=list)
@@ -161,6 +162,21 @@ class PendingEvent:
         if not (self.is_mergeable and other.is_mergeable):
             return False
         return self.is_addressed == other.is_addressed
+
+    def is_of_same_album(self, other: PendingEvent) -> bool:
+        """Return whether both events are parts of one album of the same person."""
+        album = self.inbound.group_id, self.inbound.account
+        return album[0] is not None and album == (other.inbound.group_id, other.inbound.account)
+
+    def take_files(self, parts: Sequence[PendingEvent], *, are_later: bool) -> None:
+        """Add the files of parts of the same album, which are then answered with this command."""
+        files = self.inbound.attachments
+        for part in parts:
+            part.state = EventState.MERGED
+            others = part.inbound.attachments
+            files = (*files, *others) if are_later else (*others, *files)
+        self.merged.extend(parts)
+        self.entry = replace(self.entry, inbound=replace(self.inbound, attachments=files))
 
     def apply_edit(self, edit: Inbound) -> None:
         """Replace the text and the files. An edited "yes" no longer confirms a command."""
@@ -278,6 +294,8 @@ class ConversationQueues:
         The limit doesn't apply to commands or to a message that joins the last waiting message. But
         both wait behind held events of the same sender at this address.
         """
+        if self._join_album(event):
+            return
         sender_key = (event.scope, event.inbound.account, event.queue_address.chat_id)
         held_events = self._held.get(sender_key, [])
         is_behind_held = any(other.queue_address == event.queue_address for other in held_events)
@@ -288,6 +306,28 @@ class ConversationQueues:
             self._release_held()
         else:
             self._enqueue(event)
+
+    def _join_album(self, event: PendingEvent) -> bool:
+        """Let a command take along the files of the album whose caption it is.
+
+        An album is several messages, and any of them can have the caption. A command takes the
+        parts that wait. Returns whether the event is a part that a waiting command has taken.
+        """
+        queue = self._queues.get(event.queue_address.key)
+        if queue is None:
+            return False
+        parts = [other for other in queue.waiting if event.is_of_same_album(other)]
+        if event.kind is EventKind.COMMAND:
+            silent_parts = [part for part in parts if part.is_mergeable and not part.inbound.text]
+            for part in silent_parts:
+                queue.waiting.remove(part)
+            event.take_files(silent_parts[::-1], are_later=False)
+            return False
+        commands = [part for part in parts if part.kind is EventKind.COMMAND]
+        if not commands or event.inbound.text:
+            return False
+        commands[-1].take_files([event], are_later=True)
+        return True
 
     def _is_exempt_from_limit(self, event: PendingEvent) -> bool:
         """Return whether an event isn't a new turn: a command, or part of the last message."""
@@ -543,9 +583,11 @@ def _find_burst(queue: _Queue, event: PendingEvent) -> list[PendingEvent]:
 async def _wait_for_burst(queue: _Queue, event: PendingEvent, gather_s: float = 0.0) -> None:
     """Wait until no more messages of the event's burst can arrive.
 
-    Every message waits `gather_s`, and one that may continue waits `NEXT_PART_WAIT_S`.
+    Every message waits `gather_s`, and one that may continue waits `NEXT_PART_WAIT_S`. So does a
+    command in an album.
     """
-    while event.state is EventState.QUEUED and event.is_mergeable:
+    is_joinable = event.is_mergeable or event.inbound.group_id is not None
+    while event.state is EventState.QUEUED and is_joinable:
         burst = _find_burst(queue, event)
         may_continue = any(other.may_continue for other in (*queue.batch.events, *burst))
         window_s = gather_s if event.is_addressed else 0.0

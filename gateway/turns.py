@@ -41,7 +41,7 @@ from gateway.commands.registry import (
 )
 from gateway.delivery import Delivery
 from gateway.failures import Failures
-from gateway.media.command_files import run_caption
+from gateway.media.command_files import run_with_files
 from gateway.media.spoken_answers import answer_spoken_yes
 from gateway.queues import (
     Batch,
@@ -329,14 +329,12 @@ class TurnRunner:
         await self._delivery.send_unstored(event.inbound, event.reply, answer)
 
     async def _run_command(self, batch: Batch, command: Command) -> AnsweredTurn | None:
-        """Run a command, which is alone in its batch.
+        """Run a command. Its batch has no other event but the parts of its album.
 
-        `/stop` first stops the running turn, before it waits for anything. The answer of that turn
-        says that it was stopped. So `/stop` gets its own answer only if it's an interaction,
-        because platforms show an unanswered interaction as failed.
+        `/stop` stops the running turn before it waits for anything. That turn's answer says so.
+        `/stop` itself is answered only as an interaction, which would be shown as failed otherwise.
 
-        For some commands, such as `/retry`, the model answers, and this returns the model's turn.
-        Otherwise, it returns None.
+        Returns the turn of the model if it answers, as after `/retry`. Otherwise returns None.
         """
         event = batch.last
         inbound = event.inbound
@@ -397,7 +395,9 @@ class TurnRunner:
             epoch=turn.epoch,
         )
         if inbound.attachments and self._agent.media is not None:
-            answer, actions = await run_caption(self._agent, self._commands, command, context, turn)
+            answer, actions = await run_with_files(
+                self._agent, self._commands, command, context, turn
+            )
         else:
             answer, actions = await self._commands.answer(command, context)
         if answer.asks_again is not None:

@@ -25,7 +25,7 @@ from gateway.queues import find_edited_id
 from gateway.texts.catalog import Texts
 
 
-async def run_caption(
+async def run_with_files(
     agent: Agent, commands: CommandRegistry, command: Command, context: CommandContext, turn: Turn
 ) -> tuple[Answer, Sequence[ButtonAction]]:
     """Store the files of a command's message, run the command, and name the files in its answer."""
@@ -37,7 +37,9 @@ async def run_caption(
     if context.session.is_incognito:
         sentences = [texts.FILES_NOT_KEPT.format(names=texts.join_list(list(map(escape, names))))]
     else:
-        _, receptions = await agent.receive_files(turn)
+        # The other parts of an album are entries of the turn, too. The command has their files.
+        own_turn = replace(turn, entries=turn.entries[-1:])
+        _, receptions = await agent.receive_files(own_turn)
         files = [file for reception in receptions for file in reception.files]
         command = _name_files(texts, command, files)
         sentences = _describe_receptions(texts, receptions)

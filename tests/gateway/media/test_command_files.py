@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from core.types import Attachment
 from gateway.media.command_files import list_job_files
 from tests.end_to_end.test_erased import forget
 from tests.end_to_end.test_media import kept_files, pictures_of
-from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
+from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
 from tests.fixtures.media_samples import make_pdf, make_photo
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
 from tests.gateway.commands.test_jobs import deliver_due
@@ -119,3 +120,28 @@ async def test_reminder_of_the_model_offers_the_file_of_its_message_until_it_is_
         assert [file.name for file in files] == ["bill.jpg"]
         await harness.say("/files remove 1")
         assert await list_job_files(harness.services.files, job) == []
+
+
+@pytest.mark.parametrize("position", [0, 1, 2])
+async def test_command_as_the_caption_of_an_album_takes_all_its_files(
+    home: Path, position: int
+) -> None:
+    async with open_gateway(home, OfflineModel("Europe/Lisbon")) as harness:
+        platform = harness.platforms["telegram"]
+        numbers: list[int | None] = []
+        replies = [KeptReply() for _ in range(3)]
+        for index, reply in enumerate(replies):
+            platform.files[f"p{index}"] = make_photo(100 + index)
+            attachment = Attachment(kind="photo", name=f"p{index}.jpg", reference=f"p{index}")
+            caption = "/remind in 1 day pay these" if index == position else ""
+            inbound = harness.inbound(caption, attachments=(attachment,), group_id="g")
+            numbers.append(await harness.admission.admit(inbound, reply))
+        await asyncio.gather(*(harness.admission.serve(number) for number in numbers if number))
+        names = ["p0.jpg", "p1.jpg", "p2.jpg"]
+        assert "I've kept p0.jpg, p1.jpg and p2.jpg." in replies[position].text
+        assert sum(reply.answer is None for reply in replies) == 2
+        assert await list_names(harness) == names
+        (job,) = await harness.services.jobs.list_active()
+        files = await list_job_files(harness.services.files, job)
+        assert [file.name for file in files] == names
+        assert await harness.services.inbox.list_waiting() == []
