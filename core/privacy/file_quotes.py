@@ -30,7 +30,10 @@ SELECT id, session_id, text, usage FROM messages
 WHERE role = 'assistant' AND kind = 'chat' AND text <> '' AND id > :first
     AND session_id IN ({statements.VISIBLE_SESSION_IDS}) ORDER BY id
 """
-_SELECT_SESSIONS = f"SELECT session_id FROM messages WHERE {in_list('id', 'messages')}"
+_SELECT_SESSIONS = f"""
+SELECT session_id FROM messages
+WHERE {in_list("id", "messages")} AND session_id IN ({statements.VISIBLE_SESSION_IDS})
+"""
 
 
 def add_file_quotes(connection: Connection, erasure_list: ErasureList) -> None:
@@ -56,7 +59,8 @@ def _add_answers(
     matcher = QuoteMatcher((), _list_texts(file_rows), passage_tokens=QUOTE_TOKENS)
     message_ids = {row["message_id"] for row in file_rows if row["message_id"] is not None}
     values = {**erasure_list.parameters, "first": min(message_ids, default=0)}
-    session_rows = connection.execute(_SELECT_SESSIONS, {"messages": encode_list(message_ids)})
+    session_values = {**values, "messages": encode_list(message_ids)}
+    session_rows = connection.execute(_SELECT_SESSIONS, session_values)
     session_ids = {row["session_id"] for row in session_rows.fetchall()}
     erased_ids = {*erasure_list.ids["messages"], *erasure_list.ids["repeats"]}
     for row in connection.execute(_SELECT_ANSWERS, values).fetchall():

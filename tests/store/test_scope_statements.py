@@ -93,7 +93,7 @@ IN_THE_CHAT_OF_AN_EVENT = {
 }
 # An erasure follows copies by their ids, whoever has them.
 ERASURE = {
-    "core.privacy.erasure_search._SELECT_FILE_TEXTS",
+    "core.privacy.file_quotes._SELECT_FILE_TEXTS",
     "core.store.erasure.epoch._SELECT_CONTENT",
     "core.store.erasure.expiry.SELECT_SPARED",
     "core.store.erasure.statements.COPY_STATEMENTS",
