@@ -52,7 +52,8 @@ def _name_files(texts: Texts, command: Command, files: Sequence[AttachedFile]) -
     action, note = split_action(command.arguments)
     if command.name != "memory" or action != "add" or not note:
         return command
-    marks = [texts.FILE_MARK.format(number=file.id) for file in files if file.content is not None]
+    numbers = sorted(file.id for file in files if file.content is not None)
+    marks = [texts.FILE_MARK.format(number=number) for number in numbers]
     return replace(command, arguments=" ".join([command.arguments, *marks]))
 
 
