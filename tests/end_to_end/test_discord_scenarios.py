@@ -118,6 +118,8 @@ def message(row_id: str, content: str, requests: Sequence[Request], **more: Any)
 
 FACT = ("remember", "", {"what": "Ana's car is red"})
 JOB = ("remind", "", {"when": "tomorrow at 9:00", "text": "Water plants"})
+PAUSE = ("cron", "pause", {"number": "1"})
+REMOVAL = ("cron", "remove", {"number": "1"})
 NOTE = ("memory", "add", {"text": "The boiler is a Vaillant"})
 POLL: Json = {
     "question": {"text": "Pizza?"}, "allow_multiselect": False, "layout_type": 1,
@@ -177,13 +179,17 @@ SLASH_ROWS = [
     ),
     slash("cron", "Water plants", action="list", before=[JOB]),
     slash("cron", "Paused", action="pause", options={"number": "1"}, is_private=False, before=[JOB]),
-    slash("cron", "Resumed", action="resume", options={"number": "1"}, is_private=False),
+    slash("cron", "Resumed", action="resume", options={"number": "1"}, is_private=False, before=[JOB, PAUSE]),
     slash(
-        "cron", "10:30", action="edit", options={"number": "1", "text": "at 10:30"}, is_private=False
+        "cron", "10:30", action="edit", options={"number": "1", "text": "at 10:30"},
+        is_private=False, before=[JOB],
     ),
-    slash("cron", action="urgent", options={"number": "1"}, is_private=False),
-    slash("cron", "Removed", action="remove", options={"number": "1"}, is_private=False),
-    slash("cron", action="restore", options={"number": "1"}, is_private=False),
+    slash("cron", "urgent", action="urgent", options={"number": "1"}, is_private=False, before=[JOB]),
+    slash("cron", "Removed", action="remove", options={"number": "1"}, is_private=False, before=[JOB]),
+    slash(
+        "cron", "Set again", action="restore", options={"number": "1"}, is_private=False,
+        before=[JOB, REMOVAL],
+    ),
     slash("cron", action="done", options={"number": "999"}, is_private=False),
     slash("snooze", options={"number": "999", "time": "1 hour"}, is_private=False),
     slash("timezone", "Europe/Lisbon", options={"city": "Lisbon"}, is_private=False),

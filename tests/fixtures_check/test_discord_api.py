@@ -139,3 +139,21 @@ async def test_double_records_unknown_routes_and_parameters(api: DiscordApi, wir
     assert all(
         problem in violation for problem, violation in zip(problems, api.violations, strict=True)
     )
+
+
+@needs_specs
+async def test_double_records_messages_and_suggestions_that_discord_does_not_have(
+    api: DiscordApi, wire: _Wire
+) -> None:
+    ana, channel = api.user("Ana"), await api.channel("general")
+    await api.user_says(channel, "hello", ana, flags="none", colour="red")
+    await api.user_says(channel, "hello", ana)
+    assert [problem.partition(": ")[0] for problem in api.violations] == ["MessageResponse"]
+    await _slash(api, wire, channel, ana)
+    typed = {"id": "1", "name": "help", "type": 1, "options": []}
+    payload = api.interactions.open(4, channel, ana, typed)
+    path = f"/interactions/{payload['id']}/{payload['token']}/callback"
+    unnamed = {"type": 8, "data": {"choices": [{"name": "", "value": "x"}]}}
+    assert (await wire("POST", path, unnamed))[0] == 400
+    named = {"type": 8, "data": {"choices": [{"name": "X", "value": "x"}]}}
+    assert (await wire("POST", path, named))[0] == 204
