@@ -164,10 +164,7 @@ class Admission:
         return await self._commands.actions.has_question(inbound.address, inbound.account)
 
     def _may_run(self, resolved_inbound: ResolvedInbound, judgement: Judgement) -> bool:
-        """Count a command for Mneme, and return whether its sender is within the rate limit.
-
-        Returns False for a command for another bot.
-        """
+        """Count a command, and return whether it's for Mneme and within its sender's rate limit."""
         inbound = resolved_inbound.inbound
         is_group_command = inbound.command is not None and not inbound.is_direct
         if is_group_command and is_for_another_bot(inbound, self._commands.specs):
@@ -203,22 +200,25 @@ class Admission:
     ) -> bool:
         """Run `/setup` of a sender who isn't answered here, but may manage the group.
 
-        Members who lack a required role may also run `/forget`, because earlier words of theirs may
-        be stored. The messages themselves aren't stored. Returns False for any other event.
+        Members may also run `/forget`, because earlier words of theirs may be stored. The messages
+        themselves aren't stored. Returns False for any other event.
         """
         is_command = inbound.kind == "message" and inbound.command is not None
         if not (is_command or (inbound.kind != "edit" and can_confirm(inbound))):
             return False
         resolved_inbound = await self._commands.resolve(inbound, judgement.scope)
         command = resolved_inbound.command
-        is_roleless = judgement.verdict is Verdict.ROLELESS
-        names = {"setup", "forget"} if is_roleless else {"setup"}
+        names = {"setup"} if inbound.sender.is_anonymous else {"setup", "forget"}
         if command is None or (command.name not in names and command != YES_TO_SEVERAL):
+            return False
+        is_roleless = judgement.verdict is Verdict.ROLELESS
+        is_served = is_roleless or await self._access.is_group_served(inbound, judgement.scope)
+        if command.name == "forget" and not is_served:
             return False
         if not self._rates.acquire_command(inbound, command):
             return True
         inbound = _clean_sender_name(resolved_inbound.inbound)
-        if is_roleless or await self._access.is_group_served(inbound, judgement.scope):
+        if is_served:
             await self._run_unstored(command, inbound, reply, judgement.scope)
         else:
             await self._tell(inbound, reply, self._access.explain_unserved_group(inbound))

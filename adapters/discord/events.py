@@ -607,7 +607,7 @@ class DiscordEvents:
     def _reply_to_message(self, inbound: Inbound) -> Reply:
         """Create the reply to an event. In a group, the answer replies to the message."""
         reply_to = None
-        if inbound.kind == "message" and not inbound.is_direct:
+        if inbound.kind in ("message", "edit") and not inbound.is_direct:
             reply_to = inbound.message_id
         messages = self._make_messages(inbound.address, reply_to, inbound.text)
         if not self._marks_working or inbound.kind != "message":

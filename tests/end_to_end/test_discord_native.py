@@ -591,6 +591,16 @@ async def test_answer_to_an_edited_question_replaces_the_first_answer_on_the_scr
         assert api.sent("DELETE", "/messages/") == []
 
 
+async def test_answer_to_a_mention_that_an_edit_adds_is_a_reply_to_the_message(home: Path) -> None:
+    async with open_scene(home, ScriptedModel(says("At nine."))) as scene:
+        api = scene.api
+        message = await api.user_says(scene.channel, "when is it?", scene.bo)
+        await api.edit(scene.channel, message, f"{api.mention()} when is it?")
+        await scene.said(scene.channel, "At nine.")
+        answer = api.messages(scene.channel)[-1]
+        assert answer["message_reference"]["message_id"] == message
+
+
 async def test_question_with_files_is_answered_again_after_each_edit(home: Path) -> None:
     model = ScriptedModel(says("Answer 1."), says("Answer 2."), says("Answer 3."))
     async with open_scene(home, model) as scene:

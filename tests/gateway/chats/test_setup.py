@@ -301,6 +301,27 @@ async def test_member_without_the_required_role_may_still_forget_their_own_words
         assert await say(harness, "/recall giraffe", MEMBER, **slash) == texts.ROLE_NEEDED
 
 
+async def test_member_of_a_group_that_is_no_longer_listed_may_still_forget_their_own_words(
+    home: Path,
+) -> None:
+    async with gateway(home, "ok", "ok") as harness:
+        await say(harness, "my giraffe is blue", MEMBER)
+        await say(harness, "my giraffe is red", "42")
+    async with open_gateway(home, ScriptedModel()) as harness:
+        assert await say(harness, "hello", MEMBER) == texts.STRANGER_IN_GROUP
+        shown = await say(harness, "/forget giraffe", MEMBER)
+        assert "blue" in shown
+        assert "red" not in shown
+        assert (await say(harness, "yes", MEMBER)).startswith("Forgotten: ")
+        recalled = await say(harness, "/recall giraffe", "42")
+        assert "blue" not in recalled
+        assert "red" in recalled
+        other_group = Address(platform="telegram", chat_id="-99")
+        elsewhere = {"address": other_group, "scope": Scope.group("telegram", "-99")}
+        refusal = await say(harness, "/forget giraffe", MEMBER, **elsewhere)
+        assert refusal == texts.STRANGER_IN_GROUP
+
+
 async def test_manager_without_the_required_role_keeps_setup_and_a_member_is_told_why(
     home: Path,
 ) -> None:
