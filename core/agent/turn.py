@@ -408,12 +408,9 @@ class Agent:
 
         The result says whether the call was carried out.
         """
-        last_row = running.rows[-1] if running.rows else None
         session = running.session
-        if last_row is None or last_row.role != "assistant" or session.is_incognito:
-            return
-        calls = [block for block in last_row.blocks or () if block["type"] == "tool_use"]
-        if not calls or last_row.session_id != session.id:
+        calls = [] if session.is_incognito else _find_open_calls(running.rows, session)
+        if not calls:
             return
         outcomes = await self.conversations.load_call_outcomes(session.id)
         results = self.tool_runner.build_missing_results(calls, outcomes, session, self.clock.now())
@@ -638,6 +635,22 @@ class Agent:
         return Message(
             role="assistant", text=text, session_id=session.id, created_at=self.clock.now()
         )
+
+
+def _find_open_calls(rows: Sequence[Message], session: Session) -> list[Json]:
+    """Return the tool calls of the last assistant row of a session that have no results.
+
+    Results of jobs, and messages that aren't answered, may have been stored since the calls.
+    """
+    answered_ids: set[str] = set()
+    for row in reversed(rows):
+        blocks = row.blocks or ()
+        if row.role == "assistant" and row.origin != "job":
+            is_own = row.session_id == session.id
+            calls = [block for block in blocks if is_own and block["type"] == "tool_use"]
+            return [call for call in calls if call["id"] not in answered_ids]
+        answered_ids |= {block["tool_use_id"] for block in blocks if block["type"] == "tool_result"}
+    return []
 
 
 def _question_row(session: Session, inbound: Inbound, quote: Quote | None = None) -> Message:

@@ -221,8 +221,9 @@ async def test_stop_cancels_a_delegated_task_and_the_conversation_continues(home
         assert (first["type"], first["is_error"]) == ("tool_result", True)
 
 
+@pytest.mark.parametrize("is_reminder_due", [False, True])
 async def test_delegated_task_interrupted_by_a_crash_is_reported_as_not_done_and_not_repeated(
-    home: Path,
+    home: Path, is_reminder_due: bool
 ) -> None:
     helper = Helper()
     helper.gate = asyncio.Event()
@@ -236,11 +237,27 @@ async def test_delegated_task_interrupted_by_a_crash_is_reported_as_not_done_and
             await turn
     async with house(home, Helper(), says("I cannot tell.")) as (harness, model):
         platform = harness.platforms["telegram"]
+        if is_reminder_due:
+            await deliver_reminder(harness, "tea")
         for number in await harness.admission.resume(platform, timedelta(days=1)):
             await harness.admission.serve(number)
         assert [reply.text for _, reply in platform.replies] == ["I cannot tell."]
         assert results(model.requests[0]) == [NOT_DONE]
         assert len(await delegated(harness)) == 1, "it is not repeated"
+
+
+async def deliver_reminder(harness: GatewayHarness, text: str) -> None:
+    """Store a reminder in the conversation, as its delivery does."""
+    conversations = harness.services.conversations
+    rows = await harness.services.database.fetch_all("SELECT id FROM sessions ORDER BY id LIMIT 1")
+    reminder = Message(
+        role="assistant",
+        text=text,
+        session_id=rows[0]["id"],
+        created_at=harness.services.clock.now(),
+        origin="job",
+    )
+    await conversations.append([reminder])
 
 
 def names(model: ScriptedModel) -> set[str]:
