@@ -37,6 +37,9 @@ turns_per_minute = 100000
 commands_per_minute = 100000
 """
 MOMENT = "2030-01-07T10:00"
+TYPED_TASK = "call mum"
+"""A task that the person typed is compared with the whole hostile message by its signs and
+accents."""
 GROUPS: Mapping[str, Mapping[str, str]] = {
     "marks": hostile_texts.MARKS_TEXTS,
     "scripts": hostile_texts.SCRIPT_TEXTS,
@@ -122,16 +125,17 @@ async def send_as_message(talk: HostileTalk, name: str, text: str) -> None:
 
 
 async def send_with_tool_calls(talk: HostileTalk, name: str, text: str) -> None:
-    """The model sets a reminder and a note, first with short texts, then with the hostile one."""
+    """The model sets a reminder that the person typed and a note, and then both with the hostile
+    text."""
     await talk.send("/new")
     talk.let_model_say(
         f"I have noted {name}",
-        ("reminder", {"action": "add", "moment": MOMENT, "task": f"call mum about {name}"}),
+        ("reminder", {"action": "add", "moment": MOMENT, "task": TYPED_TASK}),
         ("memory", {"target": "memory", "action": "add", "content": f"Mum asked about {name}."}),
         ("reminder", {"action": "add", "moment": MOMENT, "task": text}),
         ("memory", {"target": "memory", "action": "add", "content": text}),
     )
-    talk.live.tells_telegram(f"Remind me on 7 January 2030 at 10:00 to call mum. {text}")
+    talk.live.tells_telegram(f"Remind me on 7 January 2030 at 10:00 to {TYPED_TASK}. {text}")
     await talk.live.until(
         lambda: len(talk.replies) == 1 and name in "".join(talk.live.telegram.texts(PERSON)[-3:]),
         ANSWER_S,
@@ -201,5 +205,7 @@ async def test_hostile_text_of_one_person_does_not_delay_answers_to_others(
             print(figures, newly_held[len(held) :])  # noqa: T201  The figures are asked for.
             if worst_s > WHOAMI_S:
                 slow.append(figures)
+        if send is send_with_tool_calls:
+            assert live.query(f"SELECT 1 FROM jobs WHERE text = '{TYPED_TASK}'")
         assert await live.stop() == 0
     assert slow == []

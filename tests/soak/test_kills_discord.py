@@ -1,6 +1,6 @@
 """Two hundred and fifty kills on Discord, in a direct chat and in a channel of a server, with 60 ms
 between what Discord accepts and its response. Half of the restarts come when a nonce no longer keeps
-a message from being posted again."""
+a message from being posted again. Some of the messages ask for calls of writing tools."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from tests.fixtures.kill_storm import (
     open_system,
 )
 from tests.fixtures.model_reply import ModelReply
+from tests.fixtures.tool_caller import SHARE, ToolCaller
 
 KILLS = 250
 """Together with the other files test_kills_*.py: 1,400."""
@@ -72,7 +73,10 @@ async def test_kills_while_discord_is_answered_lose_and_double_nothing(
     home: Path, part: int
 ) -> None:
     is_long = part == 0
-    async with open_system(home, answer_at_length if is_long else answer_all) as live:
+    share = 0.0 if is_long else SHARE
+    caller = ToolCaller(("a note", "a reminder"), share=share)
+    async with open_system(home, answer_at_length if is_long else caller) as live:
+        caller.live = live
         channel = await live.discord.channel("general")
         with (home / "mneme.toml").open("a") as settings:
             settings.write(f'[access]\nrooms = ["discord:{channel}"]\n')
@@ -80,6 +84,7 @@ async def test_kills_while_discord_is_answered_lose_and_double_nothing(
             discord_place(live, messages=(1, 2)),
             discord_place(live, channel, messages=(0, 2)),
         )
-        storm = KillStorm(live=live, seed=choose_seed(), places=places)
+        storm = KillStorm(live=live, seed=choose_seed(), places=places, phrase=caller.phrase)
         await storm.blow(KILLS_PER_HOME)
+        assert caller.list_damage() == [], storm.describe()
         await storm.assert_whole(list_long_damage(storm) if is_long else None)

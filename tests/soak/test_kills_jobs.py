@@ -1,11 +1,13 @@
 """Three hundred kills around the moments at which reminders and scheduled questions are due, on
-Telegram and Discord. Each job is made once, runs once, and is shown once."""
+Telegram and Discord. Each job is made once, runs once, and is shown once. Some messages among them ask for a
+note."""
 
 from __future__ import annotations
 
 import random
 import re
 from collections import Counter
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,7 @@ from tests.fixtures.kill_storm import (
     open_system,
     telegram_place,
 )
+from tests.fixtures.tool_caller import SHARE, ToolCaller
 
 KILLS = 300
 """Together with the other files test_kills_*.py: 1,400."""
@@ -48,9 +51,9 @@ def phrase_job(token: str, chance: random.Random) -> str:
     return f"/cron add in {seconds} seconds | what about {token}?"
 
 
-def list_job_damage(storm: KillStorm) -> list[str]:
+def list_job_damage(storm: KillStorm, wishes: Collection[str]) -> list[str]:
     """Return the jobs that aren't there once, or whose result isn't shown once, and every text that
-    isn't whole."""
+    isn't whole. The messages of `wishes` ask for no job."""
     live = storm.live
     jobs = Counter(
         token
@@ -69,7 +72,8 @@ def list_job_damage(storm: KillStorm) -> list[str]:
             if "⏰" in text and MARK not in text
             for token in set(TOKEN.findall(text))
         )
-        refused = [token for token in storm.said[place.letter] if not jobs[token]]
+        asked_for = [token for token in storm.said[place.letter] if token not in wishes]
+        refused = [token for token in asked_for if not jobs[token]]
         refusals = [text for text in shown if re.fullmatch(rf"{REPEATED}{PAST}", text)]
         repeated = sum(MARK in text for text in refusals)
         if not len(refusals) - repeated <= len(refused) <= len(refusals):
@@ -99,8 +103,10 @@ def list_job_damage(storm: KillStorm) -> list[str]:
 
 @pytest.mark.parametrize("part", range(KILLS // KILLS_PER_HOME))
 async def test_kills_around_due_moments_run_and_show_each_job_once(home: Path, part: int) -> None:
-    async with open_system(home) as live:
+    caller = ToolCaller(("a note",), share=SHARE, phrase_other=phrase_job)
+    async with open_system(home, caller) as live:
+        caller.live = live
         places = (telegram_place(live, messages=(0, 2)), discord_place(live, messages=(0, 2)))
-        storm = KillStorm(live=live, seed=choose_seed(), places=places, phrase=phrase_job)
+        storm = KillStorm(live=live, seed=choose_seed(), places=places, phrase=caller.phrase)
         await storm.blow(KILLS_PER_HOME)
-        await storm.assert_whole(list_job_damage(storm))
+        await storm.assert_whole(list_job_damage(storm, caller.wishes) + caller.list_damage())
