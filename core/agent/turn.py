@@ -32,7 +32,12 @@ from core.models.wrappers import TOO_LONG_STATUS, MeteredModel
 from core.ports import Clock, TextCallback
 from core.store.actions import ButtonAction
 from core.store.incognito import INCOGNITO_BADGE
-from core.store.rows import find_answered_rows, is_first_after_compression, is_first_turn
+from core.store.rows import (
+    find_answered_rows,
+    find_open_calls,
+    is_first_after_compression,
+    is_first_turn,
+)
 from core.store.sessions import Conversations
 from core.store.usage_limits import ModelCall
 from core.types import (
@@ -404,12 +409,9 @@ class Agent:
         return await self.model.open_turn_budget(self.options, running.session, since)
 
     async def _settle_interrupted_calls(self, running: RunningTurn) -> None:
-        """Store a result for each tool call that a restart interrupted.
-
-        The result says whether the call was carried out.
-        """
+        """Store whether each tool call that a restart interrupted was carried out."""
         session = running.session
-        calls = [] if session.is_incognito else _find_open_calls(running.rows, session)
+        calls = [] if session.is_incognito else find_open_calls(running.rows, session.id)
         if not calls:
             return
         outcomes = await self.conversations.load_call_outcomes(session.id)
@@ -635,22 +637,6 @@ class Agent:
         return Message(
             role="assistant", text=text, session_id=session.id, created_at=self.clock.now()
         )
-
-
-def _find_open_calls(rows: Sequence[Message], session: Session) -> list[Json]:
-    """Return the tool calls of the last assistant row of a session that have no results.
-
-    Results of jobs, and messages that aren't answered, may have been stored since the calls.
-    """
-    answered_ids: set[str] = set()
-    for row in reversed(rows):
-        blocks = row.blocks or ()
-        if row.role == "assistant" and row.origin != "job":
-            is_own = row.session_id == session.id
-            calls = [block for block in blocks if is_own and block["type"] == "tool_use"]
-            return [call for call in calls if call["id"] not in answered_ids]
-        answered_ids |= {block["tool_use_id"] for block in blocks if block["type"] == "tool_result"}
-    return []
 
 
 def _question_row(session: Session, inbound: Inbound, quote: Quote | None = None) -> Message:

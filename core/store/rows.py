@@ -542,6 +542,23 @@ def find_answered_rows(messages: Sequence[Message], message_ids: Set[str]) -> Se
     return turn
 
 
+def find_open_calls(messages: Sequence[Message], session_id: int) -> list[Json]:
+    """Return the tool calls in a session's last message of the assistant that have no results.
+
+    Results of jobs, and messages that aren't answered, may have been stored since the calls.
+    """
+    answered_ids: set[str] = set()
+    for message in reversed(messages):
+        blocks = message.blocks or ()
+        if message.role == "assistant" and message.origin != "job":
+            if message.session_id != session_id:
+                return []
+            calls = [block for block in blocks if block["type"] == "tool_use"]
+            return [call for call in calls if call["id"] not in answered_ids]
+        answered_ids |= {block["tool_use_id"] for block in blocks if block["type"] == "tool_result"}
+    return []
+
+
 def has_answer(turn: Sequence[Message]) -> bool:
     """Return whether a turn ends with an answer instead of tool calls or their results."""
     last = turn[-1]
