@@ -43,6 +43,8 @@ NOW = datetime(2026, 11, 24, 1, 0, tzinfo=UTC)
 WATCHED_PAGES = 16
 """With so many pages, the gateway and the commands are run, too."""
 CUTS = 4
+HELD_LOGS = 5
+"""How often the log is removed while another program reads."""
 WAIT_S = 120.0
 DEPENDENT_TABLES = {"facts": ("fact_entities",), "entities": ("fact_entities",)}
 """Tables whose rows say nothing without the row that they refer to."""
@@ -317,6 +319,39 @@ async def test_write_ahead_log_removed_while_the_gateway_runs_loses_no_message(
         assert not live.is_gone
         await live.kill()
     assert stored_texts(home) == ["The harbour is old.", "The ferry is new."]
+    assert find_file_damage(home / "state.db") == ""
+
+
+@pytest.mark.parametrize("is_stopped", [False, True])
+async def test_write_ahead_log_removed_while_another_program_reads_loses_no_message(
+    home: Path, is_stopped: bool
+) -> None:
+    """With `is_stopped`, the turn whose writes wait for the rescue of the log is cancelled."""
+    chance = random.Random(choose_seed())
+    said = ["The harbour is old."]
+    async with LiveSystem.open(home, is_loop_watched=False) as live:
+        await live.start()
+        await say(live, said[0])
+        for number in range(HELD_LOGS):
+            with closing(sqlite3.connect(home / "state.db", isolation_level=None)) as reader:
+                reader.execute("BEGIN")
+                reader.execute("SELECT COUNT(*) FROM messages").fetchone()
+                (home / "state.db-wal").unlink()
+                said.append(f"The ferry {number} is new.")
+                live.tells_telegram(said[-1])
+                await asyncio.sleep(chance.random() / 2)
+                if is_stopped:
+                    live.tells_telegram("/stop")
+                await asyncio.sleep(chance.random() * 2)
+            said.append(f"The bakery {number} is closed.")
+            await say(live, said[-1])
+            assert not live.is_gone
+        await live.kill()
+        await live.start()
+        await say(live, "The ship is gone.")
+        assert await live.stop() == 0
+    stored = [text for text in stored_texts(home) if text != "/stop"]
+    assert stored == [*said, "The ship is gone."]
     assert find_file_damage(home / "state.db") == ""
 
 
