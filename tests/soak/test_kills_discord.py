@@ -74,7 +74,7 @@ async def test_kills_while_discord_is_answered_lose_and_double_nothing(
 ) -> None:
     is_long = part == 0
     share = 0.0 if is_long else SHARE
-    caller = ToolCaller(("a note", "a reminder"), share=share)
+    caller = ToolCaller(("a reminder",), share=share)
     async with open_system(home, answer_at_length if is_long else caller) as live:
         caller.live = live
         channel = await live.discord.channel("general")

@@ -37,7 +37,7 @@ async def test_kills_while_a_group_is_answered_lose_and_double_nothing(
     home: Path, part: int
 ) -> None:
     options = f'[access]\nrooms = ["telegram:{GROUP}"]\n'
-    caller = ToolCaller(("a note", "a reminder"), share=SHARE)
+    caller = ToolCaller(("a reminder",), share=SHARE)
     async with open_system(home, caller, options) as live:
         caller.live = live
         live.telegram.group(GROUP)
