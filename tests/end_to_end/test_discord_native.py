@@ -10,7 +10,7 @@ import pytest
 
 from core.types import Scope
 from gateway.texts.catalog import ENGLISH as texts
-from tests.end_to_end.test_media import pictures_of
+from tests.end_to_end.test_media import pictures_of, texts_of
 from tests.fixtures.discord_scene import open_scene
 from tests.fixtures.live_system import LiveSystem
 from tests.fixtures.media_samples import make_pdf, make_photo
@@ -731,3 +731,18 @@ async def test_thumb_on_an_open_question_answers_it(home: Path, thumb: str, answ
             await asyncio.sleep(0.01)
         await api.react(direct, question["id"], thumb, ana)
         await scene.said(direct, answer)
+
+
+async def test_discord_sticker_is_downloaded_and_shown_to_the_model(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = ScriptedModel(says("It waves."))
+    async with open_scene(home, model) as scene:
+        monkeypatch.setattr("discord.asset.Asset.BASE", scene.api.cdn_url)
+        sticker = scene.api.sticker("Wave", make_photo(320, 320))
+        await scene.api.user_says(scene.direct, "", scene.ana, sticker_items=[sticker])
+        await scene.said(scene.direct, "It waves.")
+        (picture,) = pictures_of(model.requests[0])
+        assert picture.size == (320, 320)
+        assert "[attached sticker: Wave]" in texts_of(model.requests[0])
+        assert scene.api.server.fetches == [sticker["id"]]
