@@ -115,7 +115,7 @@ def _list_repeats(texts: Texts, erasure_list: ErasureList) -> list[str]:
 def render_repeat(texts: Texts, kind: str, text: str, max_chars: int = _MAX_ITEM_CHARS) -> str:
     """Return the line of a list about a text that repeats an item, as Markdown."""
     # An answer is Markdown, whose marks of lists and bold words would be shown.
-    plain_text = text.replace("**", "").lstrip("-> ")
+    plain_text = texts.result_words.word_text(text.replace("**", "").lstrip("-> "))
     kinds = texts.table("REPEAT_KINDS")
     label = kinds[kind] if text else kinds[kind].rstrip(" :：\u00a0")
     return f"- {label}{escape(shorten(plain_text, max_chars))}"

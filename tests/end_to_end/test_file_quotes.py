@@ -9,6 +9,8 @@ import pytest
 
 from core.agent.offline import OfflineModel
 from core.privacy.quotes import remove_quoting_lines
+from gateway.commands.privacy import render_repeat
+from gateway.texts.catalog import ENGLISH
 from tests.end_to_end.test_erased import forget
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
 from tests.fixtures.media_samples import make_pdf
@@ -141,3 +143,10 @@ async def test_receipt_names_an_equal_file_of_another_message(home: Path) -> Non
         assert "nothing of it is left" not in receipt
         assert "No file in Mneme's home" not in receipt
         assert "nothing of it is left" in await forget(harness, "bravo")
+
+
+def test_file_in_a_text_that_repeats_another_is_shown_by_its_name() -> None:
+    line = render_repeat(
+        ENGLISH, "title", "The mill [attached photo: mill.jpg (image/jpeg, 5,473 …"
+    )
+    assert line == "- In a title: The mill 📎 mill.jpg"

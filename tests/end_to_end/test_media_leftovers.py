@@ -242,6 +242,24 @@ async def test_reply_to_a_message_whose_download_failed_fetches_the_file(
         assert "bird.pdf" in (await harness.say("/files heron")).text
 
 
+async def test_download_that_a_reply_started_and_that_takes_long_is_said_to_run(home: Path) -> None:
+    model = ScriptedModel(says("Nothing."), says("Later."))
+    async with open_gateway(home, model, "[media]\nwait_s = 0.2\n") as harness:
+        platform = harness.platforms["telegram"]
+        attachment = Attachment(kind="document", name="bird.pdf", reference="bird")
+        await harness.say("broken", attachments=(attachment,), message_id="80")
+        arrives = asyncio.Event()
+
+        async def fetch_slowly(*_: object) -> bytes:
+            await arrives.wait()
+            return make_pdf(["The heron nests here"])
+
+        platform.fetch_file = fetch_slowly  # type: ignore[method-assign, assignment]
+        await harness.say("and now?", reply_to="80")
+        assert "it is still being downloaded" in texts_of(model.requests[1])
+        arrives.set()
+
+
 @pytest.mark.parametrize("has_model", [True, False])
 async def test_retry_fetches_a_file_whose_download_failed(home: Path, has_model: bool) -> None:
     model = ScriptedModel(says("Nothing."), says("A heron.")) if has_model else None
