@@ -44,7 +44,7 @@ from gateway.services import STATE_FILE, Services, create_model_client, load_pro
 from gateway.sharing.home_lock import LOCK_FILE
 from gateway.supervisor import CONNECTED, WallClock
 from gateway.texts.catalog import SHELL, Texts
-from gateway.upkeep.backups import describe_restore, find_restore_command
+from gateway.upkeep.backups import describe_restore, find_restorable, find_restore_command
 from gateway.upkeep.home_checks import (
     CheckResult,
     build_result,
@@ -127,7 +127,7 @@ async def run_checks(
             results += await check_media(texts, services)
     except StoreError as error:
         results.append(_describe_store_error(texts, error, settings))
-    results.append(check_backups(texts, settings))
+    results.append(await asyncio.to_thread(check_backups, texts, settings))
     results += check_service(texts, settings)
     results += check_ports(texts, settings, live)
 
@@ -236,8 +236,9 @@ def _describe_store_error(texts: Texts, error: StoreError, settings: Settings) -
         advice = texts.compose("space_advice", command=command)
     elif isinstance(error, StoreDamagedError) or not _has_state(settings.home):
         is_lost = not _has_state(settings.home)
-        advice = describe_restore(settings, texts, is_lost=is_lost)
-        command = find_restore_command(settings, is_lost=is_lost)
+        backup = find_restorable(settings)
+        advice = describe_restore(settings, backup, texts, is_lost=is_lost)
+        command = find_restore_command(backup, is_lost=is_lost)
     elif error.key in ("store_newer", "pg_newer"):
         # The text already names the command.
         advice = ""
@@ -436,10 +437,12 @@ async def _check_database(texts: Texts, services: Services) -> CheckResult:
     if isinstance(database, Database):
         damage = await find_damage(database)
         problems = []
+        backup = None
         if damage:
             reason = "; ".join(map(texts.word_stored, damage))
             problems.append(texts.compose("damaged", path=database.name, reason=reason))
-        advice = describe_restore(services.settings, texts)
+            backup = await asyncio.to_thread(find_restorable, services.settings)
+        advice = describe_restore(services.settings, backup, texts)
         right = texts.compose("undamaged", path=database.name)
         return build_result(
             "state.db",
@@ -448,7 +451,7 @@ async def _check_database(texts: Texts, services: Services) -> CheckResult:
             right,
             keys=("damaged", "undamaged"),
             values={"path": database.name},
-            command=find_restore_command(services.settings),
+            command=find_restore_command(backup),
         )
     # Imported here because psycopg is an extra.
     from core.store.postgres.schema import describe_server

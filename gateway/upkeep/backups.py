@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from importlib.metadata import version
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
@@ -175,6 +176,7 @@ class BackupMaker:
             copied_at=self._clock.now(),
             epoch=manifest.epoch,
             is_encrypted=order.key is not None,
+            digest=await asyncio.to_thread(hash_file, archive),
         )
         # The list names the file before the file exists. If the process is killed in between, every
         # file is still listed, so it will be deleted, and receipts of /forget mention it.
@@ -269,15 +271,15 @@ class BackupMaker:
         )
         archive = folder / "archive"
 
-        def write_again() -> Manifest:
+        def write_again() -> BackupRecord:
             manifest = write_backup(source, archive, folder, old.made_at, self._on_progress)
             verify_backup(archive, folder)
             sync_path(archive)
+            digest = hash_file(archive)
             archive.replace(record.path)
-            return manifest
+            return replace(record, epoch=manifest.epoch, digest=digest)
 
-        manifest = await asyncio.to_thread(write_again)
-        self._catalog.add(replace(record, epoch=manifest.epoch))
+        self._catalog.add(await asyncio.to_thread(write_again))
         return True
 
 
@@ -442,7 +444,10 @@ async def run_backup(settings: Settings) -> Sentence | None:
 
 
 def describe_backups(settings: Settings, now: datetime, texts: Texts = SHELL) -> tuple[str, str]:
-    """Return a sentence about the last backup, and its problem or ""."""
+    """Return a sentence about the last backup, and its problem or "".
+
+    The content of the backup isn't read (see `is_damaged`).
+    """
     state = BackupCatalog(settings.home).load()
     last = state.last_backup
     zone = ZoneInfo(settings.general.zone)
@@ -454,34 +459,73 @@ def describe_backups(settings: Settings, now: datetime, texts: Texts = SHELL) ->
         moment = texts.format_moment(state.failed_at, zone)
         failure = texts.word(state.failure).rstrip(".。") if state.failure else ""
         return sentence, texts.BACKUP_FAILED_AT.format(moment=moment, reason=failure)
-    if not is_late(settings, state, now):
+    if is_late(settings, state, now):
+        return sentence, texts.BACKUP_LATE if last is not None else texts.BACKUP_NEVER
+    if last is None or last.state != "out_of_reach":
         return sentence, ""
-    return sentence, texts.BACKUP_LATE if last is not None else texts.BACKUP_NEVER
+    if last.path.parent == backup_folder(settings):
+        return sentence, texts.BACKUP_UNREACHABLE
+    # A person may have taken the disk away that they named in a command.
+    return f"{sentence} {texts.BACKUP_UNREACHABLE}", ""
 
 
-def describe_restore(settings: Settings, texts: Texts = SHELL, *, is_lost: bool = False) -> str:
-    """Return advice for a damaged or lost state.db, which names the last valid backup.
+def is_damaged(backup: BackupRecord) -> bool:
+    """Return whether the file of a backup has changed since it was checked. Reads the whole file.
+
+    An unencrypted backup with other bytes is read like a restore reads it: a process that was
+    killed while it removed forgotten texts may have replaced the file, but not the digest.
+    """
+    try:
+        if backup.digest in (None, hash_file(backup.path)):
+            return backup.path.stat().st_size == 0
+        if backup.is_encrypted:
+            return True
+        with TemporaryDirectory() as scratch:
+            verify_backup(backup.path, Path(scratch))
+    except (MnemeError, OSError):
+        return True
+    return False
+
+
+def find_restorable(settings: Settings) -> BackupRecord | None:
+    """Return the last backup that isn't damaged, or None if there's none.
+
+    Backups on a disk that isn't connected can't be read, so they come last.
+    """
+    records = BackupCatalog(settings.home).load().records
+    backups = [record for record in records if record.kind == "backup"][::-1]
+    for backup in backups:
+        if backup.state == "there" and not is_damaged(backup):
+            return backup
+    for backup in backups:
+        if backup.state == "out_of_reach":
+            return backup
+    return None
+
+
+def describe_restore(
+    settings: Settings, backup: BackupRecord | None, texts: Texts = SHELL, *, is_lost: bool = False
+) -> str:
+    """Return advice for a damaged or lost state.db, which names the last valid `backup`.
 
     From a lost state.db, nothing can be repaired.
     """
-    last = BackupCatalog(settings.home).load().last_backup
-    if last is None:
+    if backup is None:
         # The error of a lost state.db says what to do without a backup.
         return "" if is_lost else texts.RESTORE
-    moment = texts.format_moment(last.made_at, ZoneInfo(settings.general.zone))
+    moment = texts.format_moment(backup.made_at, ZoneInfo(settings.general.zone))
     advice = texts.RESTORE_LOST if is_lost else texts.RESTORE_LAST
-    return advice.format(path=shlex.quote(str(last.path)), moment=moment)
+    return advice.format(path=shlex.quote(str(backup.path)), moment=moment)
 
 
-def find_restore_command(settings: Settings, *, is_lost: bool = False) -> str:
+def find_restore_command(backup: BackupRecord | None, *, is_lost: bool = False) -> str:
     """Return the command that repairs or replaces a damaged or lost state.db.
 
-    The command restores the last backup, if there is one. Without a backup, it's "" for a lost
-    state.db, because nothing can be repaired.
+    The command restores the last valid `backup`, if there is one. Without a backup, it's "" for a
+    lost state.db, because nothing can be repaired.
     """
-    last = BackupCatalog(settings.home).load().last_backup
-    if last is not None:
-        return shlex.join(["mneme", "restore", str(last.path)])
+    if backup is not None:
+        return shlex.join(["mneme", "restore", str(backup.path)])
     return "" if is_lost else "mneme check --repair"
 
 

@@ -10,7 +10,7 @@ import json
 import os
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
@@ -39,6 +39,8 @@ class BackupRecord:
     is_encrypted: bool = False
     # When state.db had been copied. None for backups of earlier versions.
     copied_at: datetime | None = None
+    # The SHA-256 of the file when it was checked. None for backups of earlier versions.
+    digest: str | None = None
     kind: Literal["backup", "old_home"] = "backup"
 
     @property
@@ -274,8 +276,10 @@ def _format_record(record: BackupRecord) -> dict[str, Any]:
 
 
 def _parse_record(entry: dict[str, Any]) -> BackupRecord:
+    """Return a record from its JSON form. Fields of a later version are ignored."""
+    names = {field.name for field in fields(BackupRecord)}
     copied_at = entry.get("copied_at")
-    values = entry | {
+    values = {name: value for name, value in entry.items() if name in names} | {
         "path": Path(entry["path"]),
         "made_at": datetime.fromisoformat(entry["made_at"]),
         "copied_at": datetime.fromisoformat(copied_at) if copied_at else None,

@@ -27,8 +27,13 @@ from gateway.sharing.home_lock import is_running
 from gateway.supervisor import WallClock
 from gateway.texts.catalog import Texts
 from gateway.texts.settings_problems import word_problem, word_settings_advice
-from gateway.upkeep.backups import delete_expired, describe_backups
-from gateway.upkeep.catalog import BackupCatalog, backup_folder, find_backup_fault
+from gateway.upkeep.backups import delete_expired, describe_backups, is_damaged
+from gateway.upkeep.catalog import (
+    BackupCatalog,
+    CatalogState,
+    backup_folder,
+    find_backup_fault,
+)
 from gateway.upkeep.mending import (
     find_editor_command,
     find_newer_python_command,
@@ -279,15 +284,16 @@ def check_backups(texts: Texts, settings: Settings) -> CheckResult:
             command=f"mneme config set {name}",
         )
     if problem:
-        has_failed = state.failed_at is not None
+        return _describe_late_backup(texts, settings, f"{sentence} {problem}", state)
+    if last is not None and last.state == "there" and is_damaged(last):
         return CheckResult(
             subject="backups",
             state="wrong",
-            text=f"{sentence} {problem}",
-            key="backup_failed" if has_failed else "backup_late",
-            values={**values, "failed_at": state.failed_at} if has_failed else values,
-            advice=texts.compose("backup_again") if has_failed else texts.BACKUP_ADVICE,
-            where=str(backup_folder(settings)),
+            text=f"{sentence} {texts.BACKUP_DAMAGED}",
+            key="backup_damaged",
+            values=values,
+            advice=texts.BACKUP_ADVICE,
+            where=str(last.path),
             command="mneme backup",
         )
     if sentence == texts.BACKUP_NONE:
@@ -301,6 +307,30 @@ def check_backups(texts: Texts, settings: Settings) -> CheckResult:
         )
     return CheckResult(
         subject="backups", state="right", text=sentence, key="backup_recent", values=values
+    )
+
+
+def _describe_late_backup(
+    texts: Texts, settings: Settings, text: str, state: CatalogState
+) -> CheckResult:
+    """Return a result for a backup that failed, is too old, or is on a disk that isn't there."""
+    last = state.last_backup
+    values: dict[str, object] = {"path": last.path, "made_at": last.made_at} if last else {}
+    key, advice = "backup_late", texts.BACKUP_ADVICE
+    if state.failed_at is not None:
+        key, advice = "backup_failed", texts.compose("backup_again")
+        values["failed_at"] = state.failed_at
+    elif last is not None and last.state == "out_of_reach":
+        key, advice = "backup_out_of_reach", texts.BACKUP_CONNECT
+    return CheckResult(
+        subject="backups",
+        state="wrong",
+        text=text,
+        key=key,
+        values=values,
+        advice=advice,
+        where=str(backup_folder(settings)),
+        command="mneme backup",
     )
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -94,6 +97,93 @@ async def test_mistyped_backup_leaves_the_check_green_and_the_schedule_on_time(
         clock = SteadyClock(services.clock.now() + timedelta(days=1, minutes=1))
         await BackupScheduler(settings, clock, services.owner_notices).tend()
     assert count_backups(settings) == 2
+
+
+def find_last_backup(home: Path) -> BackupRecord:
+    last = BackupCatalog(home).load().last_backup
+    assert last is not None
+    return last
+
+
+@pytest.mark.parametrize(
+    ("is_encrypted", "content"),
+    [(False, b""), (False, b"\x1f\x8b nothing that can be unpacked"), (True, b"age")],
+)
+async def test_check_says_that_the_last_backup_is_damaged(
+    home: Path, content: bytes, *, is_encrypted: bool
+) -> None:
+    good(home, "sessions")
+    key = str(pyrage.x25519.Identity.generate().to_public())
+    good(home, "backup", *(("--encrypt", key) if is_encrypted else ()))
+    settings = Settings.load({"MNEME_HOME": str(home)})
+    assert (await check_backups(settings)).state == "right"
+    last = find_last_backup(home)
+    last.path.write_bytes(content)
+    result = await check_backups(settings)
+    assert (result.state, result.key) == ("wrong", "backup_damaged")
+    assert result.text.startswith(f"The last one is {last.path} of ")
+    assert result.text.endswith("It's damaged, so it can't be restored.")
+    assert (result.advice, result.command) == ("Make one now: mneme backup.", "mneme backup")
+
+
+async def test_check_says_that_the_folder_of_backups_is_gone(home: Path) -> None:
+    good(home, "sessions")
+    good(home, "backup")
+    settings = Settings.load({"MNEME_HOME": str(home)})
+    shutil.rmtree(backup_folder(settings))
+    result = await check_backups(settings)
+    assert (result.state, result.key) == ("wrong", "backup_out_of_reach")
+    assert result.text.endswith("Its folder isn't there now.")
+    assert result.advice == "Connect its disk, or make a new backup: mneme backup."
+    assert result.command == "mneme backup"
+
+
+async def test_backup_on_a_disk_that_a_command_named_may_be_taken_away(home: Path) -> None:
+    good(home, "sessions")
+    good(home, "backup", str(home.parent / "stick"))
+    shutil.rmtree(home.parent / "stick")
+    result = await check_backups(Settings.load({"MNEME_HOME": str(home)}))
+    assert result.state == "right"
+    assert result.text.endswith("Its folder isn't there now.")
+
+
+async def test_check_offers_the_last_backup_that_is_undamaged_for_a_damaged_state_db(
+    home: Path,
+) -> None:
+    good(home, "remember", "Ana lives in Lisbon")
+    good(home, "backup")
+    older = find_last_backup(home)
+    good(home, "backup", str(home.parent / "disk"))
+    newer = find_last_backup(home)
+    newer.path.write_bytes(newer.path.read_bytes()[:-100])
+    (home / "state.db").write_bytes(b"\xff" * 30_000)
+    results = await run_checks(Settings.load({"MNEME_HOME": str(home)}))
+    (result,) = [result for result in results if result.subject == "state.db"]
+    assert result.command == f"mneme restore {older.path}"
+    assert result.command in result.advice
+    older.path.write_bytes(b"")
+    results = await run_checks(Settings.load({"MNEME_HOME": str(home)}))
+    (result,) = [result for result in results if result.subject == "state.db"]
+    assert result.command == "mneme check --repair"
+
+
+async def test_backup_that_was_replaced_right_before_a_kill_counts_as_undamaged(home: Path) -> None:
+    """A process that rewrote the backup without forgotten texts could no longer list its digest."""
+    good(home, "sessions")
+    good(home, "backup")
+    BackupCatalog(home).add(replace(find_last_backup(home), digest="0" * 64))
+    assert (await check_backups(Settings.load({"MNEME_HOME": str(home)}))).state == "right"
+
+
+async def test_backup_that_a_later_version_listed_with_more_fields_is_read(home: Path) -> None:
+    good(home, "sessions")
+    good(home, "backup")
+    catalog = home / "backups.json"
+    content = json.loads(catalog.read_text())
+    content["records"][0]["colour"] = "green"
+    del content["records"][0]["digest"]
+    catalog.write_text(json.dumps(content))
+    assert (await check_backups(Settings.load({"MNEME_HOME": str(home)}))).state == "right"
 
 
 async def test_reason_of_a_failed_backup_is_told_in_the_language_of_its_reader(home: Path) -> None:
