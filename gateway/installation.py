@@ -6,6 +6,8 @@ is imported, because this module runs before any other.
 
 from __future__ import annotations
 
+import json
+import re
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,6 +17,7 @@ from hashlib import blake2b
 from importlib.util import find_spec
 from pathlib import Path
 from shlex import quote
+from urllib.parse import unquote, urlsplit
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("config", "core", "adapters", "gateway")
@@ -154,36 +157,122 @@ DATA_FILES: Mapping[str, Sequence[str]] = {
 DISTRIBUTION = "mneme-gateway"
 # Files that exist only in a container.
 _CONTAINER_MARKS = (Path("/.dockerenv"), Path("/run/.containerenv"))
+# The version in the file name of a wheel.
+_WHEEL_VERSION = re.compile(r"(mneme_gateway-)[^-/]+(-[^/]+\.whl)\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class UpdateAdvice:
-    """Contains how Mneme was installed, and the command that updates it."""
+    """Contains how Mneme was installed, and the commands that update and repair it."""
 
     kind: str
     command: str
+    # Installs the same version again. In a clone, the names of the files must follow.
+    repair: str
+
+
+def find_update_advice() -> UpdateAdvice:
+    """Return how to update and repair the installation that is running."""
+    return describe_update(Path(sys.prefix), sys.executable, origin=find_origin())
 
 
 def describe_update(
-    prefix: Path, python: str, root: Path = ROOT, marks: Sequence[Path] = _CONTAINER_MARKS
+    prefix: Path,
+    python: str,
+    root: Path = ROOT,
+    marks: Sequence[Path] = _CONTAINER_MARKS,
+    origin: str = "",
 ) -> UpdateAdvice:
-    """Return how to update this installation.
+    """Return how to update and repair an installation.
 
     `prefix` is the environment of `python`. The packages are in `root`. `marks` are files that
-    exist only in a container.
+    exist only in a container. `origin` is what was installed (see `find_origin`).
     """
     if (root / ".git").exists():
-        return UpdateAdvice("clone", f"cd {quote(str(root))} && git pull && ./setup.sh")
-    path = prefix.as_posix()
-    if "/pipx/venvs/" in path:
-        return UpdateAdvice("pipx", f"pipx upgrade {DISTRIBUTION}")
-    if "/uv/tools/" in path:
-        return UpdateAdvice("uv", f"uv tool upgrade {DISTRIBUTION}")
+        folder = quote(str(root))
+        update = f"cd {folder} && git pull && ./setup.sh"
+        return UpdateAdvice("clone", update, f"cd {folder} && git restore")
     # Mneme's image has no virtual environment. If a container has one, a person has created it.
     is_virtual = (prefix / "pyvenv.cfg").exists()
+    path = prefix.as_posix()
+    if "/pipx/venvs/" in path:
+        if not origin:
+            return UpdateAdvice(
+                "pipx", f"pipx upgrade {DISTRIBUTION}", f"pipx reinstall {DISTRIBUTION}"
+            )
+        return _describe_installer("pipx", "pipx install --force", "", origin)
+    if "/uv/tools/" in path:
+        if not origin:
+            upgrade = f"uv tool upgrade {DISTRIBUTION}"
+            return UpdateAdvice("uv", upgrade, f"{upgrade} --reinstall")
+        return _describe_installer("uv", "uv tool install --force --reinstall", "", origin)
     if not is_virtual and any(mark.exists() for mark in marks):
-        return UpdateAdvice("container", "git pull && docker compose up -d --build")
-    return UpdateAdvice("pip", f"{quote(python)} -m pip install --upgrade {DISTRIBUTION}")
+        build = "docker compose build --no-cache && docker compose up -d"
+        return UpdateAdvice("container", "git pull && docker compose up -d --build", build)
+    return _describe_installer("pip", f"{quote(python)} -m pip install", "--upgrade", origin)
+
+
+def _describe_installer(kind: str, install: str, upgrade: str, origin: str) -> UpdateAdvice:
+    """Return the commands of a program that installs packages.
+
+    Mneme is installed again from its `origin`, because a package index may not have it, or may have
+    another program with its name.
+    """
+    repair = f"{install} --force-reinstall --no-deps" if kind == "pip" else install
+    install = f"{install} {upgrade}".rstrip()
+    if not origin:
+        return UpdateAdvice(kind, f"{install} {DISTRIBUTION}", f"{repair} {DISTRIBUTION}")
+    folder = Path(origin)
+    if folder.is_dir():
+        pull = "git pull && " if (folder / ".git").exists() else ""
+        enter = f"cd {quote(origin)} && "
+        return UpdateAdvice(kind, f"{enter}{pull}{install} .", f"{enter}{repair} .")
+    newer = _WHEEL_VERSION.sub(r"\1VERSION\2", origin)
+    return UpdateAdvice(kind, f"{install} {quote(newer)}", f"{repair} {quote(origin)}")
+
+
+def find_origin() -> str:
+    """Return the folder, the file or the address that Mneme was installed from.
+
+    Returns "" if it comes from a package index, or if this isn't known.
+    """
+    # Imported here because only `mneme upgrade` and a broken installation need it.
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        values = json.loads(distribution(DISTRIBUTION).read_text("direct_url.json") or "{}")
+        url = str(values.get("url", ""))
+    except (PackageNotFoundError, OSError, ValueError, AttributeError):
+        return ""
+    if "vcs_info" in values:
+        return f"{values['vcs_info'].get('vcs', 'git')}+{url}"
+    if url.startswith("file://"):
+        return unquote(urlsplit(url).path)
+    return url
+
+
+def find_repair_command(problems: Sequence[str]) -> str:
+    """Return the command that brings unreadable data files back (see `list_unreadable_files`).
+
+    In a clone, it changes only these files.
+    """
+    advice = find_update_advice()
+    if advice.kind != "clone":
+        return advice.repair
+    names = [problem.partition(" (")[0] for problem in problems]
+    return f"{advice.repair} {' '.join(names)}"
+
+
+def describe_unreadable_files() -> str:
+    """Return an error message if data files of Mneme can't be read, or "".
+
+    The files with the texts may be among them, so the message is always English.
+    """
+    names = list_unreadable_files()
+    if not names:
+        return ""
+    command = find_repair_command(names)
+    return f"These files of Mneme can't be read: {', '.join(names)}. Install Mneme again: {command}"
 
 
 def find_foreign_package() -> str | None:

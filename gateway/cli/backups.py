@@ -30,7 +30,7 @@ from core.transfer.backup import SECRETS_FILE, STATE_FILE, Manifest, Progress, i
 from gateway import logs
 from gateway.cli import shell
 from gateway.cli.shell import AsJson, Yes
-from gateway.installation import DISTRIBUTION, describe_update
+from gateway.installation import DISTRIBUTION, find_update_advice
 from gateway.services import Services
 from gateway.supervisor import WallClock
 from gateway.texts.catalog import SHELL as texts
@@ -263,7 +263,7 @@ def upgrade_command(as_json: AsJson = False) -> None:
     """
     with shell.exit_on_error():
         home = find_home()
-        advice = describe_update(Path(sys.prefix), sys.executable)
+        advice = find_update_advice()
         path = home / STATE_FILE
         schema = read_database_info(path).schema if path.exists() else None
         if as_json:

@@ -24,7 +24,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from gateway.installation import find_foreign_package, hide_packages
+from gateway.installation import describe_unreadable_files, find_foreign_package, hide_packages
 
 if TYPE_CHECKING:
     import typer
@@ -470,29 +470,35 @@ def _report_crash(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
     """Print one sentence about an unexpected error. Python then exits with code 1."""
-    from config.masking import mask_secrets
-    from core.text.normalize import strip_controls
-
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, KeyboardInterrupt):
         return
+    sentence = describe_unreadable_files()
+    if not sentence:
+        sentence = _describe_crash(error)
+    sys.stderr.write(f"{sentence}\n")
+
+
+def _describe_crash(error: BaseException) -> str:
+    from config.masking import mask_secrets
+    from core.text.normalize import strip_controls
+
     if isinstance(error, OSError):
         from gateway.cli.shell import describe_error
 
-        sentence = describe_error(error)
-    else:
-        message = " ".join(mask_secrets(str(error)).split())[:200]
-        place = ""
-        frames = traceback.extract_tb(error.__traceback__)
-        if frames:
-            place = f", {Path(frames[-1].filename).name} line {frames[-1].lineno}"
-        from gateway.texts.text_files import load_shell_table
+        return strip_controls(describe_error(error))
+    message = " ".join(mask_secrets(str(error)).split())[:200]
+    place = ""
+    frames = traceback.extract_tb(error.__traceback__)
+    if frames:
+        place = f", {Path(frames[-1].filename).name} line {frames[-1].lineno}"
+    from gateway.texts.text_files import load_shell_table
 
-        sentence = load_shell_table("CLI")["crash"].format(
-            kind=type(error).__name__, message=message, place=place
-        )
-    sys.stderr.write(f"{strip_controls(sentence)}\n")
+    sentence = load_shell_table("CLI")["crash"].format(
+        kind=type(error).__name__, message=message, place=place
+    )
+    return strip_controls(sentence)
 
 
 def _log_background_error(event: threading.ExceptHookArgs | sys.UnraisableHookArgs) -> None:

@@ -18,6 +18,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
@@ -35,6 +36,7 @@ from core.text.normalize import (
 )
 from core.types import LOCAL_SCOPE, Address, Answer, Command, Inbound, Scope, Sender, Session
 from gateway import logs
+from gateway.installation import ROOT, describe_unreadable_files
 from gateway.texts.catalog import SHELL as texts
 from gateway.texts.catalog import Texts
 from gateway.texts.settings_problems import word_settings_error
@@ -397,6 +399,8 @@ def describe_error(error: Exception) -> str:
     if error.filename is None:
         return texts.compose("input_failed", reason=reason)
     path = os.fsdecode(error.filename)
+    if Path(path).is_relative_to(ROOT) and (sentence := describe_unreadable_files()):
+        return sentence
     if error.errno == errno.ENOENT:
         return texts.compose("file_missing", path=path)
     sentence = texts.compose("file_unusable", path=path, reason=reason)

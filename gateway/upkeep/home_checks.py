@@ -19,7 +19,7 @@ from config.secrets_file import SECRETS_FILE
 from config.settings import ENVIRONMENT, SETTINGS_FILE, Settings, find_home
 from core.errors import Sentence, StoreError
 from core.store.sqlite import opening as sqlite
-from gateway.installation import list_unreadable_files
+from gateway.installation import find_repair_command, list_unreadable_files
 from gateway.local.manager import find_closed_folder
 from gateway.local.ports import list_served_ports
 from gateway.services import STATE_FILE
@@ -385,7 +385,8 @@ def check_installation(texts: Texts) -> CheckResult:
     if unreadable:
         problems.append(texts.compose("unreadable_files", names=", ".join(unreadable)))
     right = texts.compose("installed_version", version=version("mneme-gateway"))
-    advice = texts.compose("install_again")
+    command = find_repair_command(unreadable) if unreadable else ""
+    advice = texts.compose("install_again", command=command)
     return build_result(
         "installation",
         problems,
@@ -393,7 +394,7 @@ def check_installation(texts: Texts) -> CheckResult:
         right,
         keys=("unreadable_files", "installed_version"),
         values={"version": version("mneme-gateway"), "files": unreadable},
-        command="mneme upgrade",
+        command=command,
     )
 
 

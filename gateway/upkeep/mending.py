@@ -17,7 +17,7 @@ from config.settings import Settings
 from core.errors import MnemeError, Sentence, StoreError
 from core.memory.plugins import SERVICES_FOLDER
 from core.skills.format import SKILL_FILE
-from gateway.installation import DISTRIBUTION, ROOT, describe_update
+from gateway.installation import DISTRIBUTION, ROOT, find_update_advice
 
 # A disk with less free space counts as full: an upgrade or an import soon fails on it.
 MIN_FREE_BYTES = 20_000_000
@@ -118,7 +118,7 @@ def find_space_command(home: Path) -> str:
 
 def find_newer_python_command() -> str:
     """Return the command that moves this installation to a Python with its own, newer SQLite."""
-    advice = describe_update(Path(sys.prefix), sys.executable)
+    advice = find_update_advice()
     match advice.kind:
         case "uv":
             return f"uv tool upgrade --managed-python --python {_NEW_PYTHON} {DISTRIBUTION}"
@@ -137,7 +137,7 @@ def find_newer_python_command() -> str:
 def find_postgres_package_command() -> str:
     """Return the command that installs the client of PostgreSQL into this environment."""
     package = shlex.quote(_POSTGRES_PACKAGE)
-    if describe_update(Path(sys.prefix), sys.executable).kind == "uv":
+    if find_update_advice().kind == "uv":
         return f"uv pip install --python {shlex.quote(sys.executable)} {package}"
     return f"{shlex.quote(sys.executable)} -m pip install {package}"
 

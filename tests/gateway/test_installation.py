@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -20,6 +21,7 @@ from gateway.installation import (
     PACKAGES,
     ROOT,
     describe_update,
+    find_origin,
     hide_packages,
     list_unreadable_files,
 )
@@ -228,6 +230,86 @@ def test_update_is_described_for_each_way_of_installation(
     advice = describe_update(Path(prefix), "/bin/python", tmp_path, [mark])
     assert advice.kind == kind
     assert advice.command.startswith(command.format(root=tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("prefix", "install", "repair"),
+    [
+        ("/home/ana/.local/pipx/venvs/mneme-gateway", "pipx install --force", ""),
+        ("/home/ana/.local/share/uv/tools/m", "uv tool install --force --reinstall", ""),
+        ("/home/ana/env", "/bin/python -m pip install", " --force-reinstall --no-deps"),
+    ],
+)
+def test_installation_from_a_checkout_or_a_wheel_is_updated_and_repaired_from_there(
+    tmp_path: Path, prefix: str, install: str, repair: str
+) -> None:
+    upgrade = " --upgrade" if repair else ""
+    checkout = tmp_path / "my mneme"
+    (checkout / ".git").mkdir(parents=True)
+    place = Path(prefix)
+    advice = describe_update(place, "/bin/python", tmp_path, [], str(checkout))
+    assert advice.command == f"cd '{checkout}' && git pull && {install}{upgrade} ."
+    assert advice.repair == f"cd '{checkout}' && {install}{repair} ."
+    (checkout / ".git").rmdir()
+    advice = describe_update(place, "/bin/python", tmp_path, [], str(checkout))
+    assert advice.command == f"cd '{checkout}' && {install}{upgrade} ."
+    wheel = "/disk/mneme_gateway-0.2.0-py3-none-any.whl"
+    advice = describe_update(place, "/bin/python", tmp_path, [], wheel)
+    newer = "/disk/mneme_gateway-VERSION-py3-none-any.whl"
+    assert advice.command == f"{install}{upgrade} {newer}"
+    assert advice.repair == f"{install}{repair} {wheel}"
+
+
+@pytest.mark.parametrize(
+    ("direct_url", "origin"),
+    [
+        ('{"url": "file:///disk/my%20mneme", "dir_info": {}}', "/disk/my mneme"),
+        ('{"url": "https://x.org/m", "vcs_info": {"vcs": "git"}}', "git+https://x.org/m"),
+        ('{"url": "https://x.org/m.whl", "archive_info": {}}', "https://x.org/m.whl"),
+        ("", ""),
+        ("damaged", ""),
+    ],
+)
+def test_origin_of_the_installation_is_read_from_its_metadata(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, direct_url: str, origin: str
+) -> None:
+    metadata = tmp_path / "mneme_gateway-9.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: mneme-gateway\nVersion: 9\n")
+    if direct_url:
+        (metadata / "direct_url.json").write_text(direct_url)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert find_origin() == origin
+
+
+def test_installation_with_a_lost_data_file_names_it_and_the_command_that_brings_it_back(
+    tmp_path: Path,
+) -> None:
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("*.pyc"))
+    (tmp_path / ".git").mkdir()
+    environment = {"PATH": os.environ["PATH"], "MNEME_HOME": str(tmp_path / "home"), "LANG": "C"}
+
+    def check() -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "gateway.cli.main", "check"],
+            cwd=tmp_path,
+            env=environment | {"PYTHONPATH": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 1
+        return done.stdout + done.stderr
+
+    for name in ("config/default.toml", "gateway/texts/en.toml", "core/agent/data/prompts.toml"):
+        content = (tmp_path / name).read_text()
+        (tmp_path / name).unlink()
+        sentence = f"These files of Mneme can't be read: {name} (No such file or directory). "
+        said = check()
+        assert sentence + f"Install Mneme again: cd {tmp_path} && git restore {name}\n" in said
+        assert "Traceback" not in said
+        (tmp_path / name).write_text(content)
 
 
 def test_folder_with_characters_of_the_shell_is_quoted_in_the_command(tmp_path: Path) -> None:
