@@ -263,18 +263,6 @@ def find_repair_command(problems: Sequence[str]) -> str:
     return f"{advice.repair} {' '.join(names)}"
 
 
-def describe_unreadable_files() -> str:
-    """Return an error message if data files of Mneme can't be read, or "".
-
-    The files with the texts may be among them, so the message is always English.
-    """
-    names = list_unreadable_files()
-    if not names:
-        return ""
-    command = find_repair_command(names)
-    return f"These files of Mneme can't be read: {', '.join(names)}. Install Mneme again: {command}"
-
-
 def find_foreign_package() -> str | None:
     """Return an error message if Python would import another program's package instead of ours.
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from gateway.installation import describe_unreadable_files, find_foreign_package, hide_packages
+from gateway.installation import find_foreign_package, hide_packages, list_unreadable_files
 
 if TYPE_CHECKING:
     import typer
@@ -474,8 +474,12 @@ def _report_crash(
         error = error.exceptions[0]
     if isinstance(error, KeyboardInterrupt):
         return
-    sentence = describe_unreadable_files()
-    if not sentence:
+    unreadable = list_unreadable_files()
+    if unreadable:
+        from gateway.texts.text_files import describe_unreadable_files
+
+        sentence = describe_unreadable_files(unreadable)
+    else:
         sentence = _describe_crash(error)
     sys.stderr.write(f"{sentence}\n")
 

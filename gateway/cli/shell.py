@@ -36,10 +36,11 @@ from core.text.normalize import (
 )
 from core.types import LOCAL_SCOPE, Address, Answer, Command, Inbound, Scope, Sender, Session
 from gateway import logs
-from gateway.installation import ROOT, describe_unreadable_files
+from gateway.installation import ROOT, list_unreadable_files
 from gateway.texts.catalog import SHELL as texts
 from gateway.texts.catalog import Texts
 from gateway.texts.settings_problems import word_settings_error
+from gateway.texts.text_files import describe_unreadable_files
 
 # The services are loaded when they are opened, so that a chat with a running Mneme starts fast.
 if TYPE_CHECKING:
@@ -399,8 +400,9 @@ def describe_error(error: Exception) -> str:
     if error.filename is None:
         return texts.compose("input_failed", reason=reason)
     path = os.fsdecode(error.filename)
-    if Path(path).is_relative_to(ROOT) and (sentence := describe_unreadable_files()):
-        return sentence
+    unreadable = list_unreadable_files() if Path(path).is_relative_to(ROOT) else []
+    if unreadable:
+        return describe_unreadable_files(unreadable)
     if error.errno == errno.ENOENT:
         return texts.compose("file_missing", path=path)
     sentence = texts.compose("file_unusable", path=path, reason=reason)

@@ -10,7 +10,7 @@ import os
 import re
 import threading
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 from config.operating_system import LANGUAGE_VARIABLES
 from config.operating_system import find_shell_language as find_language_of
 from config.variables import select_variables
+from gateway.installation import find_repair_command
 
 FOLDER = files("gateway.texts")
 ENGLISH_CODE = "en"
@@ -193,6 +194,21 @@ def find_shell_language() -> str:
 def load_shell_table(name: str) -> Mapping[str, Any]:
     """Return a table in the language of the shell. English texts fill its gaps."""
     return _TableWithGaps(load_file(find_shell_language()).get(name, {}), (name,))
+
+
+def describe_unreadable_files(problems: Sequence[str]) -> str:
+    """Return a sentence with the data files that can't be read, and the command that repairs them.
+
+    If the texts themselves can't be read, only the files and the command are named. `problems` are
+    those of `list_unreadable_files`.
+    """
+    names, command = ", ".join(problems), find_repair_command(problems)
+    try:
+        table = load_shell_table("CLI")
+        named = table["unreadable_files"].format(names=names)
+        return f"{named} {table['install_again'].format(command=command)}"
+    except (OSError, ValueError, KeyError):
+        return f"{names}: {command}"
 
 
 class _TableWithGaps(dict[str, Any]):
