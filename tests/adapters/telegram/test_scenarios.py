@@ -129,7 +129,7 @@ SONG = File(name="a.mp3", content=b"mp3", mime="audio/mpeg")
 TABLE = File(name="a.csv", content=b"1,2", mime="text/csv")
 
 
-# --- What people send. The router echoes its kind and text, with a button. ---
+# --- What people send. The answer echoes the event, with a button: see `describe_event`. ---
 
 INCOMING: Mapping[str, tuple[Json, list[str]]] = {
     "text": (
@@ -206,7 +206,9 @@ INCOMING: Mapping[str, tuple[Json, list[str]]] = {
     ),
     "reply to us": (
         said("and then?", GROUP, reply_to_message=of(US, "At nine.")),
-        ["sendMessage -200 to 700 'message: and then?' italic 0+7 [Again]"],
+        [
+            "sendMessage -200 to 700 'message: and then? <reply of Mneme: At nine.>' italic 0+7 [Again]"
+        ],
     ),
     "reply to somebody else": (
         said("and then?", GROUP, reply_to_message=of(BOB, "At nine.")),
@@ -219,7 +221,7 @@ INCOMING: Mapping[str, tuple[Json, list[str]]] = {
             reply_to_message=of(US, "At nine."),
             quote={"text": "nine", "position": 3},
         ),
-        ["sendMessage -200 to 700 'message: why?' italic 0+7 [Again]"],
+        ["sendMessage -200 to 700 'message: why? <part of Mneme: nine>' italic 0+7 [Again]"],
     ),
     "reply to a message elsewhere": (
         said(
@@ -227,7 +229,7 @@ INCOMING: Mapping[str, tuple[Json, list[str]]] = {
             external_reply={"origin": USER},
             quote={"text": "north quay", "position": 0},
         ),
-        ["sendMessage 42 'message: what is this?' italic 0+7 [Again]"],
+        ["sendMessage 42 'message: what is this? <part of Bob: north quay>' italic 0+7 [Again]"],
     ),
     "link with words": (
         said(
@@ -254,7 +256,7 @@ INCOMING: Mapping[str, tuple[Json, list[str]]] = {
         said(
             "@mneme_bot when?", FORUM, message_thread_id=600, reply_to_message=of(BOB, "x", FORUM)
         ),
-        ["sendMessage -1001234567890 to 700 'message: when?' italic 0+7 [Again]"],
+        ["sendMessage -1001234567890 to 700 'message: when? <reply of Bob: x>' italic 0+7 [Again]"],
     ),
     "first message of a topic": (
         said(
@@ -274,35 +276,35 @@ INCOMING: Mapping[str, tuple[Json, list[str]]] = {
     ),
     "forward of a person": (
         said("At nine.", forward_origin=USER),
-        ["sendMessage 42 'message: At nine.' italic 0+7 [Again]"],
+        ["sendMessage 42 'message: (forwarded) At nine. <forward of Bob: >' italic 0+7 [Again]"],
     ),
     "forward of a hidden person": (
         said("At nine.", forward_origin=origin("hidden_user", sender_user_name="Cleo")),
-        ["sendMessage 42 'message: At nine.' italic 0+7 [Again]"],
+        ["sendMessage 42 'message: (forwarded) At nine. <forward of Cleo: >' italic 0+7 [Again]"],
     ),
     "forward of a channel": (
         said("At nine.", forward_origin=origin("channel", chat=CHANNEL, message_id=3)),
-        ["sendMessage 42 'message: At nine.' italic 0+7 [Again]"],
+        ["sendMessage 42 'message: (forwarded) At nine. <forward of News: >' italic 0+7 [Again]"],
     ),
     "forward of a group": (
         said("At nine.", forward_origin=origin("chat", sender_chat=GROUP)),
-        ["sendMessage 42 'message: At nine.' italic 0+7 [Again]"],
+        ["sendMessage 42 'message: (forwarded) At nine. <forward of Family: >' italic 0+7 [Again]"],
     ),
     "sent through a bot": (
         said("Sunny.", via_bot=OTHER_BOT),
-        ["sendMessage 42 'message: Sunny.' italic 0+7 [Again]"],
+        ["sendMessage 42 'message: (via_bot) Sunny.' italic 0+7 [Again]"],
     ),
     "photo": (
         sent(photo=SIZES),
-        ["sendMessage 42 'message:' italic 0+7 [Again]"],
+        ["sendMessage 42 'message: <photo photo.jpg>' italic 0+7 [Again]"],
     ),
     "photo with a caption": (
         sent(photo=SIZES, caption="the quay"),
-        ["sendMessage 42 'message: the quay' italic 0+7 [Again]"],
+        ["sendMessage 42 'message: the quay <photo photo.jpg>' italic 0+7 [Again]"],
     ),
     "photo of an album": (
         sent(photo=SIZES, media_group_id="77"),
-        ["sendMessage 42 'message:' italic 0+7 [Again]"],
+        ["sendMessage 42 'message: <photo photo.jpg>' italic 0+7 [Again]"],
     ),
     "photo for us in a group": (
         sent(
@@ -311,7 +313,7 @@ INCOMING: Mapping[str, tuple[Json, list[str]]] = {
             caption="@mneme_bot what is it?",
             caption_entities=[{"type": "mention", "offset": 0, "length": 10}],
         ),
-        ["sendMessage -200 to 700 'message: what is it?' italic 0+7 [Again]"],
+        ["sendMessage -200 to 700 'message: what is it? <photo photo.jpg>' italic 0+7 [Again]"],
     ),
     "photo in a group": (
         sent(GROUP, photo=SIZES, caption="the quay"),
@@ -321,27 +323,27 @@ INCOMING: Mapping[str, tuple[Json, list[str]]] = {
         sent(
             document={**FILE, "file_name": "a.pdf", "mime_type": "application/pdf", "file_size": 9}
         ),
-        ["sendMessage 42 'message:' italic 0+7 [Again]"],
+        ["sendMessage 42 'message: <document a.pdf>' italic 0+7 [Again]"],
     ),
     "voice note": (
         sent(voice={**FILE, "duration": 3, "mime_type": "audio/ogg"}),
-        ["sendMessage 42 'message:' italic 0+7 [Again]"],
+        ["sendMessage 42 'message: <voice voice.ogg>' italic 0+7 [Again]"],
     ),
     "audio": (
         sent(audio={**FILE, "duration": 3, "title": "Song"}),
-        ["sendMessage 42 'message:' italic 0+7 [Again]"],
+        ["sendMessage 42 'message: <audio Song>' italic 0+7 [Again]"],
     ),
     "video": (
         sent(video={**FILE, "width": 9, "height": 9, "duration": 3}),
-        ["sendMessage 42 'message:' italic 0+7 [Again]"],
+        ["sendMessage 42 'message: <video video.mp4>' italic 0+7 [Again]"],
     ),
     "video note": (
         sent(video_note={**FILE, "length": 9, "duration": 3}),
-        ["sendMessage 42 'message:' italic 0+7 [Again]"],
+        ["sendMessage 42 'message: <video note video.mp4>' italic 0+7 [Again]"],
     ),
     "animation": (
         sent(animation={**FILE, "width": 9, "height": 9, "duration": 3}),
-        ["sendMessage 42 'message:' italic 0+7 [Again]"],
+        ["sendMessage 42 'message: <animation animation.mp4>' italic 0+7 [Again]"],
     ),
     "sticker": (
         sent(
@@ -356,7 +358,7 @@ INCOMING: Mapping[str, tuple[Json, list[str]]] = {
                 "set_name": "Cats",
             }
         ),
-        ["sendMessage 42 'message:' italic 0+7 [Again]"],
+        ["sendMessage 42 'message: <sticker 🙂 (set Cats)>' italic 0+7 [Again]"],
     ),
     "location": (
         sent(location={"latitude": 41.5, "longitude": -8.6}),
@@ -435,7 +437,7 @@ INCOMING: Mapping[str, tuple[Json, list[str]]] = {
             caption="/remember this",
             caption_entities=[{"type": "bot_command", "offset": 0, "length": 9}],
         ),
-        ["sendMessage 42 'message: /remember this' italic 0+7 [Again]"],
+        ["sendMessage 42 'message: /remember this <photo photo.jpg>' italic 0+7 [Again]"],
     ),
     "spoiler": (
         said("it sinks", entities=[{"type": "spoiler", "offset": 0, "length": 8}]),
@@ -455,7 +457,9 @@ INCOMING: Mapping[str, tuple[Json, list[str]]] = {
     ),
     "reply to us with a photo": (
         sent(GROUP, photo=SIZES, reply_to_message=of(US, "At nine.")),
-        ["sendMessage -200 to 700 'message:' italic 0+7 [Again]"],
+        [
+            "sendMessage -200 to 700 'message: <reply of Mneme: At nine.> <photo photo.jpg>' italic 0+7 [Again]"
+        ],
     ),
     "video in a group": (
         sent(GROUP, video={**FILE, "width": 9, "height": 9, "duration": 3}),
@@ -469,7 +473,9 @@ INCOMING: Mapping[str, tuple[Json, list[str]]] = {
             is_topic_message=True,
             reply_to_message=of(BOB, "x", FORUM),
         ),
-        ["sendMessage -1001234567890 topic 5 to 700 'message: when?' italic 0+7 [Again]"],
+        [
+            "sendMessage -1001234567890 topic 5 to 700 'message: when? <reply of Bob: x>' italic 0+7 [Again]"
+        ],
     ),
     "mention after a line break": (
         said("so\n@mneme_bot", GROUP, entities=[{"type": "mention", "offset": 3, "length": 10}]),
@@ -477,7 +483,7 @@ INCOMING: Mapping[str, tuple[Json, list[str]]] = {
     ),
     "edit of a caption": (
         {"edited_message": message(photo=SIZES, caption="the quay", edit_date=DATE + 5)},
-        ["sendMessage 42 'edit: the quay' italic 0+4 [Again]"],
+        ["sendMessage 42 'edit: the quay <photo photo.jpg>' italic 0+4 [Again]"],
     ),
     "edit in a group": (
         {"edited_message": message(GROUP, text="@mneme_bot when?", edit_date=DATE + 5)},
@@ -876,6 +882,19 @@ def describe(method: str, values: Mapping[str, Any]) -> str:
     return " ".join(part for part in parts if part)
 
 
+def describe_event(inbound: Inbound) -> str:
+    """Return an event in one line: its kind, its origin unless it's typed, its text and the rest."""
+    parts = [f"*{inbound.kind}*:"]
+    if inbound.origin != "typed":
+        parts.append(f"({inbound.origin})")
+    parts.append(inbound.text)
+    if inbound.quote is not None:
+        author = "Mneme" if inbound.quote.is_ours else inbound.quote.name
+        parts.append(f"<{inbound.quote.kind} of {author}: {inbound.quote.text}>")
+    parts += [f"<{file.kind} {file.name}>" for file in inbound.attachments]
+    return " ".join(part for part in parts if part)
+
+
 UNCOUNTED = {"getMe", "getUpdates", "setMyCommands", "sendChatAction"}
 
 
@@ -885,13 +904,14 @@ async def run(
     """Let the adapter receive an update, and return the requests that follow."""
     inbox = Inbox(database, clock)
     router = EchoRouter(inbox, clock)
-    if answer is not None:
 
-        async def give(inbound: Inbound, reply: Reply) -> None:
-            reply.begin(ListRecord())
-            await reply.finish(answer)
+    async def give(inbound: Inbound, reply: Reply) -> None:
+        reply.begin(ListRecord())
+        again = Button(label="Again", command=Command(name="again"), id=inbound.message_id)
+        echo = Answer(text=describe_event(inbound), buttons=(again,))
+        await reply.finish(answer or echo)
 
-        router.answer = give
+    router.answer = give
     adapter = Telegram(token=api.token, api_url=api.url, inbox=inbox, clock=clock)
     await adapter.open()
     try:
