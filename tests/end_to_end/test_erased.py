@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from core.agent.offline import OfflineModel
 from core.privacy.home_files import encode_phrase
 from core.search.recall import Recall
 from core.store.archive import Archive, TransferConversation, TransferRecord
@@ -452,3 +453,14 @@ async def test_every_database_table_is_searched_for_forgotten_words_or_listed_as
     assert await database.read(work) - looked_through == {
         name for names in WORDLESS for name in names.split()
     }
+
+
+async def test_request_behind_a_reminder_that_was_set_in_words_is_erased_with_it(
+    home: Path,
+) -> None:
+    async with open_gateway(home, OfflineModel("Europe/Lisbon")) as harness:
+        await harness.say("Remind me tomorrow at nine to call the plumber.")
+        receipt = await forget(harness, "plumber")
+        assert NOTHING in receipt
+        assert "still contain" not in receipt
+    assert having(home, "plumber") == []

@@ -322,9 +322,7 @@ COPY_STATEMENTS: Mapping[str, CopyStatements] = {
         """,
     ),
     "actions": CopyStatements(
-        f"""
-        {_select_own("actions", "arguments", message_id="NULL", at="NULL")} AND address IS NULL
-        """,
+        _select_own("actions", "arguments", message_id="NULL", at="NULL"),
         f"DELETE FROM actions WHERE {_IN_IDS}",
     ),
     "updates": CopyStatements(
