@@ -208,6 +208,18 @@ class DeliveryWords:
     late_after_s: float = LATE_AFTER_S
 
 
+@dataclass(frozen=True, slots=True)
+class Addition:
+    """An answer with earlier answers that the person couldn't receive.
+
+    If it can't be sent at once, the earlier answers wait for the person's next answer.
+    """
+
+    answer: Answer
+    # The keys of the earlier answers.
+    keys: tuple[str, ...]
+
+
 class Delivery:
     """Delivers answers, and everything that is due in the outbox.
 
@@ -300,21 +312,29 @@ class Delivery:
         self._records[outbox_item.key] = record
         reply.begin(record)
 
-    async def deliver(self, outbox_item: OutboxItem, reply: Reply, answer: Answer) -> bool:
+    async def deliver(
+        self,
+        outbox_item: OutboxItem,
+        reply: Reply,
+        answer: Answer,
+        addition: Addition | None = None,
+    ) -> bool:
         """Send the final answer through a reply that has begun. Returns whether it arrived.
 
         If the delivery fails, `run` retries it, unless the failure is permanent. If an older item
         for the same address is waiting, `run` sends the answer after that item. A notice never
-        waits. An incognito answer isn't stored, so only this call can send it.
+        waits. An incognito answer isn't stored, so only this call can send it. If there is an
+        `addition`, it's sent instead of the answer, but only by this call.
         """
+        shown = addition or Addition(answer, ())
         is_unstored = outbox_item.answer is None and self.inbox.is_incognito(outbox_item.address)
         if is_unstored or outbox_item.kind == "notice":
             # This doesn't acquire the lock, so that answers don't wait for a notice that hangs.
-            return await self._send(outbox_item, reply, answer, is_unstored=is_unstored)
+            return await self._send(outbox_item, reply, shown, is_unstored=is_unstored)
 
         async with self._locks.setdefault(outbox_item.address.key, asyncio.Lock()):
             if not await self._must_wait(outbox_item):
-                is_sent = await self._send(outbox_item, reply, answer)
+                is_sent = await self._send(outbox_item, reply, shown)
                 self._postponed.discard(outbox_item.key)
                 if self._postponed:
                     self.wake()
@@ -559,7 +579,7 @@ class Delivery:
         return True
 
     async def _send(
-        self, outbox_item: OutboxItem, reply: Reply, answer: Answer, *, is_unstored: bool = False
+        self, outbox_item: OutboxItem, reply: Reply, shown: Addition, *, is_unstored: bool = False
     ) -> bool:
         """Send an answer. Returns whether that succeeded.
 
@@ -573,7 +593,7 @@ class Delivery:
         while True:
             try:
                 with contain_adapter_errors(outbox_item.attempts):
-                    await reply.finish(answer)
+                    await reply.finish(shown.answer)
                 break
             except MnemeError as error:
                 delay_s = next(delays_s, None)
@@ -584,7 +604,8 @@ class Delivery:
 
         self._waiting_since.pop(outbox_item.key, None)
         message_ids = () if record is None else tuple(record.message_ids)
-        await self._write_outbox(partial(self.outbox.mark_done, outbox_item.key, message_ids))
+        mark_done = partial(self.outbox.mark_done, outbox_item.key, message_ids, shown.keys)
+        await self._write_outbox(mark_done)
         return True
 
     async def _read_outbox(self, read: Awaitable[T], default: T) -> T:

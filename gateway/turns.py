@@ -39,7 +39,7 @@ from gateway.commands.registry import (
     assign_button_ids,
     make_button,
 )
-from gateway.delivery import Delivery
+from gateway.delivery import Addition, Delivery
 from gateway.failures import Failures
 from gateway.media.command_files import run_with_files
 from gateway.media.spoken_answers import answer_spoken_yes
@@ -575,13 +575,12 @@ class TurnRunner:
             answer = stored_item.answer or Answer(text=texts.FORGOTTEN)
 
         unseen_items = await self._delivery.list_unseen(event.inbound)
+        shown_answer = answer
         for item in unseen_items:
             if item.answer is not None:
-                answer = append_unseen(texts, answer, item.answer)
-        is_delivered = await self._delivery.deliver(batch.outbox_item, event.reply, answer)
-        if is_delivered:
-            for item in unseen_items:
-                await self._delivery.outbox.mark_done(item.key)
+                shown_answer = append_unseen(texts, shown_answer, item.answer)
+        addition = Addition(shown_answer, tuple(item.key for item in unseen_items))
+        await self._delivery.deliver(batch.outbox_item, event.reply, answer, addition)
 
 
 class BatchRunner:

@@ -417,10 +417,7 @@ UPDATE outbox SET posted = COALESCE(:posted, posted), done_at = :now, dead_at = 
     payload = NULL, next_at = NULL, error = NULL
 WHERE key = :key AND done_at IS NULL
 """
-_SELECT_UNSEEN = """
-SELECT * FROM outbox
-WHERE dead_at IS NOT NULL AND payload IS NOT NULL AND reply_to LIKE '@%' ORDER BY id
-"""
+_SELECT_UNSEEN = f"SELECT * FROM outbox WHERE {_IS_UNDELIVERED} AND reply_to LIKE '@%' ORDER BY id"
 _RECORD_FAILURE = f"""
 UPDATE outbox SET attempts = attempts + :refusals, next_at = :next_at,
     dead_at = CASE WHEN :next_at IS NULL THEN CAST(:now AS DOUBLE PRECISION) END,
@@ -538,11 +535,14 @@ class Outbox:
         """Return whether an older item with content waits at the same address."""
         return await self.database.fetch_one(_SELECT_OLDER, {"key": key}) is not None
 
-    async def mark_done(self, key: str, posted: Sequence[str] = ()) -> None:
+    async def mark_done(
+        self, key: str, posted: Sequence[str] = (), included_keys: Sequence[str] = ()
+    ) -> None:
         """Mark an item as delivered, and store the ids of its platform messages, if given.
 
         The item's content is deleted, because the conversation already contains it. The message in
-        the conversation gets the platform id of the first part that was sent.
+        the conversation gets the platform id of the first part that was sent. The items with
+        `included_keys` were part of the same messages.
         """
         values = {
             "key": key,
@@ -556,6 +556,8 @@ class Outbox:
                 on_done(connection, key)
             connection.execute(_MARK_DONE, values)
             connection.execute(message_ids.SET_POSTED_ID, values)
+            for included_key in included_keys:
+                connection.execute(_MARK_DONE, {**values, "key": included_key, "posted": None})
 
         await self.database.write_indexed(write, is_short=on_done is None)
 
@@ -605,8 +607,7 @@ class Outbox:
 
     async def retry_dead(self, prefix: str) -> int:
         """Make dead items whose keys begin with `prefix` due again, and return their number."""
-        values = {"prefix": prefix, "now": self.clock.now()}
-        return await self.database.execute(_RETRY_DEAD, values)
+        return await self.database.execute(_RETRY_DEAD, {"prefix": prefix, "now": self.clock.now()})
 
     async def list_dead(self) -> list[DeadItem]:
         """List the dead items, oldest first, without those for memory services."""

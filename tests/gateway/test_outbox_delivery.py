@@ -187,10 +187,12 @@ async def test_write_to_a_damaged_row_of_the_outbox_does_not_stop_deliveries_to_
 ) -> None:
     mark_done = room.outbox.mark_done
 
-    async def mark_done_unless_damaged(key: str, posted: Sequence[str] = ()) -> None:
+    async def mark_done_unless_damaged(
+        key: str, posted: Sequence[str] = (), included_keys: Sequence[str] = ()
+    ) -> None:
         if key == "damaged":
             raise StoreDamagedError("database disk image is malformed")
-        await mark_done(key, posted)
+        await mark_done(key, posted, included_keys)
 
     monkeypatch.setattr(room.outbox, "mark_done", mark_done_unless_damaged)
     async with room.working():

@@ -14,6 +14,7 @@ import pytest
 from core.agent.sessions import Turn
 from core.errors import DeliveryError, StoreError
 from core.ports import Reply
+from core.store.mailbox import OutboxItem
 from core.store.sqlite.faults import LockWait
 from core.types import Account, Address, Answer, Command, Scope, Sender
 from gateway.texts.catalog import ENGLISH as texts
@@ -308,6 +309,62 @@ async def test_undeliverable_private_answer_is_mentioned_with_the_next_answer(ho
         assert shown.answer.is_private
         assert texts.UNSEEN not in (await harness.say("/help")).text
         assert (await harness.services.outbox.count_items()).dead == 0
+
+
+async def test_undeliverable_private_answer_is_mentioned_once_if_the_next_answer_must_wait(
+    home: Path,
+) -> None:
+    async with open_gateway(home) as harness:
+        refusal = DeliveryError("closed", is_permanent=True)
+        inbound = harness.inbound("/memory", is_interaction=True)
+        number = await harness.admission.admit(inbound, KeptReply(refusal))
+        assert number is not None
+        await harness.admission.serve(number)
+        older_item = OutboxItem(
+            key="older",
+            kind="reminder",
+            address=inbound.address,
+            answer=Answer(text="call Bob"),
+            next_at=harness.services.clock.now() + timedelta(hours=1),
+        )
+        await harness.services.outbox.put(older_item)
+        waiting = KeptReply()
+        number = await harness.admission.admit(harness.inbound("/help"), waiting)
+        assert number is not None
+        await harness.admission.serve(number)
+        assert waiting.answer is None
+        await harness.services.outbox.mark_done("older")
+        (item,) = await harness.services.outbox.list_due(harness.services.clock.now())
+        assert item.answer is not None
+        await harness.services.outbox.mark_done(item.key)
+        shown = [item.answer.text, (await harness.say("/help", "42", is_interaction=True)).text]
+        assert sum(texts.UNSEEN in text for text in shown) == 1
+
+
+async def test_private_answer_that_was_mentioned_is_done_in_one_transaction_with_that_answer(
+    home: Path,
+) -> None:
+    """After a kill between the two, it would be mentioned twice."""
+    async with open_gateway(home) as harness:
+        refusal = DeliveryError("closed", is_permanent=True)
+        inbound = harness.inbound("/memory", is_interaction=True)
+        number = await harness.admission.admit(inbound, KeptReply(refusal))
+        assert number is not None
+        await harness.admission.serve(number)
+        await harness.services.database.execute(
+            "CREATE TRIGGER refuse BEFORE UPDATE OF done_at ON outbox WHEN OLD.dead_at NOT NULL "
+            "BEGIN SELECT RAISE(ABORT, 'the process was killed'); END"
+        )
+        assert texts.UNSEEN in (await harness.say("/help", is_interaction=True)).text
+        done = "SELECT COUNT(*) AS count FROM outbox WHERE done_at IS NOT NULL"
+        row = await harness.services.database.fetch_one(done, {})
+        assert row is not None
+        assert row["count"] == 0
+        await harness.services.database.execute("DROP TRIGGER refuse")
+        await harness.delivery._repeat_failed_writes()
+        row = await harness.services.database.fetch_one(done, {})
+        assert row is not None
+        assert row["count"] == 2
 
 
 async def test_a_button_runs_its_command_for_its_person_in_its_place_only(home: Path) -> None:
