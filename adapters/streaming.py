@@ -639,12 +639,13 @@ class StreamedReply:
     async def _delete(self, message_id: str) -> None:
         """Delete a message. If the platform refuses, the message stays, which isn't an error.
 
-        Only a message that may be deleted later stays in the record.
+        Only a message that may be deleted later stays in the record. Raises DeliveryError if the
+        platform can't be reached or asks for a long delay.
         """
         try:
             await self._retry(partial(self._api.delete, message_id))
         except DeliveryError as error:
-            if error.retry_after_s is not None:
+            if error.retry_after_s is not None or error.is_unreachable:
                 raise
             _log.info("not removed", message_id=message_id, error=str(error))
             if not (error.is_missing or error.is_permanent):

@@ -12,6 +12,7 @@ import pytest
 from adapters.streaming import StreamedReply
 from adapters.telegram.adapter import Telegram
 from adapters.telegram.messages import MAX_LOST_TRIES, ChatHistory
+from core.errors import DeliveryError
 from core.markup.markdown import StyledText
 from core.store.mailbox import Inbox
 from core.store.sqlite.database import Database
@@ -103,6 +104,22 @@ async def test_first_part_of_a_killed_process_becomes_the_answer_of_the_next_one
     reply = begin_reply(telegram, trigger, ListRecord(posted=record.stored))
     reply.show("Half an")
     reply.show("Half an hour")
+    await reply.finish(Answer(text=TEXT))
+    assert api.texts(GROUP) == [TEXT]
+
+
+async def test_part_of_a_draft_whose_deletion_was_interrupted_is_deleted_at_the_next_attempt(
+    api: BotApi, telegram: Telegram
+) -> None:
+    trigger, record = ask(api), ListRecord()
+    reply = begin_reply(telegram, trigger, record)
+    reply.show("A draft is long. " * 300)
+    await api.wait_for(lambda: len(api.texts(GROUP)) == 2)
+    api.drop(method="deleteMessage")
+    with pytest.raises(DeliveryError) as caught:
+        await reply.finish(Answer(text=TEXT))
+    assert caught.value.is_unreachable
+    reply = begin_reply(telegram, trigger, ListRecord(posted=record.stored))
     await reply.finish(Answer(text=TEXT))
     assert api.texts(GROUP) == [TEXT]
 
