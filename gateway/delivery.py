@@ -413,9 +413,7 @@ class Delivery:
         )
         self.wake()
 
-    async def _mark_dead(
-        self, outbox_item: OutboxItem, error: MnemeError, *, is_unstored: bool
-    ) -> None:
+    async def _mark_dead(self, item: OutboxItem, error: MnemeError, *, is_unstored: bool) -> None:
         """Mark an item dead, and store the notice about it in the same transaction.
 
         If a damaged row prevents the notice, the item is marked dead without it, because later
@@ -424,11 +422,11 @@ class Delivery:
         notice = None
         if self._prepare_notice is not None and not is_unstored:
             try:
-                notice = await self._prepare_notice(outbox_item, error)
+                notice = await self._prepare_notice(item, error)
             except StoreDamagedError as damage:
-                _log.error("a notice cannot be prepared", key=outbox_item.key, error=damage)
+                _log.error("a notice cannot be prepared", key=item.key, error=damage)
         cause = error.cause if isinstance(error, ChatRefused) else ""
-        await self.outbox.record_failure(outbox_item.key, str(error), cause=cause, notice=notice)
+        await self.outbox.record_failure(item.key, str(error), cause=cause, notice=notice)
 
     async def resume(self, platforms: Sequence[str]) -> None:
         """Make all waiting items of these platforms due now, after a reconnection."""
@@ -512,12 +510,18 @@ class Delivery:
         """Return how many seconds `run` may pause before the next item is due."""
         next_at = await self.outbox.find_next_due(tuple(self._replies))
         if next_at is None:
-            # Nothing waits. Only the keys of items that were erased meanwhile can still be here.
-            self._waiting_since.clear()
-            self._postponed.clear()
+            await self._forget_erased_items()
             return MAX_PAUSE_S
         until_due_s = (next_at - self._clock.now()).total_seconds()
         return min(max(until_due_s, MIN_PAUSE_S), MAX_PAUSE_S)
+
+    async def _forget_erased_items(self) -> None:
+        """If no item is open any more, forget all keys: their items were erased meanwhile."""
+        if self._waiting_since or self._postponed:
+            counts = await self.outbox.count_items()
+            if not counts.held and not counts.due:
+                self._waiting_since.clear()
+                self._postponed.clear()
 
     async def _deliver_due(self, outbox_item: OutboxItem) -> None:
         """Deliver a claimed item through a new reply, and wake `run` for the next item."""
@@ -633,9 +637,7 @@ class Delivery:
 
 def _is_hopeless(error: MnemeError) -> bool:
     """Return whether a delivery can't succeed within the next few seconds."""
-    if not isinstance(error, DeliveryError):
-        return False
-    return error.is_permanent or bool(error.retry_after_s)
+    return isinstance(error, DeliveryError) and (error.is_permanent or bool(error.retry_after_s))
 
 
 def _is_refusal(error: MnemeError) -> bool:

@@ -244,12 +244,9 @@ async def test_delivery_forgets_the_keys_of_items_that_were_erased_while_they_wa
         assert room.delivery._waiting_since
         assert room.delivery._postponed
         await room.database.execute("UPDATE outbox SET payload = NULL, dead_at = 1, next_at = NULL")
-        await room.send("b", "2")
-        await room.watch.until(lambda: room.outbox.ends[-1] == ("b", "done"))
-        await room.drafted("c", "3")
-        room.delivery.wake()
-        await room.watch.until(lambda: not room.delivery._waiting_since)
-        assert not room.delivery._postponed
+    await room.delivery._pause_s()
+    assert not room.delivery._waiting_since
+    assert not room.delivery._postponed
 
 
 async def test_delivery_that_fails_repeatedly_by_a_defect_is_given_up_and_unblocks_its_chat(
