@@ -39,6 +39,7 @@ from gateway.commands.registry import CommandContext
 from gateway.services import Services
 from gateway.sharing.home_lock import is_running
 from gateway.texts.catalog import SHELL as texts
+from gateway.texts.settings_problems import word_problem
 
 # The key that programs send to `mneme mcp serve --http`, in secrets.env.
 KEY_VARIABLE = "MNEME_MCP_KEY"
@@ -134,8 +135,7 @@ def add_command(
         draft = SettingsDraft()
         if f"mcp.{name}" in _list_tables(draft):
             shell.fail(texts.compose("mcp_exists", name=name))
-        _add_server(draft, name, options)
-        tools = _load_tools(draft.load(), name)
+        tools = _load_tools(_add_typed_server(draft, name, options), name)
         draft.write()
         key = "mcp_connected" if tools else "mcp_connected_empty"
         print_text(texts.compose(key, name=name, count=len(tools), tools=", ".join(tools)))
@@ -206,7 +206,7 @@ def import_command(
                 _add_server(draft, name, server.options, server.private_variables)
                 draft.load()
             except SettingsError as error:
-                reason = error.problems[0].removeprefix(f"mcp.{name}.")
+                reason = _word_fault(error, name)
                 shell.fail(
                     texts.compose("mcp_file_bad_server", path=file, name=raw_name, reason=reason)
                 )
@@ -224,6 +224,31 @@ def import_command(
             print_text(texts.compose("mcp_skipped", names=", ".join(skipped)))
         if not servers:
             print_text(texts.compose("mcp_file_empty", path=file))
+
+
+def _add_typed_server(draft: SettingsDraft, name: str, options: Mapping[str, Any]) -> Settings:
+    """Add a server to the draft of the settings, and return the settings.
+
+    Exit with a sentence about what the person typed if it can't be used. Raises SettingsError for
+    mistakes elsewhere in the settings.
+    """
+    try:
+        _add_server(draft, name, options)
+        return draft.load()
+    except SettingsError as error:
+        if error.problems[0].startswith(f"mcp.{name}:"):
+            shell.fail(texts.compose("mcp_bad_name", name=repr(name)))
+        if error.problems[0].startswith(f"mcp.{name}.url:"):
+            shell.fail(texts.compose("mcp_bad_address", url=repr(options["url"])))
+        if error.problems[0].startswith(f"mcp.{name}."):
+            reason = _word_fault(error, name)
+            shell.fail(texts.compose("mcp_bad_server", name=name, reason=reason))
+        raise
+
+
+def _word_fault(error: SettingsError, name: str) -> str:
+    """Return the first mistake in the settings, without the path of the server's table."""
+    return word_problem(texts, error.problems[0].removeprefix(f"mcp.{name}."))
 
 
 def _add_server(
@@ -266,17 +291,22 @@ def _read_servers(file: Path) -> dict[str, Mapping[str, Any]]:
 
     The file has them under `mcpServers` or `servers`. Raises OSError if it can't be read.
     """
+    text = file.read_bytes()
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:
-        shell.fail(texts.compose("mcp_file_unreadable", path=file, reason=error))
+        content = json.loads(text)
+    except UnicodeDecodeError as error:
+        line = text.count(b"\n", 0, error.start) + 1
+        shell.fail(texts.compose("mcp_file_unreadable", path=file, line=line))
+    except json.JSONDecodeError as error:
+        shell.fail(texts.compose("mcp_file_unreadable", path=file, line=error.lineno))
     tables = (
         content.get("mcpServers", content.get("servers")) if isinstance(content, dict) else None
     )
-    if not isinstance(tables, dict) or not all(
-        isinstance(server, dict) for server in tables.values()
-    ):
+    if not isinstance(tables, dict):
         shell.fail(texts.compose("mcp_file_without_table", path=file))
+    for name, server in tables.items():
+        if not isinstance(server, dict):
+            shell.fail(texts.compose("mcp_file_no_server", path=file, name=name))
     return dict(tables)
 
 

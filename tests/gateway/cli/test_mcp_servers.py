@@ -53,11 +53,14 @@ def test_mcp_server_is_tested_before_it_is_added_and_its_key_stored_in_the_secre
             "can't be started or reached: Connection refused",
         ),
         (("add", "x", "--", sys.executable, "-c", "print(1)"), "can't be started or reached"),
-        (("add", "x", "--url", "ftp://example.org"), "mcp.x.url"),
+        (("add", "x", "--url", "ftp://example.org"), "'ftp://example.org' isn't an address."),
         (("add", "x"), "Write a command after --, or --url."),
         (("add", "x", "--env", "KEY", "--", "true"), "Write --env NAME=VALUE"),
         (("add", "x", "--header", "A=b", "--", "true"), "--header goes with --url."),
-        (("add", "x y", "--url", "http://127.0.0.1:9/mcp"), "mcp.x y"),
+        (("add", "x y", "--url", "http://127.0.0.1:9/mcp"), "'x y' can't be the name of a server."),
+        (("add", "x", "--url", "nowhere"), "'nowhere' isn't an address. Write http://host:port"),
+        (("add", "x", "--url", "http://["), "'http://[' isn't an address."),
+        (("import", "/etc/hostname"), "/etc/hostname isn't valid JSON. The mistake is in line 1."),
         (("test", "x"), "There is no server x"),
         (("remove", "x"), "There is no server x"),
         (("import", "missing.json"), "missing.json doesn't exist."),
@@ -187,6 +190,26 @@ def test_fault_of_an_imported_file_is_blamed_on_the_file(home: Path) -> None:
     result = mneme(home, "mcp", "import", str(file))
     assert result.returncode == 1
     assert result.stderr.startswith(f"{file}: the server bad can't be used: ")
+    for content, sentence in (
+        (b'{"mcpServers": {"bad": "npx"}}', f"{file} has no settings for the server bad.\n"),
+        (b'{"mcpServers": {}\n', f"{file} isn't valid JSON. The mistake is in line 2.\n"),
+        (b'{\n"\xff": 1}', f"{file} isn't valid JSON. The mistake is in line 2.\n"),
+    ):
+        file.write_bytes(content)
+        assert mneme(home, "mcp", "import", str(file)).stderr == sentence
+
+
+def test_fault_of_a_server_is_worded_in_the_language_of_the_shell(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LANG", "de_DE.UTF-8")
+    monkeypatch.delenv("LC_ALL", raising=False)
+    file = home / "other.json"
+    file.write_text(json.dumps({"mcpServers": {"bad": {"url": "ftp://mcp.example/"}}}))
+    result = mneme(home, "mcp", "import", str(file))
+    assert "Der Server bad ist nicht verwendbar: url: ist keine Adresse;" in result.stderr
+    result = mneme(home, "mcp", "add", "x", "--url", "nowhere")
+    assert result.stderr.startswith("'nowhere' ist keine Adresse.")
 
 
 def test_keys_and_brackets_in_the_settings_are_masked_and_printed_as_they_are(home: Path) -> None:
