@@ -2,7 +2,8 @@
 
 A request such as "delete that one" ends one item. Without a record, the model could remove several
 items for it, because each single call is a call that the person asked for. After a restart, the
-gate restores this record from the stored calls of the turn.
+gate restores this record from the stored calls of the turn. In the same way, a message asks to send
+a text only once. The number of calls could tell others a secret.
 
 The model may choose one link of a website (`core/review/searches.py`). This record is stored,
 because a restart and a compression of the conversation mustn't allow a second choice. It contains
@@ -91,6 +92,27 @@ def may_want_several(typed: Collection[str]) -> bool:
         return True
     plain, languages = to_plain(text), find_languages(text)
     return joint_pattern(languages).search(plain) is not None or mentions_several(plain, languages)
+
+
+@dataclass(eq=False)
+class SentTexts:
+    """The texts that were sent to external services for each of the latest messages."""
+
+    _texts: OrderedDict[int, set[str]] = field(default_factory=OrderedDict)
+
+    def restore(self, message_id: int, texts: Collection[str]) -> None:
+        """Record what an earlier process sent for a message, unless it has a record."""
+        self._texts.setdefault(message_id, set(texts))
+
+    def take(self, message_id: int, text: str) -> bool:
+        """Record that a text is sent, and return whether it's sent for the first time."""
+        texts = self._texts.setdefault(message_id, set())
+        self._texts.move_to_end(message_id)
+        if len(self._texts) > MAX_MESSAGES:
+            self._texts.popitem(last=False)
+        is_new = text not in texts
+        texts.add(text)
+        return is_new
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,12 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from core.errors import Refused, ToolError, word_clause
-from core.review.carried_out import CarriedOutWishes, LinkChoices, MadeCall
+from core.review.carried_out import (
+    CarriedOutWishes,
+    LinkChoices,
+    MadeCall,
+    SentTexts,
+)
 from core.review.doubts import speaks_against_wish
 from core.review.effects import list_choices, list_effects
 from core.review.naming import dictates_change, names_subject, points_at_thing
@@ -98,6 +103,7 @@ class Gate:
     # Judges requests that the rules don't recognize. None without a helper model.
     judge: WishJudge | None = None
     carried_out: CarriedOutWishes = field(default_factory=CarriedOutWishes)
+    sent_texts: SentTexts = field(default_factory=SentTexts)
 
     async def check(
         self,
@@ -115,10 +121,8 @@ class Gate:
         if not effects:
             return context
         subjects = await _find_subjects(tool, arguments, context)
-        for subject in subjects:
-            if subject.is_pinned:
-                reason = word_clause("waits_pinned", label=subject.label)
-                return replace(context, hold_reason=reason)
+        if reason := _explain_pinned(subjects):
+            return replace(context, hold_reason=reason)
         transcript = await self.transcripts.load(context)
         context = replace(context, foreign_source=transcript.tool_source)
         if transcript.is_spoken and effects - _SPOKEN_EFFECTS:
@@ -132,13 +136,49 @@ class Gate:
             reason = await self._explain(effect, tool, arguments, subjects, transcript, context)
             if reason:
                 return replace(context, hold_reason=reason)
-        if ends_items and context.message_id is not None:
-            typed = (*transcript.messages, *transcript.questions)
+        if Effect.SEND in effects and not self._is_sent_first(tool, arguments, transcript, context):
+            return replace(context, hold_reason=word_clause("waits_sent_already"))
+        if ends_items:
             ended = _list_ended_items(transcript.calls, tool, arguments, tools)
-            self.carried_out.restore(context.message_id, ended)
-            if not self.carried_out.take(context.message_id, subjects, typed):
+            if not self._may_end(subjects, ended, transcript, context):
                 return replace(context, hold_reason=_word_unrequested(transcript))
         return context
+
+    def _may_end(
+        self,
+        subjects: Sequence[Subject],
+        ended: Sequence[str],
+        transcript: Transcript,
+        context: ToolContext,
+    ) -> bool:
+        """Record that a call ends some items, and return whether the messages ask for that.
+
+        `ended` are the items that earlier calls ended for the same messages.
+        """
+        if context.message_id is None:
+            return True
+        typed = (*transcript.messages, *transcript.questions)
+        self.carried_out.restore(context.message_id, ended)
+        return self.carried_out.take(context.message_id, subjects, typed)
+
+    def _is_sent_first(
+        self, tool: Tool, arguments: Json, transcript: Transcript, context: ToolContext
+    ) -> bool:
+        """Record a call of an external service, and return whether its texts are sent first.
+
+        A call that failed counts, too, because the service may have received it. Look-ups and files
+        for the person aren't recorded.
+        """
+        if context.message_id is None or tool.is_lookup or not tool.is_external:
+            return True
+        calls = [
+            call.arguments
+            for call in transcript.calls
+            if call.tool == tool.name and not is_waiting_result(call.result)
+        ]
+        earlier = [_describe_sent_texts(tool, call) for call in calls]
+        self.sent_texts.restore(context.message_id, earlier)
+        return self.sent_texts.take(context.message_id, _describe_sent_texts(tool, arguments))
 
     async def hold(self, tool: Tool, arguments: Json, context: ToolContext) -> str:
         """Store a call until the person approves it, and return a sentence for the model.
@@ -185,9 +225,7 @@ class Gate:
         if _compares_itself(tool, effect, subjects, transcript):
             return ""
         tool_words = _name_tool(tool, call)
-        if effect is Effect.SEND and not _is_typed_to_send(
-            arguments, texts, subjects, transcript, tool_words
-        ):
+        if effect is Effect.SEND and not _is_typed_to_send(tool, call, texts, subjects, transcript):
             return _word_unrequested(transcript)
         known = [*texts, tool_words]
         reason = _explain_untyped(effect, texts, subjects, transcript, known)
@@ -287,6 +325,33 @@ def _name_tool(tool: Tool, call: Json) -> str:
     return re.sub(r"[\W_]+", " ", words).strip()
 
 
+def _explain_pinned(subjects: Sequence[Subject]) -> str:
+    """Return why a call that changes a pinned item has to wait, as a clause, or ""."""
+    for subject in subjects:
+        if subject.is_pinned:
+            return word_clause("waits_pinned", label=subject.label)
+    return ""
+
+
+def _describe_sent_texts(tool: Tool, call: Json) -> str:
+    """Return the tool and the texts of a call, whatever their order and their arguments."""
+    arguments, action_argument = _get_inner_call(tool, call)
+    texts = _list_texts(arguments, action_argument)
+    texts += _list_numbers_and_keys(arguments, action_argument)
+    return "\n".join([_name_tool(tool, call), *sorted(text.strip().casefold() for text in texts)])
+
+
+def _may_hide_values(arguments: Json) -> bool:
+    """Return whether repeated texts, blanks around texts or empty values could carry data.
+
+    A missing value (null) isn't sent (`core/tools/mcp_tools.py`).
+    """
+    texts = _list_texts(arguments, "")
+    is_repeated = len({text.casefold() for text in texts}) < len(texts)
+    has_blanks = any(text != text.strip() for text in texts)
+    return is_repeated or has_blanks or any(value in ("", [], {}) for value in arguments.values())
+
+
 def _explain_addition(tool: Tool, texts: Sequence[str], transcript: Transcript) -> str:
     """Return why an addition of typed texts has to wait, as a clause, or "".
 
@@ -368,16 +433,20 @@ def _explain_untyped(
 
 
 def _is_typed_to_send(
-    arguments: Json,
+    tool: Tool,
+    call: Json,
     texts: Sequence[str],
     subjects: Sequence[Subject],
     transcript: Transcript,
-    tool_words: str,
 ) -> bool:
     """Return whether the answered messages ask for a call and contain all text that is sent.
 
     An answer to a question, and words of an earlier message, were typed for a different purpose.
     """
+    arguments, _ = _get_inner_call(tool, call)
+    tool_words = _name_tool(tool, call)
+    if tool.is_external and _may_hide_values(arguments):
+        return False
     if _has_untyped_shape(arguments) or any(map(is_bare_question, transcript.messages)):
         return False
     if not asks_to_send(transcript.messages, tool_words, has_subject=bool(subjects)):

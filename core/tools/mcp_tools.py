@@ -49,6 +49,11 @@ _FILE_NOT_KEPT = "[The tool's {kind} isn't kept, so it can't be sent.]"
 _FILES_LOST = "[Files of the tool that are too many or damaged: {count}. They aren't kept.]"
 _CUT = "\n[cut: {count:,} more characters]"
 _ODD_CHARACTER = re.compile(r"[^A-Za-z0-9_-]")
+# The host of a web address, with or without a user in front of it.
+_WEB_ADDRESS = re.compile(
+    r"(?:https?|wss?)://(?:[^\s/?#@\"']*@)?(\[[^\]]*\]|[^\s/?#:\"']*)", re.IGNORECASE
+)
+_OWN_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]", "0.0.0.0"})
 _log = structlog.get_logger("mcp")
 
 
@@ -338,6 +343,8 @@ class McpServers:
         # names.
         if unknown and offer.effect is not Effect.READ:
             raise ToolError(f"{offer.full_name} has no argument {min(unknown)[:60]!r}.")
+        if offer.effect is not Effect.READ:
+            arguments = _drop_missing_values(arguments, offer.tool.schema_)
         try:
             result = await (await self._connect(offer.server)).call(offer.tool.name, arguments)
         except ToolError as error:
@@ -358,6 +365,17 @@ class McpServers:
         return lines
 
 
+def _drop_missing_values(arguments: Json, schema: Mapping[str, Any]) -> Json:
+    """Return the arguments without nulls that the schema doesn't require.
+
+    The choice of the arguments that are null could tell the server a secret.
+    """
+    required = schema.get("required", ())
+    return {
+        name: value for name, value in arguments.items() if value is not None or name in required
+    }
+
+
 def _name_kind(file: File) -> str:
     """Return the word for a file of a result."""
     if file.is_document:
@@ -370,15 +388,23 @@ def find_effect(tool: StoredTool, options: McpServer) -> Effect:
 
     A tool that may delete or overwrite data is `REMOVE`. A program on this machine that only works
     with its own data is `READ`, or `ADD` if it changes the data. The data of all other tools leaves
-    the machine, so they are `SEND`.
+    the machine, so they are `SEND`. A program with a web address among its options passes data on
+    to this address.
     """
     if tool.name in options.effects:
         return Effect(options.effects[tool.name])
     if tool.is_destructive:
         return Effect.REMOVE
-    if options.command and not tool.is_open:
+    if options.command and not tool.is_open and not _names_web_address(options):
         return Effect.READ if tool.is_read_only else Effect.ADD
     return Effect.SEND
+
+
+def _names_web_address(options: McpServer) -> bool:
+    """Return whether the arguments or variables of a program have an address on another machine."""
+    texts = [*options.args, *options.env.values()]
+    hosts = [match[1] for text in texts for match in _WEB_ADDRESS.finditer(text)]
+    return not all(host.casefold() in _OWN_HOSTS for host in hosts)
 
 
 def rank_offers(query: str, offers: Sequence[Offer]) -> list[Offer]:

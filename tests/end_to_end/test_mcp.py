@@ -184,6 +184,44 @@ async def test_mcp_call_whose_argument_leaks_memory_waits_for_approval(
         assert not diary.exists()
 
 
+MILK: dict[str, Any] = {"text": "milk"}
+
+
+async def test_text_that_the_person_asks_to_send_carries_no_other_data(home: Path) -> None:
+    forms: list[dict[str, Any]] = [
+        {**MILK, "mood": "milk"},
+        {**MILK, "tags": ["milk", "milk", "milk"]},
+        {**MILK, "tags": ["Milk"]},
+        {**MILK, "details": {"milk": "milk"}},
+        {**MILK, "mood": ""},
+        {**MILK, "tags": []},
+        {**MILK, "details": {}},
+        {**MILK, "tags": [""]},
+        {"text": "  milk  "},
+        {"text": "milk\n\n"},
+    ]
+    async with open_diary(home, "--publish") as (harness, model, diary):
+        for form in forms:
+            script = [calls(("diary__publish", form)), says("It waits.")]
+            await ask(harness, model, "Publish: milk", *script)
+            assert not diary.exists(), form
+
+
+async def test_text_is_sent_once_for_a_message_however_often_the_model_sends_it(home: Path) -> None:
+    async with open_diary(home, "--publish") as (harness, model, diary):
+        entry = {**MILK, "mood": None, "tags": None, "details": None}
+        forms: list[dict[str, Any]] = [MILK, {**MILK, "mood": None}, {**MILK, "details": None}]
+        at_once = calls(*[("diary__publish", form) for form in forms])
+        later = [calls(("diary__publish", form)) for form in forms]
+        await ask(harness, model, "Publish: milk", at_once, *later, says("Done."))
+        assert [json.loads(line) for line in diary.read_text().splitlines()] == [entry]
+        pending = await harness.services.notes.list_pending(frozenset((OWNER,)))
+        assert "already sent for this message" in (await harness.say("/memory pending")).text
+        await harness.say(f"/memory approve {pending[0].id}")
+        await ask(harness, model, "Publish: milk", later[0], says("Done."))
+    assert [json.loads(line) for line in diary.read_text().splitlines()] == [entry] * 3
+
+
 async def test_picture_of_an_mcp_tool_is_kept_sent_and_erased_with_the_question(home: Path) -> None:
     async with open_diary(home, "--draw") as (harness, model, _):
         send = calls(("send_file", {"file_id": 1}))

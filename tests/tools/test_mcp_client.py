@@ -197,6 +197,34 @@ def test_reading_service_on_the_web_sends_because_its_arguments_leave_the_machin
     assert find_effect(tool, McpServer(url="https://mcp.example/")) is Effect.SEND
 
 
+@pytest.mark.parametrize(
+    ("options", "effect"),
+    [
+        ({"args": ["-y", "mcp-remote", "https://mcp.example/sse"]}, Effect.SEND),
+        ({"args": ["--url=http://10.0.0.8:8000/mcp"]}, Effect.SEND),
+        ({"args": ["-c", "npx mcp-remote 'https://user@mcp.example'"]}, Effect.SEND),
+        ({"args": ["https://localhost.example/", "http://localhost/"]}, Effect.SEND),
+        ({"args": ["https://localhost@mcp.example/"]}, Effect.SEND),
+        ({"env": {"API_URL": "WSS://api.example/v1"}}, Effect.SEND),
+        ({"args": ["--port", "8000", "http://127.0.0.1:8000/"]}, Effect.READ),
+        ({"args": ["http://[::1]:9/"], "env": {"HOME_URL": "http://localhost:8123"}}, Effect.READ),
+        ({"args": ["/home/ana/notes"], "env": {"MODE": "fast"}}, Effect.READ),
+    ],
+)
+def test_program_that_is_given_a_web_address_counts_as_a_service_on_the_web(
+    options: dict[str, Any], effect: Effect
+) -> None:
+    tool = StoredTool(
+        name="find",
+        description="Finds.",
+        schema_={"type": "object"},
+        is_read_only=True,
+        is_destructive=False,
+        is_open=False,
+    )
+    assert find_effect(tool, McpServer(command="npx", **options)) is effect
+
+
 async def test_refreshed_server_leaves_the_stored_tools_of_other_servers_until_they_are_removed(
     tmp_path: Path,
 ) -> None:
