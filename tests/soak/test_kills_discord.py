@@ -1,6 +1,6 @@
 """Two hundred and fifty kills on Discord, in a direct chat and in a channel of a server, with 60 ms
 between what Discord accepts and its response. Half of the restarts come when a nonce no longer keeps
-a message from being posted again. Some of the messages ask for calls of writing tools."""
+a message from being posted again. Some of the messages in the direct chat ask for calls of writing tools."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ async def test_kills_while_discord_is_answered_lose_and_double_nothing(
 ) -> None:
     is_long = part == 0
     share = 0.0 if is_long else SHARE
-    caller = ToolCaller(("a reminder",), share=share)
+    caller = ToolCaller(("a note", "a reminder"), share=share)
     async with open_system(home, answer_at_length if is_long else caller) as live:
         caller.live = live
         channel = await live.discord.channel("general")
