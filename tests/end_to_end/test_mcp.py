@@ -330,8 +330,13 @@ async def test_large_mcp_server_is_offered_to_the_model_as_find_tools_and_call_t
         )
         await ask(harness, model, "Write: Met Bo at the pier", find, add, says("Done."))
         found = result_of(model.requests[-2])
-        assert json.loads(found.split("\n\n")[0])["tool_name"] == "diary__add_entry"
+        blocks = found.split("\n\n")
+        assert json.loads(blocks[0])["tool_name"] == "diary__add_entry"
+        assert "diary__page_29" in blocks[-1], "the names of the others"
         assert diary.read_text() == "Met Bo at the pier\n"
+        unknown = calls((FIND_TOOLS, {"query": "umbrella"}))
+        await ask(harness, model, "Find it", unknown, says("Hm."))
+        assert "diary__add_entry" in result_of(model.requests[-1])
         names = {tool["name"] for tool in model.requests[-1].tools}
         assert {FIND_TOOLS, CALL_TOOL} <= names
         assert not any(name.startswith("diary__") for name in names)
