@@ -206,6 +206,10 @@ def _check_groups(settings: Settings) -> Iterator[Finding]:
         )
 
 
+def _format_amount(amount: float) -> str:
+    return texts.format_number(int(amount) if amount == int(amount) else amount)
+
+
 def _check_limits(settings: Settings) -> Iterator[Finding]:
     """List the daily limits that are switched off."""
     limits = settings.limits
@@ -227,9 +231,8 @@ def _check_limits(settings: Settings) -> Iterator[Finding]:
                 command=_EDIT_COMMAND,
             )
         else:
-            text = texts.pair(
-                name, texts.COMMA.join(f"{limit} {values[limit]:g}" for limit in _COST_LIMITS)
-            )
+            amounts = [f"{limit} {_format_amount(values[limit])}" for limit in _COST_LIMITS]
+            text = texts.pair(name, texts.COMMA.join(amounts))
             yield Finding(
                 subject="limits",
                 level="ok",

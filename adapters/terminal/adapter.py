@@ -101,7 +101,7 @@ class Terminal:
             return await sink.autocomplete(inbound, inbound.command.arguments)
 
         greeting = await self.greet(ADDRESS) if self.greet is not None else ""
-        screen.welcome(commands, greeting, complete)
+        screen.welcome(describe_commands(commands, self.language), greeting, complete)
 
         async def admit(inbound: Inbound) -> int | None:
             """Admit a message. If the store isn't available, try again until it is.
@@ -143,6 +143,20 @@ def is_exit(text: str) -> bool:
     return match is not None and match[1].lower() in _EXIT_COMMANDS
 
 
+def _find_language(language: str) -> str:
+    """Return a language, or the language of the shell if it's empty."""
+    return language or find_shell_language(select_variables(LANGUAGE_VARIABLES))
+
+
+def describe_commands(commands: Sequence[CommandSpec], language: str) -> Mapping[str, str]:
+    """Map the names of commands to their descriptions in a language.
+
+    If the language is empty, it's the language of the shell.
+    """
+    code = _find_language(language)
+    return {spec.name: spec.describe(code) for spec in commands}
+
+
 def make_inbound(
     text: str, clock: Clock, language: str = "", address: Address = ADDRESS
 ) -> Inbound:
@@ -167,7 +181,7 @@ def make_inbound(
         sent_at=clock.now(),
         is_direct=True,
         command=command,
-        language=language or find_shell_language(select_variables(LANGUAGE_VARIABLES)),
+        language=_find_language(language),
     )
 
 

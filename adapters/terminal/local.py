@@ -24,7 +24,13 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from adapters.terminal.adapter import ADDRESS, SECOND_ADDRESS, Terminal, make_inbound
+from adapters.terminal.adapter import (
+    ADDRESS,
+    SECOND_ADDRESS,
+    Terminal,
+    describe_commands,
+    make_inbound,
+)
 from core.errors import DeliveryError, StoreError
 from core.menus.command_specs import CommandSpec
 from core.ports import Autocompleter, Clock, DeliveryRecord, InboundSink, Reply
@@ -162,7 +168,7 @@ class LocalTerminals:
                 "type": "welcome",
                 "chat": client.address.chat_id,
                 "greeting": await self._greet(client.address),
-                "commands": [[spec.name, spec.description] for spec in commands],
+                "commands": list(describe_commands(commands, self._language).items()),
             }
         )
         self.connected.set()

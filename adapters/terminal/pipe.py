@@ -10,7 +10,6 @@ from typing import TextIO
 from adapters.streaming import QuietReply
 from core.errors import DeliveryError, Sentence
 from core.markup.markdown import run_off_loop, to_plain
-from core.menus.command_specs import CommandSpec
 from core.ports import DeliveryRecord, Reply
 from core.text.normalize import strip_controls
 from core.types import Answer, File
@@ -43,9 +42,7 @@ class TerminalPipe:
         self._has_input_ended = False
         self._is_output_closed = False
 
-    def welcome(
-        self, commands: Sequence[CommandSpec], greeting: str, complete: CompleteOption
-    ) -> None:
+    def welcome(self, commands: Mapping[str, str], greeting: str, complete: CompleteOption) -> None:
         """Do nothing, because a program needs no greeting."""
 
     def show_tools(self, names: Sequence[str]) -> None:

@@ -30,7 +30,6 @@ from rich.text import Text
 
 from adapters.terminal.pipe import CompleteOption, describe_buttons
 from core.errors import Sentence
-from core.menus.command_specs import CommandSpec
 from core.ports import DeliveryRecord, Reply
 from core.text.normalize import isolate_right_to_left, strip_controls
 from core.types import Answer, File
@@ -89,14 +88,12 @@ class TerminalScreen:
         self._is_prompting = False
         self._live: Live | None = None
 
-    def welcome(
-        self, commands: Sequence[CommandSpec], greeting: str, complete: CompleteOption
-    ) -> None:
-        """Print a greeting, and set the commands that the prompt completes.
+    def welcome(self, commands: Mapping[str, str], greeting: str, complete: CompleteOption) -> None:
+        """Print a greeting, and set the commands that the prompt completes, with descriptions.
 
         `complete` returns the values for a command's option that is being typed.
         """
-        descriptions = {f"/{spec.name}": spec.description for spec in commands}
+        descriptions = {f"/{name}": description for name, description in commands.items()}
         descriptions["/quit"] = self._word(Sentence("terminal_leave"))
         self._session.completer = _CommandCompleter(descriptions, complete)
         if greeting:

@@ -102,6 +102,17 @@ class CommandSpec:
     # The same for `menu`.
     menu_translations: Mapping[str, str] = field(default_factory=dict)
 
+    def describe(self, language: str) -> str:
+        """Return the description for a language code such as "de" or ``pt_BR``.
+
+        It's English if there's no translation.
+        """
+        main = language.replace("_", "-").partition("-")[0].lower()
+        for code, description in self.translations.items():
+            if code.partition("-")[0] == main:
+                return description
+        return self.description
+
     def find_action(self, name: str) -> Action | None:
         """Return the action with this name, or None."""
         for action in self.actions:

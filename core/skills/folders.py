@@ -288,7 +288,7 @@ def unpack_skills(source: Path) -> list[UnpackedSkill | Refused]:
     Links, hidden files and files outside of skills are left out. Raises Refused if the source can't
     be read, is too large or contains no skill.
     """
-    with _refuse_errors("skill_unreadable", place=source.name):
+    with _refuse_errors("skill_unreadable", place=str(source)):
         if source.is_dir():
             sizes = dict(islice(_walk(source), MAX_SOURCE_FILES + 1))
             return _unpack(

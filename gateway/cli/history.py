@@ -219,7 +219,7 @@ def sessions_command(
             _print_results(results, services.zone)
             return None
         if as_json:
-            sessions = await find_sessions(services, context.scopes, text, limit)
+            sessions = await find_sessions(services, context.scopes, text, limit, texts)
             return [session_to_json(session) for session in sessions]
         return await list_sessions(services, context, text, limit)
 

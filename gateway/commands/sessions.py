@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 
 from core.errors import Refused
 from core.markup.markdown import escape
+from core.search.rendering import describe_no_results
 from core.store.mailbox import InboxEntry, OutboxItem
 from core.store.query import ResultLimits, SearchQuery
 from core.text.normalize import isolate_title, shorten
 from core.types import Address, Answer, Button, Command, Json, Scope, Session
 from gateway.commands.registry import CommandContext, load_specs, make_button, parse_number
 from gateway.services import Services
-from gateway.texts.catalog import Texts
+from gateway.texts.catalog import ENGLISH, Texts
 
 if TYPE_CHECKING:
     from core.agent.compression import Compressor
@@ -225,9 +226,11 @@ async def set_title(
 
 
 async def find_sessions(
-    services: Services, scopes: frozenset[Scope], text: str, limit: int
+    services: Services, scopes: frozenset[Scope], text: str, limit: int, texts: Texts = ENGLISH
 ) -> list[Session]:
     """Return the latest conversations, or those that match `text`.
+
+    Raises Refused if `text` names a conversation that doesn't exist, such as ``in:99``.
 
     Conversations with `text` in their title come first. Conversations whose messages match follow,
     best match first. A conversation with several sessions appears once, as its latest session.
@@ -238,6 +241,8 @@ async def find_sessions(
     limits = ResultLimits(sessions=limit)
     query = SearchQuery(text=text, scopes=scopes, limits=limits, is_incognito=True)
     results = await services.recall.recall(query)
+    if results.shape == "read" and not results.sessions:
+        raise Refused(describe_no_results(results, texts.result_words))
     # The ranks of the matching conversations, by the id of their first session.
     ranks: dict[int, int] = {}
     for rank, matching_session in enumerate(results.sessions):
@@ -257,7 +262,7 @@ async def list_sessions(
     A page has `limit` sessions, and buttons for the previous and the next page.
     """
     texts = context.texts
-    matches = await find_sessions(services, context.scopes, text, page * limit + 1)
+    matches = await find_sessions(services, context.scopes, text, page * limit + 1, texts)
     sessions = matches[(page - 1) * limit : page * limit]
     if not sessions:
         if not text:

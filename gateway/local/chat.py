@@ -18,7 +18,6 @@ from adapters.terminal.adapter import HISTORY_FILE, is_exit, save_file
 from adapters.terminal.local import MAX_LINE_BYTES
 from adapters.terminal.pipe import TerminalPipe
 from core.errors import ConfigError
-from core.menus.command_specs import CommandSpec
 from core.ports import Reply
 from core.types import Answer, Button, Command, File
 from gateway.local.sockets import find_socket
@@ -81,12 +80,8 @@ class LocalChat:
             raise ConfigError(texts.RUNS_ALREADY.format(home=self._home))
         welcome = json.loads(await reader.readline())
         self._chat = welcome["chat"]
-        specs = [
-            CommandSpec(name=name, description=description)
-            for name, description in welcome["commands"]
-        ]
         self._connected.set()
-        self._screen.welcome(specs, welcome["greeting"], self._complete)
+        self._screen.welcome(dict(welcome["commands"]), welcome["greeting"], self._complete)
         listening = asyncio.create_task(self._listen(reader))
         conversation = asyncio.create_task(self._converse())
         try:

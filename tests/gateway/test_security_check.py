@@ -41,6 +41,7 @@ def test_home_of_an_owner_alone_has_nothing_to_fix_or_to_look_at(home: Path) -> 
     findings = list_findings(home, OWNER)
     assert {finding["level"] for finding in findings} == {"ok"}, findings
     assert "That's you, the owner." in find(findings, "people", "telegram:42")["text"]
+    assert "input_tokens 20,000,000, " in find(findings, "limits", "limits.day: ")["text"]
 
 
 def test_security_check_of_a_home_without_an_owner_explains_how_to_set_one(home: Path) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.terminal.adapter import ADDRESS, Terminal
+from adapters.terminal.adapter import ADDRESS, Terminal, describe_commands
 from core.errors import DeliveryError
 from core.menus.command_specs import CommandSpec
 from core.ports import Reply
@@ -84,6 +84,26 @@ async def through_pipe(home: Path, raw: bytes, sink: Parrot) -> str:
         await terminal.close()
         stdout.close()
         return output.read().decode()
+
+
+@pytest.mark.parametrize(
+    ("language", "shell", "description"),
+    [
+        ("de", "en_GB.UTF-8", "Findet"),
+        ("", "pt_PT.UTF-8", "Encontra"),
+        ("", "nl_NL.UTF-8", "Find"),
+        ("", "C.UTF-8", "Find"),
+    ],
+)
+def test_commands_of_the_prompt_are_described_in_the_language_of_the_person(
+    monkeypatch: pytest.MonkeyPatch, language: str, shell: str, description: str
+) -> None:
+    for name in ("LC_ALL", "LC_MESSAGES"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("LANG", shell)
+    translations = {"de": "Findet", "pt-BR": "Encontra"}
+    spec = CommandSpec(name="recall", description="Find", translations=translations)
+    assert describe_commands([spec], language) == {"recall": description}
 
 
 async def test_piped_terminal_chat_prints_exactly_one_answer_per_input_line(home: Path) -> None:

@@ -66,4 +66,8 @@ def test_exit_codes_of_commands_are_as_documented(home: Path) -> None:
     assert "Rejected 1 line" in partly.stderr
     assert mneme(home, "import", "-", stdin="nonsense\n").returncode == 1
     assert mneme(home, "recall", "in:99").returncode == 1
+    for options in ((), ("--json",)):
+        missing = mneme(home, "sessions", "in:99", *options)
+        assert (missing.returncode, missing.stdout) == (1, "")
+        assert missing.stderr == "There is no such conversation here.\n"
     assert mneme(home, "export", "--scope", "everyone").returncode == 2
