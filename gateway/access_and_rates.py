@@ -302,8 +302,12 @@ class Access:
         """
         roles = inbound.sender.roles
         is_without_roles = inbound.kind == "reaction" and not roles
-        if not is_without_roles and inbound.address.platform != CRON:
+        if is_without_roles or inbound.address.platform == CRON:
+            return
+        if roles:
             self._last_roles[scope.key, account] = roles
+        else:
+            self._last_roles.pop((scope.key, account), None)
 
     def _has_listed_role(self, scope: Scope, account: Account) -> bool:
         """Return whether one of an account's roles in a group gives access to this group."""
