@@ -43,6 +43,8 @@ class MissedMessages:
         self._channels = channels
         self._clock = clock
         self._slots = asyncio.Semaphore(CATCH_UP_CONCURRENCY)
+        # The raw members of servers, by server and person, as the current catch-up fetched them.
+        self.members: dict[tuple[int, int], Any] = {}
 
     def list_pauses(self) -> Iterator[float]:
         """Return how many seconds to wait before each further try, for a day."""
@@ -119,6 +121,26 @@ class MissedMessages:
                 if attempt == CATCH_UP_ATTEMPTS:
                     raise
                 await asyncio.sleep(error.retry_after_s or self.retry_delay_s * 2 ** (attempt - 1))
+
+    async def add_member(self, raw: Any, guild_id: int | None) -> None:
+        """Add the sender's membership of the server, which has their roles, to a raw message.
+
+        Discord sends it with new messages, but not with fetched ones.
+        """
+        author = raw["author"]
+        client = await self._channels.get_client()
+        is_person = not author.get("bot") and raw.get("webhook_id") is None
+        if guild_id is None or not is_person or client.get_guild(guild_id) is None:
+            return
+        key = guild_id, int(author["id"])
+        try:
+            if key not in self.members:
+                with translate_errors():
+                    self.members[key] = await client.http.get_member(*key)
+        except DeliveryError as error:
+            log.info("The member %d of Discord server %d isn't known: %s", key[1], guild_id, error)
+        else:
+            raw["member"] = dict(self.members[key])
 
     async def list_active_threads(self, guild_id: int, after_id: int) -> list[int]:
         """Return the ids of threads that began or got a message after the message `after_id`.

@@ -213,6 +213,7 @@ class DiscordEvents:
         """
         async with self._catch_up_lock:
             self._catch_up_number += 1
+            self.missed.members.clear()
             last_ids = await self._wait_for_store(
                 lambda: self._inbox.load_last_message_ids(PLATFORM)
             )
@@ -403,6 +404,7 @@ class DiscordEvents:
         if library_channel is None:
             guild_id = None if channel is None else channel.guild_id
             library_channel = client.get_partial_messageable(channel_id, guild_id=guild_id)
+        await self.missed.add_member(raw, None if channel is None else channel.guild_id)
         message = normalize.build_message(client._connection, library_channel, raw)
         if message.author == client.user:
             return None

@@ -67,6 +67,22 @@ async def test_messages_missed_in_a_long_outage_are_read_in_order(
         assert router.missed == []
 
 
+async def test_sender_of_missed_messages_has_their_roles(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox
+) -> None:
+    role, ana = "123456789", api.user("Ana")
+    api.world.guild_roles.append(role)
+    api.world.roles[ana] = [role]
+    channel = await api.channel("general")
+    await know(inbox, channel, await api.user_says(channel, "before", ana, is_told=False))
+    await say_unheard(api, channel, ana, 3)
+    async with listening(make(api, inbox), router, api):
+        await api.wait_for(lambda: len(router.seen) == 3)
+    assert all(role in inbound.sender.roles for inbound in router.seen)
+    routes = [request["route"] for request in api.requests]
+    assert routes.count("/guilds/{guild_id}/members/{user_id}") == 1
+
+
 async def test_thread_that_began_during_an_outage_is_read(
     api: DiscordApi, router: FakeRouter, inbox: Inbox
 ) -> None:
