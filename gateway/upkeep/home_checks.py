@@ -30,6 +30,7 @@ from gateway.texts.settings_problems import word_problem, word_settings_advice
 from gateway.upkeep.backups import delete_expired, describe_backups, is_damaged
 from gateway.upkeep.catalog import (
     BackupCatalog,
+    BackupRecord,
     CatalogState,
     backup_folder,
     find_backup_fault,
@@ -41,6 +42,7 @@ from gateway.upkeep.mending import (
     find_space_command,
     has_little_space,
 )
+from gateway.upkeep.restoring import list_unsafe_backups
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -296,6 +298,9 @@ def check_backups(texts: Texts, settings: Settings) -> CheckResult:
             where=str(last.path),
             command="mneme backup",
         )
+    unsafe = list_unsafe_backups(settings.home)
+    if unsafe:
+        return _describe_unsafe_backups(texts, settings.home, unsafe)
     if sentence == texts.BACKUP_NONE:
         return CheckResult(
             subject="backups",
@@ -307,6 +312,26 @@ def check_backups(texts: Texts, settings: Settings) -> CheckResult:
         )
     return CheckResult(
         subject="backups", state="right", text=sentence, key="backup_recent", values=values
+    )
+
+
+def _describe_unsafe_backups(
+    texts: Texts, home: Path, backups: Sequence[BackupRecord]
+) -> CheckResult:
+    """Return a result for backups that would bring back what was forgotten after them."""
+    journal = home.with_name(f"{home.name}.erasures")
+    paths = [str(backup.path) for backup in backups]
+    names = texts.COMMA.join(backup.path.name for backup in backups)
+    command = f"mneme backup && {shlex.join(['rm', *paths])}"
+    return CheckResult(
+        subject="backups",
+        state="wrong",
+        text=texts.BACKUP_UNSAFE.format(journal=journal, names=names),
+        key="backup_unsafe",
+        values={"path": str(journal), "backups": paths},
+        advice=texts.BACKUP_UNSAFE_ADVICE.format(command=command),
+        where=str(journal),
+        command=command,
     )
 
 

@@ -305,6 +305,36 @@ def _lacks_erasures(journal: Journal, since: ErasuresSince) -> bool:
     )
 
 
+def list_unsafe_backups(home: Path) -> list[BackupRecord]:
+    """Return the backups that would bring back what was forgotten after them.
+
+    The record of erasures next to the home is then damaged, or lacks one of these erasures. Backups
+    on disks that aren't connected are left out.
+    """
+    path = home / STATE_FILE
+    journal_file = home.with_name(f"{home.name}.erasures")
+    try:
+        journal = Journal.parse(journal_file.read_text("utf-8", "replace"))
+    except OSError:
+        journal = Journal((), ())
+    try:
+        epoch = read_database_info(path).epoch
+        older = [
+            record
+            for record in BackupCatalog(home).load().holding(epoch)
+            if record.kind == "backup" and record.state == "there"
+        ]
+        return [
+            record
+            for record in older
+            if _lacks_erasures(journal, load_erasures(path, record.epoch))
+            or journal.find_damaged_days(record.epoch)
+        ]
+    except StoreError:
+        # Another check names the damage of state.db.
+        return []
+
+
 def complete_swap(home: Path) -> Path | None:
     """Complete the swap of a restore that was killed.
 

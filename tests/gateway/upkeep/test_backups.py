@@ -186,6 +186,31 @@ async def test_backup_that_a_later_version_listed_with_more_fields_is_read(home:
     assert (await check_backups(Settings.load({"MNEME_HOME": str(home)}))).state == "right"
 
 
+@pytest.mark.parametrize("damage", ["cut line", "garbage", "deleted"])
+async def test_check_names_backups_that_would_bring_back_what_was_forgotten(
+    home: Path, damage: str
+) -> None:
+    settings = Settings.load({"MNEME_HOME": str(home)})
+    good(home, "remember", "Ana lives in Lisbon")
+    good(home, "backup")
+    old = find_last_backup(home).path
+    good(home, "forget", "Lisbon", "--yes")
+    assert (await check_backups(settings)).state == "right"
+    journal = home.with_name("home.erasures")
+    text = journal.read_text()
+    journal.write_text({"cut line": text[:-40], "garbage": "garbage\n", "deleted": ""}[damage])
+    result = await check_backups(settings)
+    assert (result.state, result.key, result.where) == ("wrong", "backup_unsafe", str(journal))
+    assert f"({journal}) is damaged or incomplete" in result.text
+    assert result.text.endswith(f": {old.name}.")
+    assert result.command == f"mneme backup && rm {old}"
+    assert result.command in result.advice
+    # The command mends it.
+    good(home, "backup")
+    old.unlink()
+    assert (await check_backups(settings)).state == "right"
+
+
 async def test_reason_of_a_failed_backup_is_told_in_the_language_of_its_reader(home: Path) -> None:
     settings = load(home, f'folder = "{home.parent}/file"')
     (home.parent / "file").write_text("in the way")
