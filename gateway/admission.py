@@ -173,6 +173,8 @@ class Admission:
 
     async def _answer_unserved(self, inbound: Inbound, reply: Reply, judgement: Judgement) -> None:
         """Reply to someone without access if their event gets a reply. Ignored events get none."""
+        if is_for_another_bot(inbound, self._commands.specs):
+            return
         inbound = await self._access.set_group_language(inbound, judgement)
         if judgement.may_set_up and await self._run_command_without_access(
             inbound, reply, judgement
@@ -440,8 +442,6 @@ class Admission:
 
         The answer to a slash command is visible to one person only, so each command gets it.
         """
-        if is_for_another_bot(inbound, self._commands.specs):
-            return
         text = load_texts(inbound.language).STRANGER_IN_GROUP
         if inbound.is_interaction:
             await self._tell(inbound, reply, text)

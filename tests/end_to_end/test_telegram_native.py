@@ -15,6 +15,7 @@ from core.types import Json, ToolContext
 from gateway.texts.catalog import ENGLISH as texts
 from tests.end_to_end.test_media import pictures_of, texts_of
 from tests.end_to_end.test_voice import NOTE, SEGMENTS, options_for
+from tests.fixtures.bot_chats import GROUP_ADMIN
 from tests.fixtures.gateway_harness import GatewayHarness
 from tests.fixtures.media_samples import make_pdf, make_photo
 from tests.fixtures.scripted_model import ScriptedModel, calls, says
@@ -337,6 +338,7 @@ async def test_command_of_another_bot_is_not_answered_in_a_group(home: Path) -> 
         api = scene.api
         api.user_says(FORUM, "/weather Lisbon", user_id=BO)
         api.user_says(UNLISTED, "/weather Lisbon", user_id=STRANGER)
+        api.user_says(FORUM, "/weather Lisbon", user_id=GROUP_ADMIN, sender_chat=api.chats[FORUM])
         await scene.settle()
         assert api.texts(FORUM) == api.texts(UNLISTED) == []
         await scene.ask(FORUM, "/weather@mneme_bot", "There is no command /weather.", user_id=BO)
