@@ -22,6 +22,10 @@ _SELECT_SUMMARIES = f"""
 SELECT id, text FROM messages WHERE kind = 'summary' AND id > :first_id AND text <> ''
     AND session_id IN (SELECT sessions.id FROM sessions WHERE {visible()})
 """
+_SELECT_EQUAL_FILES = f"""
+SELECT id, name FROM message_files
+WHERE {visible("message_files.scope_id")} AND hash = :hash AND id <> :id ORDER BY id
+"""
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,14 @@ class FileRemoval:
     database: Database
     files: Files
     forgetting: Forgetting
+
+    async def list_equal_files(self, file: AttachedFile, scopes: Scopes) -> list[tuple[int, str]]:
+        """Return the ids and names of the files of other messages with the same bytes."""
+        if file.content is None:
+            return []
+        values = {"hash": file.content.hash, "id": file.id, "scopes": scope_parameter(scopes)}
+        rows = await self.database.fetch_all(_SELECT_EQUAL_FILES, values)
+        return [(row["id"], row["name"]) for row in rows]
 
     async def remove(self, file: AttachedFile, scopes: Scopes) -> None:
         """Remove a file, its bytes, and what summaries and tool results quote from it.

@@ -10,9 +10,10 @@ from core.markup.markdown import escape
 from core.media.outgoing import clean_document_name
 from core.store.media.files import AttachedFile, FileFilter, FileMatch
 from core.store.rows import split_turns
-from core.text.normalize import shorten, to_single_line
+from core.text.normalize import join_sentences, shorten, to_single_line
 from core.types import Answer, Command, Message
 from gateway.answers.documents import build_document
+from gateway.commands.privacy import describe_equal_files
 from gateway.commands.registry import (
     CommandContext,
     load_specs,
@@ -109,8 +110,17 @@ class FileCommands:
         file = await self._find(number, context)
         if context.is_member and file.account != context.account.key:
             raise Refused(texts.FILES_OF_OTHERS)
+        equal_files = await self._describe_equal_files(file, context)
         await self._services.file_removal.remove(file, context.scopes)
-        return Answer(text=texts.FILE_REMOVED.format(name=_name(file)))
+        text = texts.FILE_REMOVED.format(name=_name(file))
+        return Answer(text=join_sentences([text, *equal_files]))
+
+    async def _describe_equal_files(
+        self, file: AttachedFile, context: CommandContext
+    ) -> Sequence[str]:
+        """Return a sentence about the files of other messages with the same bytes, if any."""
+        equal_files = await self._services.file_removal.list_equal_files(file, context.scopes)
+        return [describe_equal_files(context.texts, equal_files)] if equal_files else []
 
     async def _act_on_name(self, action: str, words: str, context: CommandContext) -> Answer:
         """Send the only file whose name contains the words, or ask whether to remove it.
@@ -127,8 +137,10 @@ class FileCommands:
             return await self._list(words, context)
         if action == "send":
             return await self._send(files[0].id, context)
+        question = texts.REMOVE_FILE.format(name=_name(files[0]))
+        equal_files = await self._describe_equal_files(files[0], context)
         return Answer(
-            text=texts.REMOVE_FILE.format(name=_name(files[0])),
+            text=join_sentences([question, *equal_files]),
             confirm_command=Command(name="files", arguments=f"remove {files[0].id}"),
         )
 

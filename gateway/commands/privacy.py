@@ -16,7 +16,7 @@ from core.errors import Refused
 from core.markup.markdown import escape
 from core.store.erasure.statements import ErasureItem, ErasureList, ErasureRequest
 from core.store.visibility import epoch_number
-from core.text.normalize import join_sentences, shorten
+from core.text.normalize import join_sentences, shorten, to_single_line
 from core.types import Answer, Command
 from gateway.chats.admins import ChatAdmins
 from gateway.commands.registry import CommandContext, load_specs
@@ -96,7 +96,7 @@ def render_erasure_list(texts: Texts, erasure_list: ErasureList, zone: tzinfo) -
     if erasure_list.derived:
         lines += ["", *_list_repeats(texts, erasure_list)]
     if erasure_list.equal_files:
-        lines += ["", _describe_equal_files(texts, erasure_list)]
+        lines += ["", describe_equal_files(texts, erasure_list.equal_files)]
     return "\n".join(lines)
 
 
@@ -206,11 +206,14 @@ def _describe_services(texts: Texts, receipt: ErasureList, settings: Settings) -
     ]
 
 
-def _describe_equal_files(texts: Texts, erasure_list: ErasureList) -> str:
-    """Return a sentence about the equal files of other messages, with the command for each."""
+def describe_equal_files(texts: Texts, equal_files: Sequence[tuple[int, str]]) -> str:
+    """Return a sentence about the equal files of other messages, with the command for each.
+
+    `equal_files` contains their ids and names.
+    """
     files = [
-        texts.annotate(escape(name), f"`/files remove {number}`")
-        for number, name in erasure_list.equal_files
+        texts.annotate(escape(to_single_line(name)), f"`/files remove {number}`")
+        for number, name in equal_files
     ]
     return texts.EQUAL_FILES.format(files=texts.join_list(files))
 
@@ -232,7 +235,7 @@ def _describe_remains(texts: Texts, receipt: ErasureList, settings: Settings) ->
         template = texts.table("LEFT")[_find_remains_key(receipt)]
         sentences.append(template.format(things=texts.join_list(remains)))
     elif receipt.equal_files:
-        sentences.append(_describe_equal_files(texts, receipt))
+        sentences.append(describe_equal_files(texts, receipt.equal_files))
     elif receipt.token and {*(receipt.remaining_files or ())} <= {STATE_FILE}:
         sentences.append(texts.ERASED)
     if "name" in receipt.remaining_counts:

@@ -150,3 +150,14 @@ def test_file_in_a_text_that_repeats_another_is_shown_by_its_name() -> None:
         ENGLISH, "title", "The mill [attached photo: mill.jpg (image/jpeg, 5,473 …"
     )
     assert line == "- In a title: The mill 📎 mill.jpg"
+
+
+@pytest.mark.slow
+async def test_removal_names_an_equal_file_of_another_message(home: Path) -> None:
+    async with open_gateway(home, OfflineModel("Europe/Lisbon")) as harness:
+        await harness.send(make_pdf(PAGES), "contract.pdf")
+        await harness.send(make_pdf(PAGES), "copy.pdf")
+        sentence = "stays there: copy.pdf (`/files remove 2`)."
+        assert sentence in (await harness.say("/files remove contract")).text
+        assert sentence in (await harness.say("yes")).text
+        assert "stays there" not in (await harness.say("/files remove 2")).text
