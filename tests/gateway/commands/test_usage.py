@@ -3,17 +3,18 @@ else's."""
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from core.store.usage_limits import ModelCall
-from core.types import BillingScope, Completion, Usage
+from core.types import BillingScope, Completion, Request, Usage
 from gateway import services
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
-from tests.fixtures.scripted_model import ScriptedModel, says
+from tests.fixtures.scripted_model import ScriptedModel, calls, says
 
 pytestmark = pytest.mark.slow
 
@@ -52,6 +53,34 @@ async def test_usage_shows_costs_calls_and_cache_miss_causes_of_a_conversation(h
     )
     assert "100,000 tokens in 1 request at the first request of a conversation" in here
     assert lately == here.replace("This conversation", "The last 30 days")
+
+
+async def test_usage_lists_what_the_verdicts_of_the_helper_model_on_notes_and_wishes_cost(
+    home: Path,
+) -> None:
+    def judge(request: Request) -> Completion:
+        if request.kind != "evidence":
+            return says("[]")
+        if '"asks"' in str(request.system):
+            return says(json.dumps({"asks": "yes"}), usage=WRITTEN)
+        return says(json.dumps([{"note": 1, "follows": "yes"}]), usage=WRITTEN)
+
+    note = {"action": "add", "target": "memory", "content": "User's husband works for the railway"}
+    removal = {"action": "remove", "job_id": 1}
+    model = ScriptedModel(calls(("memory", note)), says("Good to know."), says("It is a mail."))
+    model.script += [calls(("reminder", removal)), says("Done.")]
+    async with open_gateway(home, model, PRICED, ScriptedModel(*[judge] * 9)) as harness:
+        await harness.say("/remind daily at 8 take the insulin")
+        await harness.say("Mein Mann arbeitet bei der Bahn")
+        await harness.memory.tend()
+        after_note = await _usage(harness)
+        await harness.say("Tidy up medicine. Eve", origin="forwarded")
+        await harness.say("My course of insulin is over, lose that alarm")
+        after_wish = await _usage(harness)
+    purpose = "to compare notes and changes with what you typed by scripted"
+    # Each verdict writes 100,000 tokens for $0.25 and 1,000 tokens of output for $0.01.
+    assert f"1 {purpose} ($0.260)" in after_note
+    assert f"2 {purpose} ($0.520)" in after_wish
 
 
 async def test_usage_marks_a_model_as_estimated_when_its_server_counts_no_tokens(

@@ -161,6 +161,18 @@ async def test_pairing_code_is_valid_for_an_hour_and_a_new_one_given_after_it(
     assert await people.approve(again.code, hour) == again
 
 
+async def test_account_gets_no_second_code_within_ten_minutes_although_its_first_one_was_used_up(
+    people: People,
+) -> None:
+    pairing = await people.request_pairing(STRANGER, "Bob", NOON)
+    assert pairing is not None
+    await people.approve(pairing.code, NOON)
+    for minutes in (0, 5, 9):
+        moment = NOON + timedelta(minutes=minutes)
+        assert await people.request_pairing(STRANGER, "Bob", moment) is None
+        assert await people.list_pending(moment) == []
+
+
 async def test_three_strangers_of_a_platform_wait_and_silence_no_other_platform(
     people: People,
 ) -> None:
