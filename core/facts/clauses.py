@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache, lru_cache, partial
+from itertools import pairwise
 
 from core.facts.wording import evidence_pattern, numbers_in
 from core.text.normalize import (
@@ -570,6 +571,22 @@ def _units() -> Mapping[str, str]:
 
 def _unit_of(form: str) -> str | None:
     return _units().get(form)
+
+
+@cache
+def _measures() -> Mapping[str, str]:
+    """Return what each unit measures, as the line of the units that measure the same."""
+    return {unit: line for line in _data()["units"]["measures"] for unit in line.split()}
+
+
+def list_quantities(tokens: Sequence[Token]) -> set[tuple[int, str, str]]:
+    """Return the figures with a unit behind them: the number, the unit and what it measures."""
+    quantities: set[tuple[int, str, str]] = set()
+    for figure, unit_token in pairwise(tokens):
+        unit = _unit_of(unit_token.form) or ""
+        if figure.number is not None and unit in _measures():
+            quantities.add((figure.number, unit, _measures()[unit]))
+    return quantities
 
 
 @cache

@@ -41,6 +41,7 @@ from core.facts.clauses import (
     is_relation,
     is_same_word,
     is_span,
+    list_quantities,
     to_latin,
     unspaced_spans,
 )
@@ -145,9 +146,23 @@ def _find_untyped(alignment: Alignment, sources: Sequence[Source]) -> set[str]:
             parts.add("span")
     if is_comparable and _adds_unspaced_span(alignment):
         parts.add("span")
+    if _changes_unit(alignment.note, sources):
+        parts.add("figure")
     if not is_foreign and _has_few_typed_words(alignment):
         parts.add("words")
     return parts
+
+
+def _changes_unit(note: SplitSentence, sources: Sequence[Source]) -> bool:
+    """Return whether a figure was typed only with other units of its measure: 5 mg for "5 g"."""
+    typed: set[tuple[int, str, str]] = set()
+    for source in sources:
+        typed |= list_quantities(source.tokens)
+    measured = {(number, measure) for number, _, measure in typed}
+    return any(
+        (number, measure) in measured and (number, unit, measure) not in typed
+        for number, unit, measure in list_quantities(note.tokens)
+    )
 
 
 def _may_be_noun(token: Token, note: SplitSentence) -> bool:

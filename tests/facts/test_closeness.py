@@ -189,6 +189,8 @@ CLOSE = (
 """Languages, messages and notes that repeat them."""
 
 POSSIBLE = (
+    ("en", ["I take 5 mg of warfarin"], "User takes 5 milligrams of warfarin."),
+    ("de", ["Das Rohr ist 5 m lang und 5 cm breit"], "Das Rohr ist 5 cm breit und 5 m lang."),
     ("en", ["my grandmohter has diabtes"], "User's grandmother has diabetes."),
     ("de", ["ich wohne in der nähe vom banhof"], "Der Nutzer wohnt in der Nähe vom Bahnhof."),
     ("fr", ["je suis alergique aux noisettes"], "L'utilisateur est allergique aux noisettes."),
@@ -275,6 +277,10 @@ POSSIBLE = (
 """Notes that follow, though a rule may not see it."""
 
 CHANGED = (
+    ("en", ["I take 5 mg of warfarin"], "User takes 5 g of warfarin."),
+    ("de", ["Ich nehme 5 mg Warfarin"], "Der Nutzer nimmt 5 Gramm Warfarin."),
+    ("fr", ["Je cours 8 km le dimanche"], "L'utilisateur court 8 m le dimanche."),
+    ("es", ["Bebo 2 litros de agua al día"], "El usuario bebe 2 ml de agua al día."),
     ("en", ["the flight is BA12", "hang on, BA21"], "The flight is BA12."),
     ("es", ["De joven jugaba al rugby"], "El usuario juega al rugby."),
     ("en", ["my cousin asked whether I would sell the van"], "User wants to sell the van."),
