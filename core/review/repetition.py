@@ -22,6 +22,8 @@ MIN_QUESTION_SHARE = 0.6
 """A question counts as repeated if a sentence has this share of its terms."""
 MAX_COMPARED_WORDS = 60
 """Longer texts are only compared by their sequences of words."""
+# A word in Latin or Cyrillic letters, a figure, or a run of Katakana.
+_NAME_OR_FIGURE = re.compile(r"[A-Za-z\u00c0-\u024f\u0400-\u04ff]+|\d+|[\u30a1-\u30fc]{2,}")
 _SENTENCE_END = re.compile(r"[.!?;:\n\u3002\uff01\uff1f]+")
 
 
@@ -61,6 +63,21 @@ def has_terms_of(
     """
     min_count = max(2, min_share * len(terms))
     return any(len(terms & sentence) >= min_count for sentence in sentences)
+
+
+def borrows_name(
+    question: str, terms: frozenset[str], foreign_texts: Sequence[str], typed: str
+) -> bool:
+    """Return whether a question has a name or figure of a foreign text that nobody typed.
+
+    So a question that says a foreign text in other words, or in another language, is found, too.
+    `terms` are the terms of the question that name something. In Chinese and Korean, only figures
+    and names in Latin letters are found.
+    """
+    words = [word for word in _NAME_OR_FIGURE.findall(question) if not word[0].islower()]
+    named = {term for word in words for term in word_terms(word)} & terms
+    named.difference_update(word_terms(typed))
+    return any(not named.isdisjoint(word_terms(text)) for text in foreign_texts) if named else False
 
 
 def repeats(text: str, foreign_texts: Sequence[str]) -> bool:

@@ -43,6 +43,7 @@ from core.review.phrases import (
     mask_quotations,
 )
 from core.review.repetition import (
+    borrows_name,
     has_terms_of,
     join_neighbors,
     list_sentence_terms,
@@ -201,7 +202,11 @@ class TranscriptReader:
             foreign += list_doubtful_answers(own_rows)
             if _repeats_seen_text(question, answer, foreign):
                 return True
-            if has_unreadable_file(own_rows) and not _is_typed(question, own_rows, context.sender):
+            terms = list_question_terms(question)
+            typed = "\n".join(_get_typed_text(row, context.sender) for row in own_rows)
+            if borrows_name(question, terms, [item.text for item in foreign], typed):
+                return True
+            if has_unreadable_file(own_rows) and not terms <= set(terms_of(typed)):
                 return True
             if self._repeats_standing_text(question, session, foreign):
                 return True
@@ -553,12 +558,6 @@ def _repeats_seen_text(question: str, answer: str, foreign: Sequence[ForeignText
     if texts and question.strip() != answer.strip():
         return True
     return shares_words(question, "\n".join(texts), MIN_REPEATED_SHARE)
-
-
-def _is_typed(question: str, rows: Sequence[Message], asker: Sender) -> bool:
-    """Return whether the person typed all words of a question that mean something."""
-    typed = "\n".join(_get_typed_text(row, asker) for row in rows)
-    return list_question_terms(question) <= set(terms_of(typed))
 
 
 def _is_same_sender(message: Message, other: Message) -> bool:
