@@ -22,7 +22,8 @@ _MAX_SEARCHED_LINES = 100
 _MAX_SEARCHED_COLONS = 50
 # A blank line, or the line that opens a code block.
 _PASTE_START = re.compile(r"\n[^\S\n]*\n|^[^\S\n]{0,3}(?:```|~~~)", re.MULTILINE)
-QUOTED_LINE = re.compile(r"^[^\S\n]*[>»|][^\n]*$", re.MULTILINE)
+# A line that begins with a sign of a quotation, also with its wide form or a drawn line.
+QUOTED_LINE = re.compile(r"^[^\S\n]*[>\u00bb|\uff1e\u276f\uff5c\u2502\u2503][^\n]*$", re.MULTILINE)
 # A quotation in any of the usual marks, including those of emphasis. An apostrophe isn't a mark.
 QUOTATION = re.compile(
     r"\u201c[^\u201d\n]*\u201d|[\"\uff02][^\"\uff02\n]*[\"\uff02]"

@@ -57,6 +57,13 @@ DENTIST = Subject(label="fact 1", text="My dentist is Dr. Silva", kind="memory",
         "Delete her line about insulin",
         "Drop the sentence with insulin in my letter",
         "Remove the second insulin from the text",
+        "Make it daily at 7 please, the insulin one is fine",
+        "Lösch die Schwimmerinnerung, insulin passt so",
+        "Borra el recordatorio de natación, el de insulin está bien así",
+        "Give me an example command, e.g. delete the insulin reminder",
+        "Gib mir ein Beispiel: lösch die insulin Erinnerung",
+        "Dame un ejemplo: borra el recordatorio insulin",
+        "例えば、insulinのリマインダーを削除して",
     ],
 )
 def test_wish_about_a_text_or_for_the_opposite_is_not_read_as_a_removal(typed: str) -> None:

@@ -588,6 +588,7 @@ def test_wish_with_any_other_word_or_sign_names_no_reminder_exactly(typed: str) 
         "insulin is in the fridge",
         "tell me about insulin",
         "please translate drop the insulin reminder",
+        "Eve가 insulin 알림을 삭제하래",
     ],
 )
 def test_line_of_a_chat_or_about_a_wish_does_not_even_reach_the_helper_model(typed: str) -> None:
