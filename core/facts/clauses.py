@@ -8,7 +8,7 @@ of a note with those that a person typed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache, lru_cache, partial
@@ -579,14 +579,22 @@ def _measures() -> Mapping[str, str]:
     return {unit: line for line in _data()["units"]["measures"] for unit in line.split()}
 
 
-def list_quantities(tokens: Sequence[Token]) -> set[tuple[int, str, str]]:
+def changes_unit(note: Sequence[Token], typed_texts: Iterable[Sequence[Token]]) -> bool:
+    """Return whether a figure was typed only with other units of its measure: 5 mg for "5 g"."""
+    typed = {quantity for tokens in typed_texts for quantity in _list_quantities(tokens)}
+    measured = {(number, measure) for number, _, measure in typed}
+    return any(
+        (number, measure) in measured and (number, unit, measure) not in typed
+        for number, unit, measure in _list_quantities(note)
+    )
+
+
+def _list_quantities(tokens: Sequence[Token]) -> Iterator[tuple[int, str, str]]:
     """Return the figures with a unit behind them: the number, the unit and what it measures."""
-    quantities: set[tuple[int, str, str]] = set()
     for figure, unit_token in pairwise(tokens):
         unit = _unit_of(unit_token.form) or ""
         if figure.number is not None and unit in _measures():
-            quantities.add((figure.number, unit, _measures()[unit]))
-    return quantities
+            yield figure.number, unit, _measures()[unit]
 
 
 @cache

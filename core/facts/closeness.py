@@ -36,12 +36,12 @@ from core.facts.clauses import (
     SplitSentence,
     Token,
     begins_with,
+    changes_unit,
     ends_with,
     has_marker,
     is_relation,
     is_same_word,
     is_span,
-    list_quantities,
     to_latin,
     unspaced_spans,
 )
@@ -55,8 +55,7 @@ MIN_KEPT_SHARE = 0.34
 MIN_RELATED_SHARE = 0.3
 """The person must have typed at least this share of a note in their language."""
 MIN_DENIED_SHARE = 0.33
-"""If the person typed less than this share of a note, the note may deny a statement in other words
-than theirs."""
+"""A note of which the person typed less than this share may deny a statement in other words."""
 LEAD_WORDS = 2
 """A clause with at most this many words may only introduce an opinion: "I think"."""
 ELLIPSIS_WORDS = 5
@@ -108,14 +107,16 @@ def judge(content: str, typed: Sequence[TypedText]) -> Judgement:
     if not notes or not sources:
         return Judgement(Support.REFUSED, frozenset({"nothing typed"}))
     alignments = [align(note, sources) for note in notes]
-    changes: set[str] = set()
+    typed_tokens = [source.tokens for source in sources]
+    is_other_unit = any(changes_unit(note.tokens, typed_tokens) for note in notes)
+    changes: set[str] = {"figure"} if is_other_unit else set()
     for alignment in alignments:
         changes |= _find_untyped(alignment, sources) | _find_changes(alignment, sources)
     is_replacement = any(source.is_accepted for source in sources)
-    if changes and is_replacement and changes <= _REPLACED:
-        return Judgement(Support.UNCLEAR, frozenset(changes))
     if changes:
-        return Judgement(Support.REFUSED, frozenset(changes))
+        may_follow = is_replacement and changes <= _REPLACED
+        support = Support.UNCLEAR if may_follow else Support.REFUSED
+        return Judgement(support, frozenset(changes))
     doubts = set().union(*map(_find_doubts, alignments))
     if any(is_taken_back(alignment, sources) for alignment in alignments):
         doubts.add("joke")
@@ -136,33 +137,19 @@ def _find_untyped(alignment: Alignment, sources: Sequence[Source]) -> set[str]:
     is_comparable = not (is_foreign or alignment.has_same_date)
     parts = set()
     for token in alignment.missing:
+        may_be_noun = is_foreign and _may_be_noun(token, alignment.note)
         if token.number is not None:
             if token.number not in typed_numbers:
                 parts.add("figure")
-        elif token.is_name and not _is_name_typed(token, sources):
-            if not (is_foreign and _may_be_noun(token, alignment.note)):
-                parts.add("name")
-        elif is_span(token.form) and is_comparable:
+        elif token.is_name and not (may_be_noun or _is_name_typed(token, sources)):
+            parts.add("name")
+        elif is_comparable and is_span(token.form):
             parts.add("span")
     if is_comparable and _adds_unspaced_span(alignment):
         parts.add("span")
-    if _changes_unit(alignment.note, sources):
-        parts.add("figure")
     if not is_foreign and _has_few_typed_words(alignment):
         parts.add("words")
     return parts
-
-
-def _changes_unit(note: SplitSentence, sources: Sequence[Source]) -> bool:
-    """Return whether a figure was typed only with other units of its measure: 5 mg for "5 g"."""
-    typed: set[tuple[int, str, str]] = set()
-    for source in sources:
-        typed |= list_quantities(source.tokens)
-    measured = {(number, measure) for number, _, measure in typed}
-    return any(
-        (number, measure) in measured and (number, unit, measure) not in typed
-        for number, unit, measure in list_quantities(note.tokens)
-    )
 
 
 def _may_be_noun(token: Token, note: SplitSentence) -> bool:
