@@ -66,7 +66,7 @@ DATA_FILES: Mapping[str, Sequence[str]] = {
     "core/guard": ("data/patterns.toml",),
     "core/media": ("data/encodings.toml", "data/prompts.toml"),
     "core/memory": ("data/prompts.toml",),
-    "core/tools": ("data/prompts.toml",),
+    "core/tools": ("data/prompts.toml", "data/tool_words.toml"),
     "core/models": ("data/failures.toml",),
     "core/notes": ("data/prompts.toml",),
     "core/review": (

@@ -80,6 +80,8 @@ async def kept(database: Database, clock: SteadyClock) -> KeptRows:
     job = await jobs.add(
         Job(schedule=schedule, text="x", target=CHAT, scope=ANA, created_at=NOON, next_at=NOON)
     )
+    ended = await jobs.add(replace(job, id=0))
+    await jobs.finish(ended, NOON, next_at=None)
     delivered = JobMessages(clock=clock, incognito=IncognitoRegistry(), model="m")
     outbox, told = Outbox(database, clock, delivered.store_delivery), Answer(text="secret reminder")
     await outbox.put(
@@ -157,6 +159,7 @@ async def kept(database: Database, clock: SteadyClock) -> KeptRows:
                 database, scopes, YESTERDAY
             ),
             "jobs of": lambda _, __, scopes: jobs.list_visible(scopes),
+            "ended jobs": lambda _, __, scopes: jobs.list_ended(scopes),
             "latest from outside": lambda _, __, scopes: conversations.list_latest_from_outside(
                 scopes, 10
             ),
@@ -281,6 +284,7 @@ async def test_every_reading_method_that_takes_scopes_is_in_the_matrix(kept: Kep
         "UsageLog.list_months",
         "UsageLog.load_month",
         "Jobs.list_visible",
+        "Jobs.list_ended",
         "Jobs.find",
         "Jobs.find_last_delivered",
         "Jobs.list_deliveries",
