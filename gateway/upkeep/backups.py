@@ -53,6 +53,7 @@ from gateway.upkeep.catalog import (
     parse_failure,
     require_folder,
 )
+from gateway.upkeep.restoring import list_unsafe_backups
 
 if TYPE_CHECKING:
     from core.transfer.encryption import EncryptionKey
@@ -232,14 +233,19 @@ class BackupMaker:
     async def _rewrite_old(self, new: BackupRecord, scratch: Path) -> tuple[list[Path], list[Path]]:
         """Remove texts from older unencrypted backups if they were forgotten after the backup.
 
-        Returns the backups that were rewritten, and those that couldn't be.
+        Returns the backups that were rewritten, and those that couldn't be, because their erasures
+        aren't in the journal or because of an error.
         """
         rewritten: list[Path] = []
         unchanged: list[Path] = []
         if self._repeat_erasures is None:
             return rewritten, unchanged
+        unsafe = await asyncio.to_thread(list_unsafe_backups, self._settings.home)
         for record in self._catalog.load().holding(new.epoch):
             if record.is_encrypted or record.kind != "backup" or record.state != "there":
+                continue
+            if record in unsafe:
+                unchanged.append(record.path)
                 continue
             self._on_progress(record.path.name, 0.0)
             folder = scratch / "rewritten"

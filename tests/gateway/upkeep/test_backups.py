@@ -211,6 +211,22 @@ async def test_check_names_backups_that_would_bring_back_what_was_forgotten(
     assert (await check_backups(settings)).state == "right"
 
 
+@pytest.mark.parametrize("journal", ["garbage\n", ""])
+def test_backup_that_cannot_be_rewritten_without_the_record_is_named_as_unchanged(
+    home: Path, journal: str
+) -> None:
+    good(home, "remember", "Ana lives in Lisbon")
+    good(home, "backup")
+    old = find_last_backup(home)
+    content = old.path.read_bytes()
+    good(home, "forget", "Lisbon", "--yes")
+    home.with_name("home.erasures").write_text(journal)
+    said = good(home, "backup")
+    assert f"What you have since asked me to forget is still in {old.path.name}" in said
+    assert "was removed from" not in said
+    assert old.path.read_bytes() == content
+
+
 async def test_reason_of_a_failed_backup_is_told_in_the_language_of_its_reader(home: Path) -> None:
     settings = load(home, f'folder = "{home.parent}/file"')
     (home.parent / "file").write_text("in the way")
