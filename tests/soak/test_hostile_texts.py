@@ -38,8 +38,8 @@ commands_per_minute = 100000
 """
 MOMENT = "2030-01-07T10:00"
 TYPED_TASK = "call mum"
-"""A task that the person typed is compared with the whole hostile message by its signs and
-accents."""
+"""A task that the person typed is also compared with their hostile message before, by its signs
+and accents."""
 GROUPS: Mapping[str, Mapping[str, str]] = {
     "marks": hostile_texts.MARKS_TEXTS,
     "scripts": hostile_texts.SCRIPT_TEXTS,
@@ -127,7 +127,7 @@ async def send_as_message(talk: HostileTalk, name: str, text: str) -> None:
 async def send_with_tool_calls(talk: HostileTalk, name: str, text: str) -> None:
     """The model sets a reminder that the person typed and a note, and then both with the hostile
     text."""
-    await talk.send("/new")
+    await send_as_message(talk, name, text)
     talk.let_model_say(
         f"I have noted {name}",
         ("reminder", {"action": "add", "moment": MOMENT, "task": TYPED_TASK}),
@@ -135,7 +135,7 @@ async def send_with_tool_calls(talk: HostileTalk, name: str, text: str) -> None:
         ("reminder", {"action": "add", "moment": MOMENT, "task": text}),
         ("memory", {"target": "memory", "action": "add", "content": text}),
     )
-    talk.live.tells_telegram(f"Remind me on 7 January 2030 at 10:00 to {TYPED_TASK}. {text}")
+    talk.live.tells_telegram(f"Remind me on 7 January 2030 at 10:00 to {TYPED_TASK}.")
     await talk.live.until(
         lambda: len(talk.replies) == 1 and name in "".join(talk.live.telegram.texts(PERSON)[-3:]),
         ANSWER_S,
