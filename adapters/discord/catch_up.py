@@ -44,6 +44,7 @@ class MissedMessages:
         self._clock = clock
         self._slots = asyncio.Semaphore(CATCH_UP_CONCURRENCY)
         # The raw members of servers, by server and person, as the current catch-up fetched them.
+        # The value is None for people who have left.
         self.members: dict[tuple[int, int], Any] = {}
 
     def list_pauses(self) -> Iterator[float]:
@@ -133,14 +134,18 @@ class MissedMessages:
         if guild_id is None or not is_person or client.get_guild(guild_id) is None:
             return
         key = guild_id, int(author["id"])
-        try:
-            if key not in self.members:
+        if key not in self.members:
+            try:
                 with translate_errors():
                     self.members[key] = await client.http.get_member(*key)
-        except DeliveryError as error:
-            log.info("The member %d of Discord server %d isn't known: %s", key[1], guild_id, error)
-        else:
-            raw["member"] = dict(self.members[key])
+            except DeliveryError as error:
+                log.info(
+                    "The member %d of Discord server %d isn't known: %s", key[1], guild_id, error
+                )
+                if error.is_missing or error.is_permanent:
+                    self.members[key] = None
+        if member := self.members.get(key):
+            raw["member"] = dict(member)
 
     async def list_active_threads(self, guild_id: int, after_id: int) -> list[int]:
         """Return the ids of threads that began or got a message after the message `after_id`.

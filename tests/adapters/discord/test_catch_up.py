@@ -83,6 +83,20 @@ async def test_sender_of_missed_messages_has_their_roles(
     assert routes.count("/guilds/{guild_id}/members/{user_id}") == 1
 
 
+async def test_sender_who_has_left_the_server_is_looked_for_once(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox
+) -> None:
+    ana = api.user("Ana")
+    channel = await api.channel("general")
+    await know(inbox, channel, await api.user_says(channel, "before", ana, is_told=False))
+    await say_unheard(api, channel, ana, 3)
+    del api.world.users[ana]
+    async with listening(make(api, inbox), router, api):
+        await api.wait_for(lambda: len(router.seen) == 3)
+    routes = [request["route"] for request in api.requests]
+    assert routes.count("/guilds/{guild_id}/members/{user_id}") == 1
+
+
 async def test_thread_that_began_during_an_outage_is_read(
     api: DiscordApi, router: FakeRouter, inbox: Inbox
 ) -> None:
