@@ -549,7 +549,7 @@ def has_other_content(messages: Iterable[str], texts: Sequence[str]) -> bool:
         return True
     for language in languages:
         plain = drop_polite_ends(plain, language)
-        for name in ("deeds", "lookups", "sends", "writes", "gives", "nouns"):
+        for name in ("deeds", "lookups", "sends", "writes", "gives", "nouns", "repeats"):
             plain = _pattern(language, name).sub(" ", plain)
         # "Good morning" is polite, but "morning" alone may say when to send something.
         ignored = polite_words(language) - detail_words(language)

@@ -187,7 +187,7 @@ async def test_model_sends_a_file_that_the_person_asked_for(home: Path) -> None:
     async with open_gateway(home, model) as harness:
         await harness.send(make_pdf(), "contract.pdf")
         await harness.say("/new")
-        answer = answer_of(await harness.say("Please send me file 1"))
+        answer = answer_of(await harness.say("Send me file 1 again"))
         assert [file.name for file in answer.files] == ["contract.pdf"]
 
 

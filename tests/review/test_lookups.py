@@ -192,6 +192,25 @@ def test_signs_around_a_request_to_send_count_as_other_content(typed: str, has_m
     assert has_other_content([typed], ["milk"]) is has_more
 
 
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "Send me file 1 again",
+        "Schick mir Datei 1 nochmal",
+        "Envíame el archivo 1 otra vez",
+        "Envoie-moi le fichier 1 encore une fois",
+        "Envia-me o ficheiro 1 outra vez",
+        "Отправь файл 1 ещё раз",
+        "请再发送文件1",
+        "ファイル1をもう一度送って",
+        "파일 1 다시 보내줘",
+        "Bana dosya 1'i tekrar gönder",
+    ],
+)
+def test_request_for_a_file_once_more_has_no_other_content(typed: str) -> None:
+    assert not has_other_content([typed], ["send file", "contract.pdf file 1"])
+
+
 def test_small_words_may_be_left_out_of_a_query_but_not_of_a_sent_text() -> None:
     typed = ["Manda: café sin azúcar"]
     assert is_typed_span("café azúcar", typed)
