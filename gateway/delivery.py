@@ -209,7 +209,7 @@ class DeliveryWords:
 
 
 @dataclass(frozen=True, slots=True)
-class Addition:
+class FullAnswer:
     """An answer with earlier answers that the person couldn't receive.
 
     If it can't be sent at once, the earlier answers wait for the person's next answer.
@@ -317,16 +317,16 @@ class Delivery:
         outbox_item: OutboxItem,
         reply: Reply,
         answer: Answer,
-        addition: Addition | None = None,
+        full_answer: FullAnswer | None = None,
     ) -> bool:
         """Send the final answer through a reply that has begun. Returns whether it arrived.
 
         If the delivery fails, `run` retries it, unless the failure is permanent. If an older item
         for the same address is waiting, `run` sends the answer after that item. A notice never
         waits. An incognito answer isn't stored, so only this call can send it. If there is an
-        `addition`, it's sent instead of the answer, but only by this call.
+        `full_answer`, it's sent instead of the answer, but only by this call.
         """
-        shown = addition or Addition(answer, ())
+        shown = full_answer or FullAnswer(answer, ())
         is_unstored = outbox_item.answer is None and self.inbox.is_incognito(outbox_item.address)
         if is_unstored or outbox_item.kind == "notice":
             # This doesn't acquire the lock, so that answers don't wait for a notice that hangs.
@@ -583,7 +583,7 @@ class Delivery:
         return True
 
     async def _send(
-        self, outbox_item: OutboxItem, reply: Reply, shown: Addition, *, is_unstored: bool = False
+        self, outbox_item: OutboxItem, reply: Reply, shown: FullAnswer, *, is_unstored: bool = False
     ) -> bool:
         """Send an answer. Returns whether that succeeded.
 

@@ -39,7 +39,7 @@ from gateway.commands.registry import (
     assign_button_ids,
     make_button,
 )
-from gateway.delivery import Addition, Delivery
+from gateway.delivery import Delivery, FullAnswer
 from gateway.failures import Failures
 from gateway.media.command_files import run_with_files
 from gateway.media.spoken_answers import answer_spoken_yes
@@ -579,8 +579,8 @@ class TurnRunner:
         for item in unseen_items:
             if item.answer is not None:
                 shown_answer = append_unseen(texts, shown_answer, item.answer)
-        addition = Addition(shown_answer, tuple(item.key for item in unseen_items))
-        await self._delivery.deliver(batch.outbox_item, event.reply, answer, addition)
+        full_answer = FullAnswer(shown_answer, tuple(item.key for item in unseen_items))
+        await self._delivery.deliver(batch.outbox_item, event.reply, answer, full_answer)
 
 
 class BatchRunner:

@@ -63,6 +63,7 @@ def _add_answers(
     session_rows = connection.execute(_SELECT_SESSIONS, session_values)
     session_ids = {row["session_id"] for row in session_rows.fetchall()}
     erased_ids = {*erasure_list.ids["messages"], *erasure_list.ids["repeats"]}
+    may_be_described = False
     for row in connection.execute(_SELECT_ANSWERS, values).fetchall():
         if row["id"] in erased_ids:
             continue
@@ -71,8 +72,9 @@ def _add_answers(
             erasure_list.repeats.append(("answer", _find_quoting_line(row["text"], matcher)))
             erasure_list.message_texts.append(row["text"])
         elif row["usage"] is not None and row["session_id"] in session_ids:
-            names = dict.fromkeys(file_row["name"] for file_row in file_rows)
-            erasure_list.described_files = list(names)
+            may_be_described = True
+    if may_be_described:
+        erasure_list.described_files = list(dict.fromkeys(row["name"] for row in file_rows))
 
 
 def _find_quoting_line(text: str, matcher: QuoteMatcher) -> str:

@@ -53,7 +53,7 @@ from gateway.upkeep.catalog import (
     parse_failure,
     require_folder,
 )
-from gateway.upkeep.restoring import list_unsafe_backups
+from gateway.upkeep.restoring import list_backups_with_forgotten_texts
 
 if TYPE_CHECKING:
     from core.transfer.encryption import EncryptionKey
@@ -240,7 +240,7 @@ class BackupMaker:
         unchanged: list[Path] = []
         if self._repeat_erasures is None:
             return rewritten, unchanged
-        unsafe = await asyncio.to_thread(list_unsafe_backups, self._settings.home)
+        unsafe = await asyncio.to_thread(list_backups_with_forgotten_texts, self._settings.home)
         for record in self._catalog.load().holding(new.epoch):
             if record.is_encrypted or record.kind != "backup" or record.state != "there":
                 continue

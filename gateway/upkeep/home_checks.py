@@ -42,7 +42,7 @@ from gateway.upkeep.mending import (
     find_space_command,
     has_little_space,
 )
-from gateway.upkeep.restoring import list_unsafe_backups
+from gateway.upkeep.restoring import list_backups_with_forgotten_texts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -298,7 +298,7 @@ def check_backups(texts: Texts, settings: Settings) -> CheckResult:
             where=str(last.path),
             command="mneme backup",
         )
-    unsafe = list_unsafe_backups(settings.home)
+    unsafe = list_backups_with_forgotten_texts(settings.home)
     if unsafe:
         return _describe_unsafe_backups(texts, settings.home, unsafe)
     if sentence == texts.BACKUP_NONE:

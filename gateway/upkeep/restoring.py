@@ -305,7 +305,7 @@ def _lacks_erasures(journal: Journal, since: ErasuresSince) -> bool:
     )
 
 
-def list_unsafe_backups(home: Path) -> list[BackupRecord]:
+def list_backups_with_forgotten_texts(home: Path) -> list[BackupRecord]:
     """Return the backups that would bring back what was forgotten after them.
 
     The record of erasures next to the home is then damaged, or lacks one of these erasures. Backups
