@@ -251,6 +251,7 @@ async def test_reply_and_forward_in_discord_bring_their_quotes(home: Path) -> No
                 "mention_roles": [],
                 "attachments": [],
                 "embeds": [],
+                "components": [],
             }
             direct = api.dm(ana)
             await api.user_says(
