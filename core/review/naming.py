@@ -20,6 +20,7 @@ from core.review.phrases import (
     detail_words,
     filler_words,
     find_languages,
+    marker,
     to_plain,
 )
 from core.review.wishes import Wish, find_wishes
@@ -335,6 +336,37 @@ def resembles(text: str, source: str) -> bool:
     )
     anchors = [*re.findall(r"\d+", text), *INNER_CAPITAL.findall(text)]
     return 0 < covered >= missing and _compare([*map(to_plain, anchors)], source)[1] == 0
+
+
+def asks_about_words_of(question: str, typed: str) -> bool:
+    """Return whether most of the words that name something in a question were typed.
+
+    The words of the offer itself don't count, such as "Shall I delete" in "Shall I delete the swim
+    reminder?", or "keep in mind". A question such as "Shall I delete reminder 1?" has no others.
+    """
+    effects = (Effect.REMOVE, Effect.WEAKEN, Effect.CHANGE, Effect.PLAN)
+    objects = {wish.object for effect in effects for wish in find_wishes([], effect, [question])}
+    plain = to_plain(question)
+    for language in find_languages(question):
+        offered = objects or {marker(language, "offer").sub(" ", plain)}
+        for words in offered:
+            text = words.replace(" ", "") if language in UNSPACED_LANGUAGES else words
+            text = _noting_pattern(is_spaced=language not in UNSPACED_LANGUAGES).sub(" ", text)
+            parts = _read_parts(text, language)
+            content = [part.text for part in parts if part.role == "content"]
+            covered, missing = _compare(content, typed)
+            if covered > missing or not content:
+                return True
+    return False
+
+
+@cache
+def _noting_pattern(*, is_spaced: bool) -> re.Pattern[str]:
+    """Return a pattern for words with which the assistant offers to note something."""
+    words = language_data("wishes", "core.review")["noted"]
+    if is_spaced:
+        return re.compile(rf"(?<!\w)(?:{to_plain_pattern(words['spaced'])})(?!\w)")
+    return re.compile(to_plain_pattern(words["unspaced"]))
 
 
 def _split_naming_words(text: str) -> tuple[list[str], list[str]]:
