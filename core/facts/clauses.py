@@ -44,7 +44,7 @@ _UNSPACED_AHEAD = re.compile(
 # A unit between a number and a script without spaces: "12kg\u3067\u3059".
 _GLUED_UNIT = re.compile(r"(\d)([A-Za-z%]{1,3})(?=[\u3041-\u9fff])")
 _HIRAGANA = re.compile("[\u3041-\u309f]")
-_RUN_PART = re.compile("[\u30a1-\u30fa\u30fc-\u30ff]+|.")
+_RUN_PART = re.compile("[\u30a1-\u30fa\u30fc-\u30ff]+|[A-Za-z\u00c0-\u024f]+|.")
 _CYRILLIC = re.compile("[\u0400-\u052f]")
 _HANGUL = re.compile("[\uac00-\ud7a3]")
 _KANA = re.compile("[\u3041-\u30ff]")
@@ -450,12 +450,17 @@ def _begins_like_subject(rest: str, languages: frozenset[str]) -> bool:
 
 
 def _read_run(run: str, function_words: frozenset[str]) -> list[Token]:
-    """Return the characters and Katakana words of a run of text without spaces."""
-    return [
-        Token(_plain(part), number=_number_of(part))
-        for part in _RUN_PART.findall(run)
-        if not _HIRAGANA.fullmatch(part) and _plain(part) not in function_words
-    ]
+    """Return the characters, Katakana words and Latin words of a run of text without spaces.
+
+    A Latin word with a capital letter is a name, as in "\u4e0a\u53f8\u306eEve".
+    """
+    tokens: list[Token] = []
+    for part in _RUN_PART.findall(run):
+        form = _plain(part)
+        if not _HIRAGANA.fullmatch(part) and form not in function_words:
+            is_name = _looks_like_name(part, "", frozenset())
+            tokens.append(Token(form, is_name, _number_of(part)))
+    return tokens
 
 
 def _looks_like_name(word: str, previous: str, languages: frozenset[str]) -> bool:

@@ -14,7 +14,7 @@ from datetime import datetime
 from functools import cache
 
 from core.errors import ToolError, word_clause
-from core.facts.alignment import TypedText
+from core.facts.alignment import TypedText, align, split_all
 from core.facts.assertions import Statement, is_asserted, resolve_owner
 from core.facts.closeness import Judgement, Support, judge
 from core.facts.patterns import claim_pattern
@@ -26,8 +26,10 @@ from core.facts.wording import (
     is_english,
     split_sentences,
 )
-from core.guard.foreign_texts import list_foreign_texts
+from core.guard.foreign_texts import list_foreign_texts, list_own_foreign_texts
 from core.guard.origin_and_fence import typed_text
+from core.review.phrases import is_plain_yes
+from core.review.repetition import has_terms_of, list_sentence_terms
 from core.review.transcript import (
     MAX_EARLIER,
     drop_repetitions,
@@ -38,7 +40,7 @@ from core.review.transcript import (
 from core.store.sessions import Conversations
 from core.text.normalize import is_unspaced, words_of
 from core.text.pastes import has_style_of
-from core.text.terms import ME, names_in, word_terms
+from core.text.terms import ME, names_in, terms_of, word_terms
 from core.types import Message, Scope, Sender, Session, ToolContext
 
 MIN_WORD_SHARE = 0.7
@@ -57,6 +59,8 @@ FIGURE_LOOKBACK_MESSAGES = 2
 FOREIGN_WORDS_PER_ANCHOR = 2
 """If a message is in another language than the statement, this many words per anchor may be missing
 from it."""
+TRANSLATED_MESSAGES = 3
+"""A note in another language may translate one of this many latest messages."""
 MAX_YES_WORDS = 5
 """A longer message isn't just a "yes"."""
 MAX_NAME_WORDS = 2
@@ -110,14 +114,22 @@ class Evidence:
     """The typed messages of a conversation, which may support a statement.
 
     `messages` are all messages of the conversation, oldest first. `takers` says which of them
-    answers a question that was shown (`core.review.transcript.find_question`).
+    answers a question that was shown (`core.review.transcript.find_question`). `foreign_texts` are
+    texts that the model has read here and the person didn't type, and `earlier_foreign_texts` are
+    those of earlier conversations.
     """
 
     def __init__(
-        self, messages: Sequence[Message], takers: Mapping[int, str] | None = None
+        self,
+        messages: Sequence[Message],
+        takers: Mapping[int, str] | None = None,
+        foreign_texts: Sequence[str] = (),
+        earlier_foreign_texts: Sequence[str] = (),
     ) -> None:
         self.messages = messages
         self._takers = takers
+        self._foreign_texts = foreign_texts
+        self._earlier_foreign_texts = earlier_foreign_texts
         typed_indexes = [
             index for index, message in enumerate(messages) if typed_text(message, with_speech=True)
         ]
@@ -137,7 +149,9 @@ class Evidence:
         rows = [
             Message(role="user", text=note, session_id=_NO_SESSION, created_at=at) for note in notes
         ]
-        return Evidence([*self.messages, *rows], self._takers)
+        return Evidence(
+            [*self.messages, *rows], self._takers, self._foreign_texts, self._earlier_foreign_texts
+        )
 
     def find_support(
         self,
@@ -181,11 +195,21 @@ class Evidence:
 
         With `sender`, only this person's messages and previously accepted notes count, and the
         sender's name in the note means the sender. Lines that may be pasted count only
-        `with_doubtful`.
+        `with_doubtful`. An unclear note is refused if it may come from the foreign texts.
         """
         if sender is not None and sender.name.strip():
             content = re.sub(rf"\b{re.escape(sender.name.strip())}\b", "User", content)
-        return judge(content, self.list_typed(sender, with_doubtful=with_doubtful))
+        typed = self.list_typed(sender, with_doubtful=with_doubtful)
+        judgement = judge(content, typed)
+        if judgement.support is Support.UNCLEAR and self._may_be_foreign(content, typed):
+            return Judgement(Support.REFUSED, judgement.reasons | {"foreign"})
+        return judgement
+
+    def _may_be_foreign(self, content: str, typed: Sequence[TypedText]) -> bool:
+        """Return whether a note may say what a foreign text says, in its words or in others."""
+        if self._foreign_texts and _is_in_other_words(content, typed):
+            return True
+        return _borrows(content, typed, [*self._foreign_texts, *self._earlier_foreign_texts])
 
     def list_typed(self, sender: Sender | None, *, with_doubtful: bool = False) -> list[TypedText]:
         """Return the typed messages, oldest first.
@@ -318,6 +342,42 @@ class Evidence:
         return find_question(self.messages[:index], self.messages[index], self._takers)
 
 
+def _is_in_other_words(content: str, typed: Sequence[TypedText]) -> bool:
+    """Return whether a sentence of a note shares no word with any message in its language.
+
+    Such a note may be a translation only if one of the latest messages is in another language. A
+    mere "yes" says nothing in any language.
+    """
+    notes, sources = split_all(content, typed)
+    telling = [source for source in sources if not is_plain_yes(source.sentence.text)]
+    if not telling:
+        return True
+    first = telling[-1].message - TRANSLATED_MESSAGES
+    latest = [source.sentence for source in telling if source.message > first]
+    words = AnalyzedText(" ".join(sentence.text for sentence in latest))
+    for note in notes:
+        alignment = align(note, sources)
+        is_translated = any(note.languages.isdisjoint(each.languages) for each in latest)
+        if alignment.sources or alignment.has_same_date or is_translated:
+            continue
+        if not any(
+            words.mentions(term) for token in note.tokens for term in word_terms(token.form)
+        ):
+            return True
+    return False
+
+
+def _borrows(content: str, typed: Sequence[TypedText], foreign_texts: Sequence[str]) -> bool:
+    """Return whether a sentence of a note repeats a foreign one, with words that nobody typed."""
+    foreign = list_sentence_terms(foreign_texts)
+    own_terms = {term for text in typed for term in terms_of(text.text)}
+    for sentence in split_sentences(content):
+        terms = frozenset(terms_of(sentence))
+        if not terms <= own_terms and has_terms_of(terms, foreign):
+            return True
+    return False
+
+
 def _has_enough_words(statement: Statement, comparison: _Comparison) -> bool:
     """Return whether the message contains enough words of a statement."""
     anchors = {*statement.figures, *filter(comparison.own.has_name, statement.names)}
@@ -405,7 +465,9 @@ class EvidenceSearch:
         def compare() -> Evidence:
             earlier = list_foreign_texts(latest, session)
             marked = mark_repeats(history, earlier)
-            return Evidence(marked, drop_repetitions(takers, history, earlier))
+            foreign = [item.text for row in history for item in list_own_foreign_texts(row)]
+            checked_takers = drop_repetitions(takers, history, earlier)
+            return Evidence(marked, checked_takers, foreign, earlier)
 
         # Comparing long texts takes time, so it runs in a thread.
         return await asyncio.to_thread(compare)
