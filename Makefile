@@ -50,17 +50,12 @@ sweep:
 services:
 	@$(TEST_SETUP) && sh tests/services/setup.sh && sh tests/services/run.sh
 
-# Runs the tests of the store, search, facts, privacy and scheduling, and STORIES of whole gateways, with their stores on PostgreSQL. Tests
+# Runs the tests of the store, search, facts, privacy, scheduling and whole gateways, with their stores on PostgreSQL. Tests
 # with the mark sqlite are about the file state.db. Without PostgreSQL, the tests are skipped with a sentence. With
 # MNEME_POSTGRES_REQUIRED=1, they fail.
-STORIES = approval_kills attacks authored_pastes bad_input cache_misses calendar changes_platforms citations command_kills \
-	comments_and_quotations compression_kills discord_groups discord_native discord_scenarios door_effects edited_questions \
-	erased erasure_races fact_receipts failures file_kills files_again first_contact gate job_messages mcp media \
-	media_leftovers move odd_lines open_files order origins parted_rooms picture_descriptions postgres quotes rights \
-	special_messages stop telegram_native tool_switches turn_budget voice web
 postgres:
 	@$(TEST_SETUP) && MNEME_TEST_STORE=postgres python -m pytest -q -n 4 --dist worksteal -m "not sqlite and not sweep and not services and not pages" \
-		--ignore tests/store/sqlite tests/store tests/search tests/facts tests/privacy tests/scheduling $(STORIES:%=tests/end_to_end/test_%.py)
+		--ignore tests/store/sqlite tests/store tests/search tests/facts tests/privacy tests/scheduling tests/end_to_end
 
 # Real speech: espeak-ng and pocketsphinx, which are installed outside of this folder if they may be. Without them, the tests
 # are skipped with a sentence. With MNEME_SPEECH_REQUIRED=1, they fail.

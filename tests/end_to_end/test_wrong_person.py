@@ -46,6 +46,7 @@ from tests.fixtures.populated_home import (
     room,
 )
 from tests.fixtures.scripted_model import calls, says
+from tests.fixtures.stores import share_stores
 from tests.fixtures.sweeps import list_cases
 from tests.fixtures.visible_rows import ANSWERED, SURFACES, Step, VisibleRows
 from tests.services.doubles.double import KEY, running
@@ -179,12 +180,17 @@ KEPT_COLUMNS = (
 
 
 @pytest.fixture(scope="module")
-def zoo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, dict[str, str]]]:
+def zoo(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[tuple[Path, dict[str, dict[str, str]]]]:
     """A house in which everybody has spoken, to be copied, and what can be named in it."""
     home = tmp_path_factory.mktemp("zoo")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MNEME_HOME", str(home))
-        return home, asyncio.run(PopulatedHome.build(home))
+    with share_stores(lambda: request.getfixturevalue("postgres_server")) as share:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("MNEME_HOME", str(home))
+            named = asyncio.run(PopulatedHome.build(home))
+        share()
+        yield home, named
 
 
 @pytest.mark.slow
