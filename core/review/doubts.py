@@ -36,6 +36,10 @@ MIN_VERB_LETTERS = 6
 """A verb form with fewer letters may be another word."""
 # The verbs of a frame that consists of verbs and an item.
 _VERB_FRAME = re.compile(r"^\(([^()*]+)\) ?\*$|\(([^()*]+)\)(?:\([^()*]*\)\??)*$")
+# Such a frame whose last words aren't particles, such as in "throw * (out|away)".
+_WHOLE_VERB_FRAME = re.compile(
+    r"^\(([^()*]+)\) ?\*$|^\W{0,2}\*.*?\(([^()*]+)\)(?:\([^()*]*\)\??)*$"
+)
 
 # A name such as in "Eve - …", "[Eve] …", "Eve 12:03 …", "From Eve. …" and "…, Eve".
 _AUTHOR = re.compile(
@@ -43,6 +47,8 @@ _AUTHOR = re.compile(
     r"|^(?i:from|von|de|от)\s+[A-Z\u00c0-\u00de\u0410-\u042f]\w+\W"
     r"|,\s+[A-Z\u00c0-\u00de\u0410-\u042f]\w+\W*$"
 )
+# The sign between a lead and a request: "Dentist: remind me …", "Eve's mail - remind me …".
+_LEAD_SIGN = re.compile(r"(?<!\d)\s?[:\uff1a]\s?(?!\d)|\s[-\u2013\u2014]+\s|\u2014+")
 _CLOCK_COLON = re.compile(r"(?<=\d):(?=\d)")
 
 
@@ -65,6 +71,41 @@ def may_contain_wish(message: str, effect: Effect) -> bool:
         return True
     names = ("ends", "denial", "pauses") if effect is Effect.WEAKEN else ("ends", "denial")
     return any(_mentions_end(plain, language, names) for language in languages)
+
+
+def asks_to_end(message: str) -> bool:
+    """Return whether a message has a verb or a frame of a request to end, pause or move an item."""
+    if any(find_wishes([message], effect) for effect in (Effect.WEAKEN, Effect.CHANGE)):
+        return True
+    plain = to_plain(mask_quotations(message))
+    for language in find_languages(message):
+        text = plain.replace(" ", "") if language in UNSPACED_LANGUAGES else plain
+        if _removal_verb_pattern(language, is_whole=True).search(text):
+            return True
+    return False
+
+
+def asks_to_resume(message: str) -> bool:
+    """Return whether a clause of a message requests to resume an item: "…, turn it back on"."""
+    languages = find_languages(message)
+    for sentence in SENTENCE_END.split(mask_quotations(message)):
+        clauses = [clause for clause, _ in split_clauses(sentence, languages)]
+        for clause in (sentence, *clauses):
+            if any(wish.table == "resume" for wish in find_wishes([clause], Effect.PLAN)):
+                return True
+    return False
+
+
+def says_that_it_ends(message: str) -> bool:
+    """Return whether a message has a word such as "over" or "until". "Not" isn't enough."""
+    plain = to_plain(mask_quotations(message))
+    for language in find_languages(message):
+        text = plain
+        if "negation" in language_data("wishes", "core.review")[language]:
+            text = marker(language, "negation").sub(" ", plain)
+        if _mentions_end(text, language, ("ends", "pauses")):
+            return True
+    return False
 
 
 def speaks_against_wish(message: str, effect: Effect) -> bool:
@@ -158,7 +199,8 @@ def _speaks_against(sentence: str, effect: Effect, languages: frozenset[str]) ->
     if list_refusals(clauses, effect, languages):
         return True
     if effect is Effect.PLAN:
-        return False
+        lead, sign, _ = split_lead(sentence)
+        return bool(sign) and has_marker(to_plain(lead), "texts", languages)
     if effect is Effect.SEND:
         return has_marker(plain, "denial", languages)
     lead, colon, _ = _CLOCK_COLON.sub(" ", sentence).partition(":")
@@ -167,6 +209,14 @@ def _speaks_against(sentence: str, effect: Effect, languages: frozenset[str]) ->
     return _is_conditional(plain, languages) or any(
         _negates_removal(clause, languages) for clause in clauses
     )
+
+
+def split_lead(sentence: str) -> tuple[str, str, str]:
+    """Split a sentence at its first colon or dash, as `str.partition` does."""
+    match = _LEAD_SIGN.search(sentence)
+    if match is None:
+        return sentence, "", ""
+    return sentence[: match.start()], match[0], sentence[match.end() :]
 
 
 def _is_hearsay_or_retracted(plain: str, languages: frozenset[str]) -> bool:
@@ -188,21 +238,26 @@ def _negates_removal(clause: str, languages: frozenset[str]) -> bool:
 
 
 @cache
-def _list_removal_verbs(language: str) -> frozenset[str]:
-    """Return the verbs in frames such as "(delete|drop) *", which request a removal or a pause."""
+def _list_removal_verbs(language: str, *, is_whole: bool = False) -> frozenset[str]:
+    """Return the verbs in frames such as "(delete|drop) *", which request a removal or a pause.
+
+    With `is_whole`, the particles of verbs such as "throw out" are left out.
+    """
     data = language_data("wishes", "core.review")[language]
+    frame_pattern = _WHOLE_VERB_FRAME if is_whole else _VERB_FRAME
     verbs: set[str] = set()
     for frame in (*data["remove"], *data["weaken"]):
-        match = _VERB_FRAME.search(to_plain_pattern(frame))
+        match = frame_pattern.search(to_plain_pattern(frame))
         if match:
             verbs |= {verb for verb in (match[1] or match[2]).split("|") if verb}
     return frozenset(verbs)
 
 
 @cache
-def _removal_verb_pattern(language: str) -> re.Pattern[str]:
+def _removal_verb_pattern(language: str, *, is_whole: bool = False) -> re.Pattern[str]:
     """Return a pattern that matches the verbs of `_list_removal_verbs`."""
-    joined = "|".join(sorted(map(re.escape, _list_removal_verbs(language)), key=len, reverse=True))
+    verbs = _list_removal_verbs(language, is_whole=is_whole)
+    joined = "|".join(sorted(map(re.escape, verbs), key=len, reverse=True))
     if language == "tr":
         return re.compile(rf"(?<!\w)(?:{joined})")
     is_spaced = language not in UNSPACED_LANGUAGES and language != "ko"

@@ -42,6 +42,8 @@ _HIRAGANA = re.compile("[\u3041-\u309f]+")
 # A capitalized word after another word.
 INNER_CAPITAL = re.compile(r"(?<=\w[\s,])\s?([A-Z\u00c0-\u00de\u0410-\u042f][^\W\d_]+)")
 _HANGUL = re.compile("[\uac00-\ud7a3]")
+# A verb before "not": "\uc77c\ud558\uc9c0 \uc54a\uc544".
+_KOREAN_NEGATED = re.compile(r"(?<!\w)(\w)\w*\uc9c0$")
 _CYRILLIC = re.compile("[\u0400-\u052f]")
 # In scripts without spaces, at most one letter in this many may be missing.
 _MAX_MISSING_SHARE = 4
@@ -274,6 +276,37 @@ def mentions_subject(message: str, subject: Subject) -> bool:
     )
 
 
+def says_only_that_it_ended(message: str, subject: Subject) -> bool:
+    """Return whether a message has no words but an item's own, and words such as "not" and "over".
+
+    "Dr. Silva isn't my dentist any more" does so, and "my dentist doesn't take cards" doesn't. A
+    message with a word for the kind of the item is about the item itself: "that note is wrong".
+    """
+    item = f"{subject.text} {subject.label}"
+    for language in find_languages(message):
+        parts = _read_parts(_drop_ends(message, language), language)
+        content = [part.text for part in parts if part.role == "content"]
+        names_kind = any(part.role == subject.kind for part in parts)
+        if names_kind or _compare(content, item)[1] == 0:
+            return True
+    return False
+
+
+def _drop_ends(message: str, language: str) -> str:
+    """Return the plain words of a message without words such as "not", "over" and "until"."""
+    plain = words = to_plain(message)
+    if language in UNSPACED_LANGUAGES:
+        plain = plain.replace(" ", "")
+    plain = _table_pattern("beside_ends", language).sub(" ", plain)
+    for name in ("ends", "pauses", "denial"):
+        plain = marker(language, name).sub(" ", plain)
+    if language != "ko":
+        return plain
+    # A Korean ending that is left of a word is dropped, and a negated verb becomes its beginning.
+    kept = [word for word in plain.split() if f" {word}" in f" {words}"]
+    return " ".join(_KOREAN_NEGATED.sub(r"\1", word) for word in kept)
+
+
 def _mentions_in_language(message: str, subject: Subject, language: str) -> bool:
     plain = to_plain(message)
     if language in UNSPACED_LANGUAGES:
@@ -338,35 +371,35 @@ def resembles(text: str, source: str) -> bool:
     return 0 < covered >= missing and _compare([*map(to_plain, anchors)], source)[1] == 0
 
 
-def asks_about_words_of(question: str, typed: str) -> bool:
-    """Return whether most of the words that name something in a question were typed.
+def is_about_words_of(text: str, source: str) -> bool:
+    """Return whether most of the words that name something in a question or a lead are in `source`.
 
-    The words of the offer itself don't count, such as "Shall I delete" in "Shall I delete the swim
-    reminder?", or "keep in mind". A question such as "Shall I delete reminder 1?" has no others.
+    The words of an offer itself don't count, such as "Shall I delete" in "Shall I delete the swim
+    reminder?", or "keep in mind". "Shall I delete reminder 1?" and "Tomorrow:" have no others.
     """
     effects = (Effect.REMOVE, Effect.WEAKEN, Effect.CHANGE, Effect.PLAN)
-    objects = {wish.object for effect in effects for wish in find_wishes([], effect, [question])}
-    plain = to_plain(question)
-    for language in find_languages(question):
+    objects = {wish.object for effect in effects for wish in find_wishes([], effect, [text])}
+    plain = to_plain(text)
+    for language in find_languages(text):
         offered = objects or {marker(language, "offer").sub(" ", plain)}
         for words in offered:
-            text = words.replace(" ", "") if language in UNSPACED_LANGUAGES else words
-            text = _noting_pattern(is_spaced=language not in UNSPACED_LANGUAGES).sub(" ", text)
-            parts = _read_parts(text, language)
+            run = words.replace(" ", "") if language in UNSPACED_LANGUAGES else words
+            run = _table_pattern("noted", language).sub(" ", run)
+            parts = _read_parts(run, language)
             content = [part.text for part in parts if part.role == "content"]
-            covered, missing = _compare(content, typed)
+            covered, missing = _compare(content, source)
             if covered > missing or not content:
                 return True
     return False
 
 
 @cache
-def _noting_pattern(*, is_spaced: bool) -> re.Pattern[str]:
-    """Return a pattern for words with which the assistant offers to note something."""
-    words = language_data("wishes", "core.review")["noted"]
-    if is_spaced:
-        return re.compile(rf"(?<!\w)(?:{to_plain_pattern(words['spaced'])})(?!\w)")
-    return re.compile(to_plain_pattern(words["unspaced"]))
+def _table_pattern(table: str, language: str) -> re.Pattern[str]:
+    """Return a pattern for the words in a table that has one pattern for each kind of script."""
+    words = language_data("wishes", "core.review")[table]
+    if language in UNSPACED_LANGUAGES:
+        return re.compile(to_plain_pattern(words["unspaced"]))
+    return re.compile(rf"(?<!\w)(?:{to_plain_pattern(words['spaced'])})(?!\w)")
 
 
 def _split_naming_words(text: str) -> tuple[list[str], list[str]]:

@@ -35,7 +35,7 @@ from core.guard.origin_and_fence import (
     typed_text,
 )
 from core.review.carried_out import MadeCall, list_made_calls
-from core.review.naming import asks_about_words_of
+from core.review.naming import is_about_words_of
 from core.review.phrases import (
     ends_with_question,
     is_plain_yes,
@@ -207,7 +207,7 @@ class TranscriptReader:
             typed = "\n".join(_get_typed_text(row, context.sender) for row in own_rows)
             if borrows_name(question, terms, [item.text for item in foreign], typed):
                 return True
-            if foreign and not asks_about_words_of(question, typed):
+            if foreign and not is_about_words_of(question, typed):
                 return True
             if has_unreadable_file(own_rows) and not terms <= set(terms_of(typed)):
                 return True

@@ -21,8 +21,13 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from core.errors import ModelError
 from core.models.wrappers import ask_model, take_call
 from core.ports import Model
-from core.review.doubts import may_contain_wish
-from core.review.naming import is_kept_or_in_text, mentions_subject
+from core.review.doubts import (
+    asks_to_end,
+    asks_to_resume,
+    may_contain_wish,
+    says_that_it_ends,
+)
+from core.review.naming import is_kept_or_in_text, mentions_subject, says_only_that_it_ended
 from core.review.repetition import shares_words
 from core.review.transcript import Transcript
 from core.review.wishes import is_short_line
@@ -121,7 +126,8 @@ def may_be_wished(effect: Effect, subjects: Sequence[Subject], messages: Sequenc
     """Return whether the rules allow asking the helper model about a call.
 
     The messages must have words of the item, and no sign against a request, such as "Ana says",
-    "if" or "don't delete". A new plan needs no words of an item.
+    "if" or "don't delete". They must ask to end or resume the item, or say nothing else but that it
+    ended. A new plan needs no words of an item.
     """
     if effect not in JUDGED_EFFECTS or (not subjects and effect not in _FREE_OF_SUBJECTS):
         return False
@@ -129,10 +135,38 @@ def may_be_wished(effect: Effect, subjects: Sequence[Subject], messages: Sequenc
         len(text) > MAX_MESSAGE_CHARS or not may_contain_wish(text, effect) for text in messages
     ):
         return False
-    if effect in (Effect.REMOVE, Effect.WEAKEN) and _may_be_kept(subjects, messages):
+    if subjects and not _may_ask_for_effect(effect, subjects, messages):
         return False
     return bool(messages) and all(
         any(mentions_subject(message, subject) for message in messages) for subject in subjects
+    )
+
+
+def _may_ask_for_effect(
+    effect: Effect, subjects: Sequence[Subject], messages: Sequence[str]
+) -> bool:
+    """Return whether messages may ask for an effect on items, and don't only mention the items."""
+    if effect is Effect.PLAN:
+        return any(map(asks_to_resume, messages))
+    if effect in (Effect.REMOVE, Effect.WEAKEN):
+        return not _may_be_kept(subjects, messages) and _may_ask_to_end(subjects, messages)
+    return True
+
+
+def _may_ask_to_end(subjects: Sequence[Subject], messages: Sequence[str]) -> bool:
+    """Return whether messages don't only mention items in passing.
+
+    They contain a verb such as "delete", or say nothing but that the items have ended. A reminder
+    may also be over for another reason: "the plants died, so no more watering".
+    """
+    if any(map(asks_to_end, messages)):
+        return True
+    is_stored_text = any(subject.kind == "memory" for subject in subjects)
+    if not is_stored_text and any(map(says_that_it_ends, messages)):
+        return True
+    return all(
+        any(says_only_that_it_ended(message, subject) for message in messages)
+        for subject in subjects
     )
 
 

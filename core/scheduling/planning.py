@@ -25,10 +25,11 @@ from core.dates.rules import to_recurrences
 from core.dates.schedule import ParsedSchedule, Schedule, load_zone, resolve_wall_time
 from core.dates.tokenizer import MAX_TEXT_CHARS
 from core.errors import word_clause
-from core.review.naming import consists_of, resembles
+from core.review.doubts import split_lead
+from core.review.naming import consists_of, is_about_words_of, resembles
 from core.review.phrases import find_languages, joint_pattern, small_words, to_plain
 from core.review.transcript import Transcript
-from core.review.wishes import asks_to_tell, find_wishes
+from core.review.wishes import asks_to_tell, find_wishes, is_polite
 from core.scheduling.due import next_due
 from core.scheduling.phrases import plain_words
 from core.store.jobs import Job
@@ -160,11 +161,28 @@ def may_be_meant(
     typed = transcript.typed
     if planned.is_prompt or not resembles(planned.text, typed):
         return False
+    if any(_has_other_lead(line, planned.text) for line in typed.splitlines()):
+        return False
     reading = _read_typed(planned.text, typed, now, zone, languages)
     if reading.problem is not None or not reading.names_time:
         return False
     schedule = to_schedule(reading, zone)
     return schedule is not None and _agree(reading, schedule, planned.schedule, now)
+
+
+def _has_other_lead(line: str, task: str) -> bool:
+    """Return whether a line is a request behind words that aren't about the task.
+
+    "Mallory's mail - Remind me daily …" may only show what somebody else has written.
+    """
+    lead, sign, rest = split_lead(line)
+    if (
+        not sign
+        or not find_wishes([rest], Effect.PLAN)
+        or is_polite(to_plain(lead), find_languages(lead))
+    ):
+        return False
+    return not is_about_words_of(lead, task)
 
 
 def _is_relative(planned: ParsedSchedule, transcript: Transcript, now: datetime) -> bool:

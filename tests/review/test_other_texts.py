@@ -99,13 +99,20 @@ def test_removal_wish_for_the_item_is_found_by_rules_or_sent_to_the_helper_model
 
 
 @pytest.mark.parametrize(
-    "typed",
-    ["My dentist Dr. Silva isn't my favourite", "Dr. Silva isn't my dentist"],
+    ("typed", "is_judged"),
+    [
+        ("Dr. Silva isn't my dentist", True),
+        ("That fact is wrong, my dentist is another one", True),
+        ("My dentist Dr. Silva isn't my favourite", False),
+        ("That is wrong, my dentist charges too much", False),
+    ],
 )
-def test_helper_model_judges_doubt_about_a_fact(typed: str) -> None:
+def test_helper_model_judges_doubt_about_a_fact_only_if_nothing_else_is_said(
+    typed: str, is_judged: bool
+) -> None:
     wishes = find_wishes([typed], Effect.WEAKEN)
     assert not any(names_subject(wish, DENTIST) for wish in wishes)
-    assert may_be_wished(Effect.WEAKEN, (DENTIST,), [typed])
+    assert may_be_wished(Effect.WEAKEN, (DENTIST,), [typed]) is is_judged
 
 
 @pytest.mark.parametrize(
