@@ -25,6 +25,7 @@ from core.agent.answering.request_reading import (
     ToolResult,
     list_last_files,
     list_last_results,
+    list_notes,
     list_timed_utterances,
     parse_time_line,
     read_last_message,
@@ -103,7 +104,14 @@ class OfflineModel:
         """
         texts = self._load_texts(request.language)
         reason = texts.get(self._reason, self._reason)
-        answerer = _Answerer(self._zone, reason, texts, request.language, self._word_details)
+        answerer = _Answerer(
+            self._zone,
+            reason,
+            texts,
+            request.language,
+            self._word_details,
+            lambda: list_notes(request),
+        )
         return answerer.answer(request)
 
 
@@ -118,6 +126,8 @@ class _Answerer:
     language: str
     # Translates the details of a file into a language.
     word_details: Callable[[str, str], str]
+    # Returns the notes that the request shows.
+    list_notes: Callable[[], Sequence[str]]
 
     def answer(self, request: Request) -> Completion:
         """Return tool calls for the last message, or an answer if the tools have already run."""
@@ -398,8 +408,11 @@ class _Answerer:
     def _collect_quotes(
         self, messages: Sequence[Json], question: str, results: Sequence[ToolResult]
     ) -> list[Quote]:
-        """Return the search results and the statements of this conversation, without duplicates."""
-        from core.agent.answering.answers import add_facts
+        """Return the search results, the notes, and the statements of this conversation.
+
+        What says the same is returned once.
+        """
+        from core.agent.answering.answers import add_facts, add_notes
         from core.agent.answering.quotes import Quote
 
         quotes: dict[object, Quote] = {}
@@ -422,6 +435,7 @@ class _Answerer:
             if result.tool_name == "facts" and not result.is_error:
                 answer = json.loads(result.text)
                 add_facts(quotes, answer["facts"], answer.get("replaced", ()), self.texts)
+        add_notes(quotes, self.list_notes(), self.texts)
         return list(quotes.values())
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -279,6 +279,20 @@ def list_prompt_notes(prompt: str) -> list[str]:
     return notes
 
 
+def list_known_notes(prompt: str, contexts: Iterable[str]) -> list[str]:
+    """Return the notes of a prompt, after the changes that `NotesProvider.prefetch` reported since.
+
+    `contexts` are the fenced texts with the reports, oldest first.
+    """
+    notes = list_prompt_notes(prompt)
+    for report in _NEWS.finditer("\n".join(contexts)):
+        outdated = report["before"] or report["removed"]
+        notes = [note for note in notes if _quote(note) != f"“{outdated}”"]
+        if report["after"] is not None and report["after"] not in notes:
+            notes.append(report["after"])
+    return notes
+
+
 def _has_entry(prompt: str, entry: str) -> bool:
     """Return whether a prompt shows exactly this note.
 
@@ -287,6 +301,16 @@ def _has_entry(prompt: str, entry: str) -> bool:
     # An indented line after the match would be the next line of a longer note.
     pattern = rf"^{re.escape(_format_entry(entry))}$(?!\n  )"
     return re.search(pattern, prompt, re.MULTILINE) is not None
+
+
+# A line of `_describe_news` in the fenced text.
+_NEWS = re.compile(
+    r"^- n\d+ (?:"
+    r"(?:MEMORY|USER)\.md now says: “(?P<after>.*?)”(?:, no longer: “(?P<before>.*)”)?\."
+    r"|(?:[A-Z]+\.md no longer says|The person says that this note is wrong): “(?P<removed>.*)”\."
+    r")$",
+    re.MULTILINE,
+)
 
 
 def _describe_news(change: NoteChange) -> str:

@@ -8,7 +8,7 @@ the earlier state.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from math import ceil
 
 from core.agent.answering.quotes import (
@@ -68,6 +68,8 @@ MIN_CLOSER = 1.0
 (`_measure_closeness`)."""
 MAX_SHARED_WORDS = 2
 """At most this many words that two statements share count as signs."""
+
+_UNKNOWN_TIME = datetime.fromtimestamp(0, UTC)
 
 
 def drop_excluded(question: str, quotes: Iterable[Quote]) -> list[Quote]:
@@ -322,6 +324,20 @@ def add_facts(
         if former_quote is not None and former["message_id"] not in current:
             former_quote.end = former["ended"]
             _link_successor(former_quote, former, quotes_by_fact)
+
+
+def add_notes(quotes: dict[object, Quote], notes: Iterable[str], texts: Mapping[str, str]) -> None:
+    """Add notes to `quotes`, except those whose words another quote contains.
+
+    As nobody knows when a note was last true, it counts as older than every message.
+    """
+    quoted = [_plain_words(quote.text) for quote in quotes.values()]
+    for note in notes:
+        words = _plain_words(note)
+        if not any(words in text for text in quoted):
+            quotes["note", note] = Quote(
+                note, _UNKNOWN_TIME, texts["speaker_you"], is_askers=True, is_note=True
+            )
 
 
 def _find_sources(quotes: Mapping[object, Quote], facts: Sequence[Json]) -> dict[int, object]:
@@ -585,6 +601,8 @@ def _render_quote(
     If the quote belongs to the message listed above it, the day and the session are left out.
     """
     text = _shorten_quote(question, quote.text)
+    if quote.is_note:
+        return texts["quote_noted"].format(text=text)
     if quote.follows and not quote.is_over:
         return texts["quote_below"].format(speaker=quote.speaker, text=text)
     notes = []

@@ -104,6 +104,8 @@ class Quote:
     replaced_by: Quote | None = None
     # Whether a later statement about the same subject ranks above this one.
     is_outranked: bool = False
+    # Whether the text is a note. Its time isn't known.
+    is_note: bool = False
     reading: Reading = field(init=False)
 
     def __post_init__(self) -> None:

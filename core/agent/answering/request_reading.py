@@ -9,7 +9,7 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from core.guard.origin_and_fence import FILE_LEAD, FRAME_START, OPENING, TIME_LINE
-from core.types import Json
+from core.types import Json, Request
 
 # The frame of a stored file: its name, type and size.
 _FILE_FRAME = re.compile(rf"\[{FILE_LEAD}(?: (\d+))?, “([^”]*)” \(([^)]*)\)")
@@ -128,6 +128,17 @@ def list_timed_utterances(messages: Sequence[Json]) -> Iterator[Utterance]:
         for utterance in list_utterances(message):
             if utterance.time_line:
                 yield utterance
+
+
+def list_notes(request: Request) -> list[str]:
+    """Return the notes that a request shows: in its system prompt, or as a change since then."""
+    # Imported here because only questions need it.
+    from core.notes.provider import list_known_notes
+
+    prompt = "\n".join(str(block.get("text", "")) for block in request.system)
+    blocks = [block for message in request.messages for block in message["content"]]
+    texts = [str(block.get("text", "")) for block in blocks]
+    return list_known_notes(prompt, [text for text in texts if text.startswith(OPENING)])
 
 
 def list_last_results(messages: Sequence[Json]) -> list[ToolResult]:
