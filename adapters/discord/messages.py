@@ -473,8 +473,10 @@ class DiscordInteraction(_Messages):
         if self._is_answered:
             return (await interaction.followup.send(text, wait=True, **options)).id
         if not interaction.response.is_done() and self._replaces_page and interaction.message:
+            # A page without cards replaces one with cards, or the other way round.
+            shown = {"embeds": [], **build_edited_parts(answer)}
             await interaction.response.edit_message(
-                content=text, **{"embeds": [], **build_edited_parts(answer)}
+                content=text, suppress_embeds=not shown["embeds"], **shown
             )
             return interaction.message.id
         if not interaction.response.is_done():

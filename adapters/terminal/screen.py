@@ -30,6 +30,7 @@ from rich.text import Text
 
 from adapters.terminal.pipe import CompleteOption, describe_buttons
 from core.errors import Sentence
+from core.markup.markdown import reveal_addresses
 from core.ports import DeliveryRecord, Reply
 from core.text.normalize import isolate_right_to_left, strip_controls
 from core.types import Answer, File
@@ -48,7 +49,9 @@ def _format_markdown(text: str) -> ConsoleRenderable:
     # Imported here because it takes a while, and the prompt doesn't need it.
     from rich.markdown import Markdown
 
-    return Markdown(_make_showable(text))
+    markdown = Markdown(_make_showable(text))
+    reveal_addresses(markdown.parsed)
+    return markdown
 
 
 class TerminalScreen:

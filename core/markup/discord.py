@@ -20,6 +20,8 @@ _MARK = re.compile(
 )
 # The start of a line that Discord would read as a list item, heading or quote: "1.", "#", ">", "-".
 _LINE_MARK = re.compile(r"(?<=\n)([^\S\n]*)(?:([0-9]+)(?=[.)])|(?=[#>+-]))")
+# A scheme inside a word or behind a backslash, where no address begins.
+_SCHEME = re.compile(r"https?:(?=//)", re.IGNORECASE)
 _ZERO_WIDTH_SPACE = "\u200b"
 _MAX_HEADING_LEVEL = 3
 
@@ -93,7 +95,7 @@ def _put_marks_around(content: str, mark: str) -> str:
 def _write_code_block(text: str, language: str) -> str:
     """Return a fenced code block. Fences in the text are broken with zero-width spaces."""
     is_language = language.replace("+", "").replace("-", "").replace("#", "").isalnum()
-    text = text.replace("```", f"`{_ZERO_WIDTH_SPACE}`{_ZERO_WIDTH_SPACE}`")
+    text = _break_backticks(text, 3)
     return f"```{language if is_language else ''}\n{text}\n```"
 
 
@@ -102,7 +104,12 @@ def _write_code_span(text: str) -> str:
     if "`" not in text:
         return f"`{text}`"
     padding = "" if text.strip("`") == text else " "
-    return f"``{padding}{text.replace('``', f'`{_ZERO_WIDTH_SPACE}`')}{padding}``"
+    return f"``{padding}{_break_backticks(text, 2)}{padding}``"
+
+
+def _break_backticks(text: str, min_count: int) -> str:
+    """Put zero-width spaces into runs of backticks that would end the code."""
+    return re.sub(f"`{{{min_count},}}", lambda run: _ZERO_WIDTH_SPACE.join(run[0]), text)
 
 
 def _write_link(label: str, url: str) -> str:
@@ -141,7 +148,11 @@ def _write_plain(text: str, start: int, end: int) -> str:
 
 
 def _escape_marks(text: str) -> str:
-    """Return a text with escaped marks. A "[" is escaped only if "](" follows, as in a link."""
+    """Return a text with escaped marks, so that Discord finds no address in it.
+
+    A "[" is escaped only if "](" follows, as in a link.
+    """
+    text = _SCHEME.sub(rf"\g<0>{_ZERO_WIDTH_SPACE}", text)
     before, bracket, after = text.rpartition("](")
     before = _MARK.sub(_escape_match, before).replace("[", "\\[")
     return before + _MARK.sub(_escape_match, bracket + after)

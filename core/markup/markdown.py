@@ -21,6 +21,7 @@ from core.text.normalize import is_cjk, make_well_formed
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.rules_inline import StateInline
+    from markdown_it.token import Token
     from markdown_it.tree import SyntaxTreeNode
 
 EntityKind = Literal[
@@ -51,8 +52,9 @@ CJK_PAUSES = "\u3001\uff0c\uff1b\uff1a"
 CJK_CLOSERS = "\u300d\u300f\uff09\u3011\u300b"
 _CJK_OPENERS = "\uff08\u300c\u300e\u3010\u300a"
 # A web address in a text, up to a space, a quotation mark, a bracket or a mark such as ** or ~~.
+# Only a letter of a script without spaces or of Korean may come directly before it.
 _URL = re.compile(
-    r"(?<![^\W_])(?<!\\)https?://"
+    r"(?<![^\W_\u3041-\u30ff\u3400-\u9fff\uac00-\ud7a3])(?<!\\)https?://"
     rf"(?:(?!\*\*|~~)[^\s<>\"'`\[\]|\\{{}}^{CJK_STOPS}{CJK_PAUSES}{CJK_CLOSERS}{_CJK_OPENERS}])"
     f"{{1,{URL_CHARS}}}",
     re.IGNORECASE,
@@ -417,6 +419,42 @@ class _Writer:
             end = self.offset
         if end > start:
             self.entities.append(TextEntity(kind=kind, offset=start, length=end - start, **fields))
+
+
+def reveal_addresses(tokens: Sequence[Token]) -> None:
+    """Show links whose address contains data as ``label (address)``, in parsed Markdown.
+
+    A terminal shows other links by their label only. `_Writer._write_link` does the same for the
+    platforms.
+    """
+    for token in tokens:
+        if token.children:
+            token.children = _reveal_children(token.children)
+
+
+def _reveal_children(children: Sequence[Token]) -> list[Token]:
+    revealed: list[Token] = []
+    url = ""
+    for token in children:
+        address = str(token.attrs.get("href") or token.attrs.get("src") or "")
+        has_data = _DATA_URL.match(address) is not None and token.info != "auto"
+        if has_data and token.type == "image":
+            revealed.append(_write_text(f"{token.content} ({address})"))
+        elif has_data:
+            url = address
+        elif url and token.type == "link_close":
+            revealed.append(_write_text(f" ({url})"))
+            url = ""
+        else:
+            revealed.append(token)
+    return revealed
+
+
+def _write_text(content: str) -> Token:
+    # Imported here because it loads slowly.
+    from markdown_it.token import Token
+
+    return Token("text", "", 0, content=content)
 
 
 def _read_table(table: SyntaxTreeNode) -> Table:

@@ -26,7 +26,7 @@ from typer.core import TyperGroup
 
 from config.settings import Settings, SettingsError
 from core.errors import MnemeError, Refused
-from core.markup.markdown import to_plain
+from core.markup.markdown import reveal_addresses, to_plain
 from core.menus.command_specs import CommandSpec
 from core.text.normalize import (
     isolate_right_to_left,
@@ -328,8 +328,9 @@ def print_markdown(markdown: str) -> None:
     from rich.console import Console
     from rich.markdown import Markdown
 
-    text = make_showable(_use_shell_commands(markdown))
-    Console(highlight=False, emoji=False).print(Markdown(text))
+    text = Markdown(make_showable(_use_shell_commands(markdown)))
+    reveal_addresses(text.parsed)
+    Console(highlight=False, emoji=False).print(text)
 
 
 def render_plain(markdown: str) -> str:

@@ -6,6 +6,7 @@ import re
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from core.markup import discord
 from core.markup.markdown import (
@@ -160,6 +161,9 @@ def test_dashes_under_a_paragraph_are_a_ruled_line() -> None:
         ("https://a.b/_c_", "<https://a.b/_c_>"),
         ("[tea](https://a.b/tea)", "[tea](<https://a.b/tea>)"),
         ("[tea](https://a.b/?q=my+secret)", "tea (<https://a.b/?q=my+secret>)"),
+        ("\u770bhttps://a.b/?q=1\u3002", "\u770b<https://a.b/?q=1>\u3002"),
+        ("\ubcf4\uae30https://a.b/?q=1", "\ubcf4\uae30<https://a.b/?q=1>"),
+        ("xhttps://a.b/?q=1", "xhttps:\u200b//a.b/?q=1"),
         ("- a\n  - b\n1. c", "- a\n  - b\n1. c"),
         ("> a\n> b", "> a\n> b"),
         ("```py\nx\n```", "```py\nx\n```"),
@@ -179,10 +183,31 @@ def test_mention_of_everyone_notifies_nobody_on_discord() -> None:
     assert shown.replace("\u200b", "") == "@everyone and @here"
 
 
-def test_code_on_discord_cannot_end_early() -> None:
-    shown = to_discord("````\n```\ninner\n```\n````")
+@pytest.mark.parametrize("ticks", [3, 4, 5, 6])
+def test_code_on_discord_cannot_end_early(ticks: int) -> None:
+    run = "`" * ticks
+    shown = to_discord(f"`{run}\n{run}\ninner\n{run}\n`{run}")
     assert shown.count("```") == 2
     assert "inner" in shown
+    span = to_discord(f"`` a{run}https://a.b/?q=1 ``")
+    assert span.startswith("``a`")
+    assert "``" not in span[2:-2]
+
+
+PIECES = (
+    "https://a.b/?q=1",
+    "HTTP://a.b/c",
+    *("[", "](", ")", "<", ">", "\\", "**", "_", "~~", "`", "``", "```", "\n", "\n\n", "> ", "- "),
+    *("x", "\u770b", "\ubcf4", "\u3002", "!", "|", " ", "&lt;", "&#58;", "\u200b", "//", "https:"),
+)
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=9).map("".join))
+def test_discord_finds_no_address_outside_of_angle_brackets_and_code(markdown: str) -> None:
+    shown = re.sub(r"```.*?```", " ", to_discord(markdown), flags=re.DOTALL)
+    shown = re.sub(r"(?<![`\\])(`{1,2})(?!`)(.+?)(?<!`)\1(?!`)", " ", shown, flags=re.DOTALL)
+    shown = re.sub(r"<https?:[^\s<>]+>", " ", shown, flags=re.IGNORECASE)
+    assert re.search(r"https?://[^\s<>]", shown, re.IGNORECASE) is None
 
 
 # --- escaping

@@ -3,14 +3,19 @@ when it refuses."""
 
 from __future__ import annotations
 
+import ast
 import asyncio
+import inspect
+import re
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from telegram import Bot
 from telegram.error import NetworkError
 
+import adapters.telegram
 from adapters.streaming import StreamedReply
 from adapters.telegram.messages import TelegramMessages, TelegramRequest
 from core.errors import ChatRefused, DeliveryError
@@ -79,19 +84,62 @@ async def test_formatting_of_an_answer_is_sent_as_entities(api: BotApi, bot: Bot
     assert api.called("sendMessage")[0]["link_preview_options"] == {"is_disabled": True}
 
 
+DATA_LINKS = "https://evil.example/?q=walrus or [this](https://evil.example/?q=plan)"
+# The calls of the library that the adapter makes and that could show a preview.
+WITH_PREVIEW = {"send_message", "edit_message_text"}
+
+
+def test_telegram_adapter_makes_no_call_with_a_preview_that_the_test_below_lacks() -> None:
+    with_preview = {
+        name
+        for name, method in inspect.getmembers(Bot, inspect.iscoroutinefunction)
+        if "link_preview_options" in inspect.signature(method).parameters
+    }
+    assert with_preview >= WITH_PREVIEW
+    used: set[str] = set()
+    raw: set[str] = set()
+    for path in Path(adapters.telegram.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Attribute):
+                used.add(node.attr)
+            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("do_api_request"):
+                raw.add(ast.literal_eval(node.args[0]))
+    assert used & with_preview == WITH_PREVIEW
+    assert raw == {"sendRichMessage", "get_Updates"}
+
+
 async def test_no_message_makes_telegram_fetch_a_link(api: BotApi, bot: Bot) -> None:
     drawn = canvas(bot, 42)
-    text = "https://evil.example/?q=walrus or [this](https://evil.example/?q=plan)"
-    message_id = await drawn.post(render(text), None, "n")
-    await drawn.edit(message_id, render(f"{text}!"), None)
+    button = Button(label="Go", command=Command(name="recall", arguments="2"), id="abc")
+    table = f"{TABLE}\n\n{DATA_LINKS}"
+    files = [File(name=name, content=b"x", mime="text/plain") for name in ("a.txt", "b.txt")]
+    await drawn.show_draft(render(DATA_LINKS), "n")
+    message_id = await drawn.post(render(DATA_LINKS), Answer(text="", buttons=(button,)), "n")
+    await drawn.edit(message_id, render(f"{DATA_LINKS}!"), None)
+    table_id = await drawn.post(render(table), None, "n")
+    await drawn.edit(message_id, render(table), None)
+    await drawn.edit(table_id, render(DATA_LINKS), None)
+    await drawn.post(render(""), Answer(text="", files=(files[0],)), "n")
+    await drawn.post_album(files)
 
-    for method in ("sendMessage", "editMessageText"):
-        assert api.called(method)[-1]["link_preview_options"] == {"is_disabled": True}
-    shown = api.messages(42)[0]
-    assert shown["text"] == (
-        "https://evil.example/?q=walrus or this (https://evil.example/?q=plan)!"
-    )
-    assert not any(entity["type"] == "text_link" for entity in shown.get("entities", []))
+    names = [name for name, _ in api.calls if name.startswith(("send", "edit"))]
+    assert set(names) == {
+        "sendMessage",
+        "editMessageText",
+        "sendMessageDraft",
+        "sendRichMessage",
+        "sendDocument",
+        "sendMediaGroup",
+    }
+    for name, values in api.calls:
+        shown = str(values.get("text") or values.get("rich_message") or "")
+        assert "caption" not in values
+        if name in ("sendMessage", "editMessageText") and "rich_message" not in values:
+            assert values["link_preview_options"] == {"is_disabled": True}
+        if "evil.example" in shown:
+            assert "this (https://evil.example/?q=plan)" in shown
+            assert re.search("<(?!/?(?:p|table|tr|th|td|b|i|s|code)[ >])", shown) is None
+            assert "text_link" not in str(values.get("entities"))
 
 
 @pytest.mark.parametrize(

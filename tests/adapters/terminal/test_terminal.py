@@ -368,6 +368,23 @@ async def test_interactive_terminal_shows_a_prompt_and_rendered_answers_and_keep
     assert history.stat().st_mode & 0o777 == 0o600
 
 
+async def test_interactive_terminal_shows_addresses_with_data_in_full_and_not_behind_a_word(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (
+        "[tea](https://e.example/?q=walrus), ![](https://e.example/?q=plan), <https://e.example/a>."
+    )
+    sink = Parrot(lambda inbound, reply: _ready(Answer(text=text)))
+    async with screen(home, monkeypatch, sink) as (tty, _):
+        await tty.sees(PROMPT)
+        tty.type("hello\r")
+        await tty.sees("tea (https://e.example/?q=walrus)")
+        await tty.sees("(https://e.example/?q=plan)")
+        await tty.sees("https://e.example/a")
+        await tty.sees(PROMPT)
+        tty.type("\x04")
+
+
 async def test_a_line_typed_incognito_is_not_in_the_history(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

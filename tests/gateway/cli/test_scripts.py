@@ -61,6 +61,12 @@ def test_line_that_begins_right_to_left_is_printed_unchanged(
     assert show(monkeypatch, lambda: print_markdown(line)).strip() == line
 
 
+def test_printed_link_with_data_shows_its_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = "See [tea](https://evil.example/?q=walrus)"
+    shown = show(monkeypatch, lambda: print_markdown(line))
+    assert "tea (https://evil.example/?q=walrus)" in shown
+
+
 def test_rows_of_a_check_are_aligned_in_columns_in_every_script(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

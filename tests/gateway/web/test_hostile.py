@@ -295,6 +295,13 @@ async def test_hostile_texts_that_wait_are_shown_and_edited_as_text(
                 await services.notes.drop(pending.id)
 
 
+def test_page_shows_addresses_with_data_in_full_and_links_only_others() -> None:
+    text = "[tea](https://evil.example/?q=walrus) [map](https://good.example/a)"
+    rendered = str(render_markdown(text))
+    assert "tea (https://evil.example/?q=walrus)" in rendered
+    assert re.findall('href="([^"]*)"', rendered) == ["https://good.example/a"]
+
+
 @pytest.mark.parametrize("text", TEXTS)
 def test_markdown_and_snippets_have_no_element_of_their_own(text: str) -> None:
     for rendered in map(str, (render_markdown(text), render_snippet(text), render_commands(text))):
