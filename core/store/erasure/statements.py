@@ -409,8 +409,9 @@ WHERE session_id IN ({VISIBLE_SESSION_IDS}) AND (
     )
     OR session_id IN ({rows.DELEGATED_SESSION_IDS})
 )
+ORDER BY id
 """
-"""Selects messages that may repeat other messages.
+"""Selects messages that may repeat other messages, oldest first.
 
 Examples are answers after the message ``:first``, tool results and commands. `is_of_own_job` is 1
 in a group if the message belongs to a job of the person. The job's id is in the external id of a
