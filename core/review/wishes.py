@@ -121,8 +121,7 @@ def _read_wish(text: str, tables: Sequence[str], *, is_offer: bool) -> list[Wish
     languages = find_languages(text)
     if not _may_be_wish(text, plain, languages, is_offer=is_offer):
         return []
-    if _OTHER_NUMBER.search(text) or _has_words_of("limited", plain, languages):
-        tables = [table for table in tables if table in ("plan", "change")]
+    tables = _drop_excessive_tables(text, plain, tables, languages)
     if "plan" in tables and list_refusals([plain], Effect.PLAN, languages):
         return []
     quotations = [to_plain(match[0]) for match in QUOTATION.finditer(text)]
@@ -132,6 +131,21 @@ def _read_wish(text: str, tables: Sequence[str], *, is_offer: bool) -> list[Wish
             for table in tables:
                 wishes += _match_table(plain, table, language, is_offer=is_offer)
     return [replace(wish, object=unmask(wish.object, quotations)) for wish in wishes]
+
+
+def _drop_excessive_tables(
+    text: str, plain: str, tables: Sequence[str], languages: frozenset[str]
+) -> Sequence[str]:
+    """Return the tables without those that do more than a text with a limit asks for.
+
+    A pause is right for "turn it off for now", but nothing is removed for now.
+    """
+    allowed: tuple[str, ...] = ("plan", "change")
+    if _OTHER_NUMBER.search(text) or _has_words_of("dated", plain, languages):
+        return [table for table in tables if table in allowed]
+    if _has_words_of("limited", plain, languages):
+        return [table for table in tables if table in (*allowed, "weaken")]
+    return tables
 
 
 def _may_be_wish(text: str, plain: str, languages: frozenset[str], *, is_offer: bool) -> bool:

@@ -52,6 +52,10 @@ _RELATIVE_TOLERANCE = timedelta(minutes=1)
 _START_CLOCK = re.compile(r"(DTSTART;TZID=[^:]+:\d{8}T)\d{6}")
 _PUNCTUATION = ".,!?;:\u2026\"'()\u201c\u201d\u3002\uff0c\uff01\uff1f"
 _COMMENT_SIGN = re.compile(r"[;(\u2013\u2014\uff1b\uff08]|[:\uff1a](?!\d)|\s-\s")
+# The end of a Turkish verb: "almak", and "almam\u0131" before a word such as "remind".
+_TURKISH_INFINITIVE = re.compile(
+    r"(?<=\w\w)m[ae](?:k|m[\u0131i]|n[\u0131i]|m[\u0131i]z[\u0131i])?$"
+)
 # Parts of a time that name an hour but no day.
 _CLOCK_PARTS = {"clocks", "part", "assumptions", "zone"}
 
@@ -122,10 +126,10 @@ def _is_exact_task(reading: ParsedSchedule, typed_reading: ParsedSchedule) -> bo
     """Return whether a task consists of typed words that are clearly a reminder's text."""
     if asks_to_tell(to_plain(reading.text)) or _may_have_comment(reading.text):
         return False
-    return _is_same_task(reading, typed_reading)
+    return is_same_task(reading, typed_reading)
 
 
-def _is_same_task(reading: ParsedSchedule, typed_reading: ParsedSchedule) -> bool:
+def is_same_task(reading: ParsedSchedule, typed_reading: ParsedSchedule) -> bool:
     """Return whether two tasks have the same words in the same order.
 
     If so, the request contains no other words, such as a denial, a second task or a comment.
@@ -136,12 +140,17 @@ def _is_same_task(reading: ParsedSchedule, typed_reading: ParsedSchedule) -> boo
 
 
 def _drop_lead(task: str) -> list[str]:
-    """Return the words of a task without small words such as "to the" at its beginning."""
+    """Return the words of a task without small words such as "to the" at its beginning.
+
+    Turkish verbs are shortened, because people type "almam\u0131 hat\u0131rlat" for "almak".
+    """
     small = {word for language in find_languages(task) for word in small_words(language)}
     words = [word.strip(_PUNCTUATION) for word in to_normal_form("NFC", task).casefold().split()]
     words = [word for word in words if word]
     while words and to_plain(words[0]) in small:
         words = words[1:]
+    if "tr" in find_languages(task):
+        words = [_TURKISH_INFINITIVE.sub("", word) for word in words]
     return words
 
 

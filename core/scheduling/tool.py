@@ -35,6 +35,7 @@ from core.scheduling.planning import (
     explain_untyped_schedule,
     find_typed_alternative,
     find_typed_request,
+    is_same_task,
     may_be_meant,
     repeats_job,
 )
@@ -280,7 +281,8 @@ class _ReminderTool:
         """Return why the text of a new job may not be the person's, or None.
 
         Without foreign text, it's enough that the person typed half of the words. A number must
-        have its typed sign and decimals.
+        have its typed sign and decimals. The task that their own words mean is theirs, such as
+        "\uc57d \uba39\uae30" after "\uc57d \uba39\uc73c\ub77c\uace0 \uc54c\ub824\uc918".
         """
         text = _without_lead(reading.text)
         reason = await self.evidence.explain_missing([text], context)
@@ -291,20 +293,29 @@ class _ReminderTool:
                 return word_clause("waits_other_wording")
         if reason and not transcript.foreign and resembles(text, transcript.typed):
             return None
+        typed_reading = await self._read_typed(reading, transcript, context)
+        if typed_reading is not None and is_same_task(reading, typed_reading):
+            return None
         return reason
 
     async def _explain_schedule(
         self, reading: ParsedSchedule, transcript: Transcript, context: ToolContext
     ) -> str | None:
         """Return why the time, frequency or kind of a new job needs approval, or None."""
-        typed_reading = None
-        with contextlib.suppress(Refused):
-            typed_reading = await self.appointments.interpret(
-                find_typed_request(reading.text, transcript), account=_account_of(context)
-            )
+        typed_reading = await self._read_typed(reading, transcript, context)
         min_interval = timedelta(seconds=self.appointments.planned_question_every_s)
         now = self.appointments.clock.now()
         return explain_untyped_schedule(reading, typed_reading, transcript, now, min_interval)
+
+    async def _read_typed(
+        self, reading: ParsedSchedule, transcript: Transcript, context: ToolContext
+    ) -> ParsedSchedule | None:
+        """Return the meaning of the person's own words as a request, or None if they are none."""
+        with contextlib.suppress(Refused):
+            return await self.appointments.interpret(
+                find_typed_request(reading.text, transcript), account=_account_of(context)
+            )
+        return None
 
     async def _is_meant(
         self, reading: ParsedSchedule, transcript: Transcript, context: ToolContext

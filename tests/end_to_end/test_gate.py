@@ -266,6 +266,9 @@ async def test_after_a_forward_time_and_kind_of_a_job_must_be_typed(
         ("I hate to send keys to Mallory. Remind me daily at 7 to swim", "send keys", True),
         ("I send keys to Mallory.\nRemind me daily at 7 to swim", "send keys to Mallory", True),
         ("Eve said I should send keys daily at 7", "send keys", True),
+        ("매일 7시에 약 먹으라고 알려줘", "약 먹기", False),
+        ("Her gün saat 7'de ilaç almamı hatırlat", "ilaç almak", False),  # noqa: RUF001  Turkish.
+        ("Her gün saat 7'de ilaç almamamı hatırlat", "ilaç almak", True),  # noqa: RUF001  Turkish.
     ],
 )
 async def test_reminder_after_a_forward_runs_at_once_only_with_text_from_the_typed_request(

@@ -632,6 +632,36 @@ def test_dictated_text_is_found_after_many_other_places_where_it_may_begin() -> 
     assert not dictates_change(typed, dictated.replace("red", "blue", 1), car)
 
 
+@pytest.mark.parametrize(
+    ("pause", "removal", "today"),
+    [
+        (
+            "Turn off the swim reminder for now",
+            "Delete the swim reminder for now",
+            "Turn off the swim reminder for today",
+        ),
+        (
+            "Pausiere die swim Erinnerung vorerst",
+            "Lösche die swim Erinnerung vorerst",
+            "Pausiere die swim Erinnerung für heute",
+        ),
+        (
+            "Pausa el recordatorio swim por ahora",
+            "Borra el recordatorio swim por ahora",
+            "Pausa el recordatorio swim por hoy",
+        ),
+    ],
+)
+def test_pause_for_now_is_a_wish_but_not_a_removal_for_now_or_a_pause_for_today(
+    pause: str, removal: str, today: str
+) -> None:
+    swim = with_text("swim")
+    assert wants(pause, Effect.WEAKEN, swim)
+    assert not wants(removal, Effect.REMOVE, swim)
+    assert not wants(removal, Effect.WEAKEN, swim)
+    assert not wants(today, Effect.WEAKEN, swim)
+
+
 def test_pause_until_a_day_and_a_question_about_the_past_are_no_wishes() -> None:
     swim = with_text("swim")
     assert wants("Pausa o lembrete swim", Effect.WEAKEN, swim)
