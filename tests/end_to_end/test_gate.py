@@ -319,6 +319,26 @@ async def test_owners_scheduled_question_waits_if_untyped_and_more_often_than_ev
         assert await jobs(harness) == ([] if waits else ["about the ferry"])
 
 
+async def test_owner_has_no_more_scheduled_questions_than_allowed_neither_planned_nor_by_command(
+    home: Path,
+) -> None:
+    plan = {"kind": "question", "recurrence": "FREQ=DAILY;BYHOUR=9;BYMINUTE=0"}
+    planned = [
+        call("reminder", action="add", task=f"about the {thing}", **plan)
+        for thing in ("ferry", "train", "bus")
+    ]
+    answers = [completion for each in planned for completion in (each, says("Done."))]
+    model = ScriptedModel(*answers)
+    async with open_gateway(home, model, "[limits]\nscheduled_questions = 2\n") as harness:
+        for thing in ("ferry", "train", "bus"):
+            await harness.say(f"Tell me about the {thing} every day at 9")
+        assert await jobs(harness) == ["about the ferry", "about the train"]
+        assert "You have 2 scheduled questions" in str(model.requests[-1].messages[-1])
+        refusal = await harness.say("/cron add daily at 8 | what is open?")
+        assert "You have 2 scheduled questions, which is the maximum." in refusal.text
+        assert await jobs(harness) == ["about the ferry", "about the train"]
+
+
 @pytest.mark.parametrize(
     "typed",
     [
