@@ -3,7 +3,8 @@
 A request such as "delete that one" ends one item. Without a record, the model could remove several
 items for it, because each single call is a call that the person asked for. After a restart, the
 gate restores this record from the stored calls of the turn. In the same way, a message asks to send
-a text only once. The number of calls could tell others a secret.
+a text only once, and to search for a query in one form. The number of calls and the choice of a
+form could tell others a secret.
 
 The model may choose one link of a website (`core/review/searches.py`). This record is stored,
 because a restart and a compression of the conversation mustn't allow a second choice. It contains
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from core.review.phrases import SENTENCE_END, find_languages, joint_pattern, to_plain
@@ -113,6 +114,25 @@ class SentTexts:
         is_new = text not in texts
         texts.add(text)
         return is_new
+
+
+@dataclass(eq=False)
+class SearchForms:
+    """The form in which each query was searched for, for each of the latest messages."""
+
+    _forms: OrderedDict[int, dict[str, str]] = field(default_factory=OrderedDict)
+
+    def restore(self, message_id: int, forms: Mapping[str, str]) -> None:
+        """Record the forms of an earlier process by query, unless the message has a record."""
+        self._forms.setdefault(message_id, dict(forms))
+
+    def take(self, message_id: int, query: str, form: str) -> bool:
+        """Record that a query is searched for, and return whether it had no other form before."""
+        forms = self._forms.setdefault(message_id, {})
+        self._forms.move_to_end(message_id)
+        if len(self._forms) > MAX_MESSAGES:
+            self._forms.popitem(last=False)
+        return forms.setdefault(query, form) == form
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ from core.review.carried_out import (
     CarriedOutWishes,
     LinkChoices,
     MadeCall,
+    SearchForms,
     SentTexts,
 )
 from core.review.doubts import speaks_against_wish
@@ -62,6 +63,7 @@ from core.review.searches import (
     judge_result,
     list_joined_sites,
     list_searchable,
+    name_query,
     names_address,
 )
 from core.review.transcript import Transcript, TranscriptReader
@@ -104,6 +106,7 @@ class Gate:
     judge: WishJudge | None = None
     carried_out: CarriedOutWishes = field(default_factory=CarriedOutWishes)
     sent_texts: SentTexts = field(default_factory=SentTexts)
+    search_forms: SearchForms = field(default_factory=SearchForms)
 
     async def check(
         self,
@@ -166,11 +169,13 @@ class Gate:
     ) -> bool:
         """Record a call of an external service, and return whether its texts are sent first.
 
-        A call that failed counts, too, because the service may have received it. Look-ups and files
-        for the person aren't recorded.
+        A call that failed counts, too, because the service may have received it. Files for the
+        person aren't recorded. A look-up is made once for a message, so it may be repeated.
         """
-        if context.message_id is None or tool.is_lookup or not tool.is_external:
+        if context.message_id is None or not tool.is_external:
             return True
+        if tool.is_lookup:
+            return self._has_one_form(tool, arguments, transcript, context.message_id)
         calls = [
             call.arguments
             for call in transcript.calls
@@ -179,6 +184,24 @@ class Gate:
         earlier = [_describe_sent_texts(tool, call) for call in calls]
         self.sent_texts.restore(context.message_id, earlier)
         return self.sent_texts.take(context.message_id, _describe_sent_texts(tool, arguments))
+
+    def _has_one_form(
+        self, tool: Tool, arguments: Json, transcript: Transcript, message_id: int
+    ) -> bool:
+        """Record a search, and return whether the message had no other form of its query.
+
+        "the weather in Rome" and "weather Rome" are forms of one query.
+        """
+        query = _find_query(arguments)
+        if not query:
+            return True
+        earlier = [
+            _find_query(call.arguments)
+            for call in transcript.calls
+            if call.tool == tool.name and not is_waiting_result(call.result)
+        ]
+        self.search_forms.restore(message_id, {name_query(form): form for form in earlier})
+        return self.search_forms.take(message_id, name_query(query), query)
 
     async def hold(self, tool: Tool, arguments: Json, context: ToolContext) -> str:
         """Store a call until the person approves it, and return a sentence for the model.
@@ -286,6 +309,11 @@ class Gate:
             return missing or ""
         # The words of another member of a group aren't the asker's.
         return word_clause("waits_not_typed")
+
+
+def _find_query(arguments: Json) -> str:
+    """Return the query of a search in lower case and without needless blanks, or ""."""
+    return " ".join(str(arguments.get("query") or "").casefold().split())
 
 
 def _list_ended_items(

@@ -420,6 +420,19 @@ def _leave_small_words_out(source: str) -> str:
     return " ".join(word for word in words if word and not {*to_plain(word).split("'")} <= fillers)
 
 
+def name_query(query: str) -> str:
+    """Return the words of a query in lower case, without signs and small words.
+
+    The other forms of a query carry no other request, so their choice could tell a secret.
+    """
+    words = [word.strip(_PUNCTUATION) for word in query.casefold().split()]
+    small: set[str] = set()
+    for code in find_languages(query):
+        small |= filler_words(code) - detail_words(code)
+    content = [word for word in words if word and not {*to_plain(word).split("'")} <= small]
+    return " ".join(content or words)
+
+
 def is_made_of(text: str, typed: str) -> bool:
     """Return whether a text has only typed words, and each at most as often as it was typed."""
     words = words_of(text.casefold())

@@ -42,8 +42,10 @@ _SPECIAL_NETWORKS = (
 )
 # All public IPv6 addresses are in this network.
 _PUBLIC_IPV6 = IPv6Network("2000::/3")
-# The upper half of an ISATAP interface identifier (RFC 5214). The lower half is an IPv4 address.
-_ISATAP_MARKS = frozenset({0x0000_5EFE, 0x0200_5EFE})
+# The upper half of an ISATAP interface identifier, without the two bits that it may choose (RFC
+# 5214). The lower half is an IPv4 address.
+_ISATAP_MARK = 0x0000_5EFE
+_ISATAP_FREE_BITS = 0x0300_0000
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,7 @@ def _find_embedded(ip: IPv6Address) -> IPv4Address | None:
         return ip.sixtofour
     if ip.teredo is not None:
         return ip.teredo[1]
-    is_isatap = ((int(ip) >> 32) & 0xFFFF_FFFF) in _ISATAP_MARKS
+    is_isatap = (int(ip) >> 32) & 0xFFFF_FFFF & ~_ISATAP_FREE_BITS == _ISATAP_MARK
     if is_isatap or any(ip in network for network in _EMBEDDING_NETWORKS):
         return IPv4Address(int(ip) & 0xFFFF_FFFF)
     return None

@@ -257,6 +257,20 @@ async def test_search_with_untyped_words_waits_once_something_foreign_was_read(h
         assert web.search.queries == ["sunday ferry"]
 
 
+async def test_search_is_made_once_for_a_message_and_in_one_form_behind_foreign_text(
+    home: Path,
+) -> None:
+    forms = ["weather Rome", "the weather in Rome", "weather in Rome", "weather rome"]
+    async with open_web(home) as web:
+        await web.ask(MAIL, says("It is a mail."), origin="forwarded")
+        for text in forms:
+            web.search.queries.clear()
+            others = calls(*[("web_search", {"query": form}) for form in forms])
+            repeated = [find(text), find(f" {text}  "), find(text)]
+            await web.ask("Search the web for the weather in Rome", *repeated, others, says("Ok."))
+            assert web.search.queries == [text]
+
+
 async def test_search_with_words_of_an_old_message_waits_behind_a_forward(home: Path) -> None:
     async with open_web(home) as web:
         await web.ask("My locker has the code 4471", says("I see."))

@@ -19,6 +19,7 @@ from core.review.searches import (
     judge_repetition,
     judge_result,
     list_searchable,
+    name_query,
     names_address,
 )
 
@@ -120,6 +121,34 @@ def test_web_search_may_contain_words_that_the_person_typed_in_the_request(
 )
 def test_query_is_typed_only_in_one_piece_and_letter_by_letter(query: str, is_typed: bool) -> None:
     assert is_typed_span(query, ["Search for the weather in Rome"]) is is_typed
+
+
+@pytest.mark.parametrize(
+    ("queries", "name"),
+    [
+        (
+            ["weather Rome", "the weather in Rome", "weather in Rome", "Weather rome?"],
+            "weather rome",
+        ),
+        (["Fähre nach Porto am Sonntag", "fähre porto sonntag"], "fähre porto sonntag"),
+        (["who", "Who?"], "who"),
+    ],
+)
+def test_forms_of_a_query_with_and_without_small_words_have_one_name(
+    queries: list[str], name: str
+) -> None:
+    assert [name_query(query) for query in queries] == [name] * len(queries)
+
+
+def test_queries_with_other_words_or_another_order_have_different_names() -> None:
+    queries = [
+        "Rome Porto flights",
+        "Porto Rome flights",
+        "Sunday ferry",
+        "Saturday ferry",
+        "ferry",
+    ]
+    assert len(set(map(name_query, queries))) == len(queries)
 
 
 def test_bare_answer_and_a_wish_to_write_something_down_ask_for_no_look_up() -> None:
