@@ -74,15 +74,36 @@ def may_contain_wish(message: str, effect: Effect) -> bool:
 
 
 def asks_to_end(message: str) -> bool:
-    """Return whether a message has a verb or a frame of a request to end, pause or move an item."""
+    """Return whether a message has a verb or a frame of a request to end, pause or move an item.
+
+    A verb with a subject isn't a request: "I always forget the insulin".
+    """
     if any(find_wishes([message], effect) for effect in (Effect.WEAKEN, Effect.CHANGE)):
         return True
-    plain = to_plain(mask_quotations(message))
-    for language in find_languages(message):
-        text = plain.replace(" ", "") if language in UNSPACED_LANGUAGES else plain
-        if _removal_verb_pattern(language, is_whole=True).search(text):
+    languages = find_languages(message)
+    for sentence in SENTENCE_END.split(mask_quotations(message)):
+        for clause, _ in split_clauses(sentence, languages):
+            if any(_asks_by_verb(clause, language) for language in languages):
+                return True
+    return False
+
+
+def _asks_by_verb(clause: str, language: str) -> bool:
+    """Return whether a clause has a verb of a request to end or pause something."""
+    text = clause.replace(" ", "") if language in UNSPACED_LANGUAGES else clause
+    may_state = not has_marker(clause, "request", (language,))
+    for verb in _removal_verb_pattern(language, is_whole=True).finditer(text):
+        if not (may_state and _subject_pattern(language).search(text[: verb.start()])):
             return True
     return False
+
+
+@cache
+def _subject_pattern(language: str) -> re.Pattern[str]:
+    words = language_data("wishes", "core.review")["subjects"].get(language, "(?!)")
+    plain = to_plain_pattern(words)
+    is_spaced = language not in UNSPACED_LANGUAGES
+    return re.compile(rf"(?<!\w)(?:{plain})(?!\w)" if is_spaced else plain)
 
 
 def asks_to_resume(message: str) -> bool:
@@ -97,15 +118,28 @@ def asks_to_resume(message: str) -> bool:
 
 
 def says_that_it_ends(message: str) -> bool:
-    """Return whether a message has a word such as "over" or "until". "Not" isn't enough."""
-    plain = to_plain(mask_quotations(message))
-    for language in find_languages(message):
-        text = plain
-        if "negation" in language_data("wishes", "core.review")[language]:
-            text = marker(language, "negation").sub(" ", plain)
-        if _mentions_end(text, language, ("ends", "pauses")):
-            return True
+    """Return whether a message has a word such as "over" or "until". "Not" isn't enough.
+
+    A word with a subject isn't, either: "I drop the kids off".
+    """
+    languages = find_languages(message)
+    for sentence in SENTENCE_END.split(mask_quotations(message)):
+        for clause, _ in split_clauses(sentence, languages):
+            if any(_says_end(clause, language) for language in languages):
+                return True
     return False
+
+
+def _says_end(clause: str, language: str) -> bool:
+    text = clause
+    if "negation" in language_data("wishes", "core.review")[language]:
+        text = marker(language, "negation").sub(" ", clause)
+    if marker(language, "pauses").search(text):
+        return True
+    return any(
+        not _subject_pattern(language).search(text[: match.start()])
+        for match in marker(language, "ends").finditer(text)
+    )
 
 
 def speaks_against_wish(message: str, effect: Effect) -> bool:
@@ -199,8 +233,7 @@ def _speaks_against(sentence: str, effect: Effect, languages: frozenset[str]) ->
     if list_refusals(clauses, effect, languages):
         return True
     if effect is Effect.PLAN:
-        lead, sign, _ = split_lead(sentence)
-        return bool(sign) and has_marker(to_plain(lead), "texts", languages)
+        return False
     if effect is Effect.SEND:
         return has_marker(plain, "denial", languages)
     lead, colon, _ = _CLOCK_COLON.sub(" ", sentence).partition(":")
@@ -209,6 +242,22 @@ def _speaks_against(sentence: str, effect: Effect, languages: frozenset[str]) ->
     return _is_conditional(plain, languages) or any(
         _negates_removal(clause, languages) for clause in clauses
     )
+
+
+def mentions_other_text(plain: str, plain_task: str, languages: Iterable[str]) -> bool:
+    """Return whether plain words mention a text such as a mail that a task doesn't mention."""
+    return any(
+        match[0] not in plain_task
+        for language in languages
+        for match in _message_pattern(language).finditer(plain)
+    )
+
+
+@cache
+def _message_pattern(language: str) -> re.Pattern[str]:
+    words = to_plain_pattern(language_data("wishes", "core.review")["messages"][language])
+    is_spaced = language not in UNSPACED_LANGUAGES and language != "ko"
+    return re.compile(rf"(?<!\w)(?:{words})(?!\w)" if is_spaced else words)
 
 
 def split_lead(sentence: str) -> tuple[str, str, str]:

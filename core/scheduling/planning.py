@@ -25,9 +25,14 @@ from core.dates.rules import to_recurrences
 from core.dates.schedule import ParsedSchedule, Schedule, load_zone, resolve_wall_time
 from core.dates.tokenizer import MAX_TEXT_CHARS
 from core.errors import word_clause
-from core.review.doubts import split_lead
+from core.review.doubts import mentions_other_text, split_lead
 from core.review.naming import consists_of, is_about_words_of, resembles
-from core.review.phrases import find_languages, joint_pattern, small_words, to_plain
+from core.review.phrases import (
+    find_languages,
+    joint_pattern,
+    small_words,
+    to_plain,
+)
 from core.review.transcript import Transcript
 from core.review.wishes import asks_to_tell, find_wishes, is_polite
 from core.scheduling.due import next_due
@@ -52,6 +57,15 @@ _RELATIVE_TOLERANCE = timedelta(minutes=1)
 _START_CLOCK = re.compile(r"(DTSTART;TZID=[^:]+:\d{8}T)\d{6}")
 _PUNCTUATION = ".,!?;:\u2026\"'()\u201c\u201d\u3002\uff0c\uff01\uff1f"
 _COMMENT_SIGN = re.compile(r"[;(\u2013\u2014\uff1b\uff08]|[:\uff1a](?!\d)|\s-\s")
+# A sign before a request that may show a quotation: "> Remind me". Emojis don't.
+_QUOTING_SIGN = re.compile(
+    r"\s*[^\w\s\u00bf\u00a1@#\U0001f000-\U0001faff\u2600-\u27bf\u23f0-\u23ff]"
+)
+_NAME = r"[A-Z\u00c0-\u00de\u0410-\u042f][^\W\d_]+"
+# A name before a request: "Eve / remind me", "A wish from Eve. Remind me".
+_NAME_LEAD = re.compile(rf"(?:.*\b(?i:from|by|von|de|\u043e\u0442)\s+)?{_NAME}\s*[^\w\s',]\s")
+# A name as a signature: "\u2026 (Eve)", "\u2026. Eve".
+_SIGNATURE = re.compile(rf"[.!?(\u2014-]\s*{_NAME}\)?\W*$")
 # The end of a Turkish verb: "almak", and "almam\u0131" before a word such as "remind".
 _TURKISH_INFINITIVE = re.compile(
     r"(?<=\w\w)m[ae](?:k|m[\u0131i]|n[\u0131i]|m[\u0131i]z[\u0131i])?$"
@@ -170,7 +184,7 @@ def may_be_meant(
     typed = transcript.typed
     if planned.is_prompt or not resembles(planned.text, typed):
         return False
-    if any(_has_other_lead(line, planned.text) for line in typed.splitlines()):
+    if any(_may_show_other_text(line, planned.text) for line in typed.splitlines()):
         return False
     reading = _read_typed(planned.text, typed, now, zone, languages)
     if reading.problem is not None or not reading.names_time:
@@ -179,19 +193,34 @@ def may_be_meant(
     return schedule is not None and _agree(reading, schedule, planned.schedule, now)
 
 
-def _has_other_lead(line: str, task: str) -> bool:
-    """Return whether a line is a request behind words that aren't about the task.
+def _may_show_other_text(message: str, task: str) -> bool:
+    """Return whether a message may show a request that somebody else has written.
 
-    "Mallory's mail - Remind me daily …" may only show what somebody else has written.
+    "Mallory's mail, remind me daily …" mentions a text that the task doesn't. "Mallory: remind me
+    …" has a lead about something else, and "> Remind me …" a sign before the request.
     """
-    lead, sign, rest = split_lead(line)
-    if (
-        not sign
-        or not find_wishes([rest], Effect.PLAN)
-        or is_polite(to_plain(lead), find_languages(lead))
-    ):
+    languages = find_languages(message)
+    if mentions_other_text(to_plain(message), to_plain(task), languages):
+        return True
+    if _QUOTING_SIGN.match(message) or _SIGNATURE.search(message):
+        return True
+    name_lead = _NAME_LEAD.match(message)
+    if name_lead and not _names_nothing(name_lead[0], languages):
+        return True
+    name, _, request = message.strip().partition(" ")
+    is_led_by_name = re.fullmatch(_NAME, name) and not find_wishes([message], Effect.PLAN)
+    if is_led_by_name and find_wishes([request], Effect.PLAN):
+        return True
+    lead, sign, rest = split_lead(message)
+    if not sign or not find_wishes([rest], Effect.PLAN) or is_polite(to_plain(lead), languages):
         return False
-    return not is_about_words_of(lead, task)
+    is_about_text = mentions_other_text(to_plain(lead), "", languages)
+    return is_about_text or not is_about_words_of(lead, task)
+
+
+def _names_nothing(lead: str, languages: frozenset[str]) -> bool:
+    """Return whether a lead is polite, or only names a time: "Thanks!", "Tomorrow:"."""
+    return is_polite(to_plain(lead), languages) or is_about_words_of(lead, "")
 
 
 def _is_relative(planned: ParsedSchedule, transcript: Transcript, now: datetime) -> bool:

@@ -1,7 +1,7 @@
 """649 everyday requests in ten languages: how many ask, although the person typed the wish.
 
 188 refusals such as "stop deleting my reminder" show that the opposite never counts as a wish, and
-74 statements such as "my dentist doesn't take cards" that a mention doesn't.
+96 statements such as "my dentist doesn't take cards" that a mention doesn't.
 
 All are asked in a conversation that holds foreign text, because without any the gate never asks.
 The helper model of these tests is always right. It's only asked if a message isn't wholly the wish
@@ -98,6 +98,6 @@ def test_statements_that_mention_an_item_in_passing_rarely_reach_the_helper_mode
     found = [text for effect, thing, text in statements if not _asks(effect, thing, text)]
     reaching = [text for effect, thing, text in statements if _may_be_judged(effect, thing, text)]
     print(f"\nThe helper is asked about {len(reaching)} of {len(statements)}: {reaching}")  # noqa: T201  The figure is asked for.
-    assert len(statements) == 74
+    assert len(statements) == 96
     assert found == []
     assert len(reaching) <= MAX_SHARE_IN_PASSING * len(statements), reaching
