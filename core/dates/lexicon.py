@@ -83,6 +83,8 @@ class Lexicon:
     stems: dict[str, tuple[Token, ...]] = field(default_factory=dict)
     # The lengths of the phrases that begin with the same `PREFIX_LETTERS`, longest first.
     lengths: dict[str, list[int]] = field(default_factory=dict)
+    # The first characters of all phrases.
+    initials: set[str] = field(default_factory=set)
     # Endings that count only after another phrase in the same word.
     particles: frozenset[str] = frozenset()
     # Words to remove at the beginning and the end of a task, and endings to replace.
@@ -128,6 +130,7 @@ class Lexicon:
         if not form:
             return
         table.setdefault(form, tokens)
+        self.initials.add(form[0])
         lengths = self.lengths.setdefault(form[:PREFIX_LETTERS], [])
         if len(form) not in lengths:
             lengths.append(len(form))

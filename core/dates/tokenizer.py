@@ -145,15 +145,17 @@ def _read_offset(plain: str, position: int) -> Token | None:
 
 def _read_piece(plain: str, position: int, lexicon: Lexicon) -> tuple[Sequence[Token], int]:
     """Return the tokens at a position of the plain text, and where they end."""
-    offset = _read_offset(plain, position) if plain[position] in "ug" else None
+    initial = plain[position]
+    offset = _read_offset(plain, position) if initial in "ug" else None
     if offset is not None:
         return (offset,), offset.end
-    if _ISO_TIME.match(plain, position):
+    if initial == "t" and _ISO_TIME.match(plain, position):
         return (Token(Kind.AT, start=position, end=position + 1),), position + 1
-    phrase, end = _match_phrase(plain, position, lexicon)
-    if end > position:
-        return [token._replace(start=position, end=end) for token in phrase], end
-    digits = _DIGITS.match(plain, position) if plain[position].isdecimal() else None
+    if initial in lexicon.initials:
+        phrase, end = _match_phrase(plain, position, lexicon)
+        if end > position:
+            return [token._replace(start=position, end=end) for token in phrase], end
+    digits = _DIGITS.match(plain, position) if initial.isdecimal() else None
     if digits:
         return (_tokenize_digits(digits),), digits.end()
     if lexicon.is_unspaced:

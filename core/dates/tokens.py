@@ -205,6 +205,8 @@ def kinds_of(tokens: Sequence[Token]) -> str:
 
 # --- Rules ---
 
+_ANY_KIND = re.compile(r"\.|\[\^")
+"""The parts of a compiled pattern that match tokens whose kinds it doesn't name."""
 ContextT = TypeVar("ContextT")
 """What the meaning of tokens depends on, such as the present day."""
 MeaningT = TypeVar("MeaningT")
@@ -261,6 +263,9 @@ class Rules(Generic[ContextT, MeaningT]):
 
     def __init__(self) -> None:
         self._rules: list[tuple[str, Callable[[Match, ContextT], MeaningT | None]]] = []
+        self._rules_by_kind: dict[
+            str, Sequence[tuple[re.Pattern[str], Callable[[Match, ContextT], MeaningT | None]]]
+        ] = {}
 
     def add(
         self, *patterns: str
@@ -289,10 +294,25 @@ class Rules(Generic[ContextT, MeaningT]):
         self, kinds: str, position: int
     ) -> Iterator[tuple[re.Match[str], Callable[[Match, ContextT], MeaningT | None]]]:
         """Yield the matches at a position that contain at least one token."""
-        for pattern, build in self._compiled_rules:
+        for pattern, build in self._find_rules_with(kinds[position]):
             match = pattern.match(kinds, position)
             if match is not None and match.end() > position:
                 yield match, build
+
+    def _find_rules_with(
+        self, kind: str
+    ) -> Sequence[tuple[re.Pattern[str], Callable[[Match, ContextT], MeaningT | None]]]:
+        """Return the rules whose patterns name a kind, or allow any kind.
+
+        No other rule matches a token of this kind, so that most patterns needn't be tried.
+        """
+        if kind not in self._rules_by_kind:
+            self._rules_by_kind[kind] = [
+                (pattern, build)
+                for pattern, build in self._compiled_rules
+                if kind in pattern.pattern or _ANY_KIND.search(pattern.pattern)
+            ]
+        return self._rules_by_kind[kind]
 
 
 def read_items(

@@ -16,7 +16,7 @@ _ENDS = {Kind.AT, Kind.AT_OR_TO, Kind.ON, Kind.THE, Kind.OF, Kind.IN}
 """Further tokens that are removed at the end of a task."""
 MAX_TRIMMED_WORDS = 3
 """At most this many words are removed at each end of a task."""
-MAX_EDGE_CHARS = 200
+MAX_EDGE_CHARS = 60
 """The words at an end of a task are looked for in this many characters."""
 _END_MARKS = frozenset(".,;:!?¿¡-–—…。！？；\n\"'“”()|")
 
@@ -41,7 +41,7 @@ class TaskReader:
         self._sentence = sentence
         self._tokens = sentence.tokens
         self._lexicon = sentence.lexicon
-        self._selection = selection
+        self._time_indexes = self._find_time_indexes(selection)
 
     def read(self) -> str:
         """Return the message without the words of the request and the accepted times."""
@@ -61,6 +61,16 @@ class TaskReader:
             return ""
         return task or self._alarm_task()
 
+    def _find_time_indexes(self, selection: Sequence[Cluster]) -> set[int]:
+        """Return the indexes of the tokens of accepted times, and of a "for" before one."""
+        indexes: set[int] = set()
+        for cluster in selection:
+            indexes.update(range(cluster.start, cluster.end))
+            before = cluster.start - 1
+            if before >= 0 and self._tokens[before].kind is Kind.FOR:
+                indexes.add(before)
+        return indexes
+
     def _pieces(self) -> list[list[Token]]:
         """Return the runs of tokens that are neither the request nor an accepted time."""
         has_request = any(
@@ -74,7 +84,7 @@ class TaskReader:
             )
             if is_asking and (index == self._kept_index or self._names_thing(index)):
                 is_asking = False
-            if is_asking or self._is_in_time(index):
+            if is_asking or index in self._time_indexes:
                 pieces.append([])
             else:
                 pieces[-1].append(token)
@@ -92,7 +102,7 @@ class TaskReader:
             return False
         follower = index + 1
         if follower < len(self._tokens) and (
-            self._is_in_time(follower) or self._tokens[follower].kind is Kind.COLON
+            follower in self._time_indexes or self._tokens[follower].kind is Kind.COLON
         ):
             return False
         return any(other.kind in ASKING for other in self._tokens[:index])
@@ -110,19 +120,10 @@ class TaskReader:
 
     def _is_word(self, index: int) -> bool:
         """Return whether the token at `index` is a word that may belong to the task."""
-        if not 0 <= index < len(self._tokens) or self._is_in_time(index):
+        if not 0 <= index < len(self._tokens) or index in self._time_indexes:
             return False
         token = self._tokens[index]
         return token.kind not in _REMOVABLE | ASKING and not self._sentence.is_punctuation(token)
-
-    def _is_in_time(self, index: int) -> bool:
-        """Return whether a token belongs to an accepted time, or is a "for" before one."""
-        token = self._tokens[index]
-        return any(
-            cluster.start <= index < cluster.end
-            or (index == cluster.start - 1 and token.kind is Kind.FOR)
-            for cluster in self._selection
-        )
 
     def _alarm_task(self) -> str:
         """Return the words of a request to wake the person or to set an alarm, as its task."""
