@@ -35,6 +35,7 @@ people = ["telegram:{OTHER}"]
 [limits]
 turns_per_minute = 100000
 commands_per_minute = 100000
+owner_day = {{ money = 0, tokens = 0 }}
 """
 MOMENT = "2030-01-07T10:00"
 TYPED_TASK = "call mum"
