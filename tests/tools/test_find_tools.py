@@ -5,6 +5,8 @@ The model writes a few words of its own, so a request here names what the tool s
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from core.tools.mcp_tools import Offer, StoredTool, rank_offers
 from core.types import Effect
 from tests.fixtures.tables import each_row
@@ -175,7 +177,21 @@ search_files: search for file
 list_issues: get open issues
 create_pull_request: create PR
 search_repositories: search repos
+set_temperature: make it 21 degrees in the living room
+set_volume: make it louder
+add_task: put "call the bank" on my to-dos
+find_tasks: what do I have to do today
+plan_route: how to get to Coimbra
+search_files: find the contract pdf
+list_issues: open bugs in the repo
+create_pull_request: open a PR
+search_repositories: find a repo about ferries
+unlock_door: open the front door lock
+add_task: create todo item
 """
+
+# Requests in ten languages, in a few words, and with spelling mistakes.
+OTHER_STYLES = (Path(__file__).parent / "data" / "tool_requests.txt").read_text("utf-8")
 
 
 def list_offers() -> list[Offer]:
@@ -221,3 +237,27 @@ def test_tool_for_a_request_in_other_words_ranks_among_the_first_three(
 ) -> None:
     first = rank_offers(request_text, list_offers())[:3]
     assert name in [offer.tool.name for offer in first]
+
+
+@each_row(("request_text", "name"), list_requests(OTHER_STYLES))
+def test_tool_for_a_request_in_any_language_or_misspelt_ranks_among_the_first_three(
+    request_text: str, name: str
+) -> None:
+    first = rank_offers(request_text, list_offers())[:3]
+    assert name in [offer.tool.name for offer in first]
+
+
+def test_name_of_a_server_says_less_about_a_tool_than_its_own_words() -> None:
+    offers = [
+        Offer("music__stop", "music", describe("stop", "Stops."), Effect.READ),
+        Offer("home__play", "home", describe("play", "Plays music."), Effect.READ),
+    ]
+
+    assert [offer.full_name for offer in rank_offers("music", offers)] == [
+        "home__play",
+        "music__stop",
+    ]
+
+
+def test_word_that_no_tool_and_no_group_has_finds_nothing() -> None:
+    assert rank_offers("xylophone", list_offers()) == []
