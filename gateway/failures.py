@@ -181,6 +181,7 @@ class Failures:
             session=session,
             is_owner=view.is_owner,
             epoch=view.epoch,
+            zone=view.zone,
         )
         answer, _ = await self._commands.answer(command, context)
         answer = replace(answer, buttons=())

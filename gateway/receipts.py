@@ -33,7 +33,7 @@ from core.text.normalize import shorten, to_single_line
 from core.tools.switches import CALL_TOOL
 from core.types import Account, Address, Answer, Button, Command, File, Json, Message, Scope
 from gateway.answers.documents import attach_documents, list_documents
-from gateway.answers.sources import LABEL_CHARS, SourceWriter
+from gateway.answers.sources import LABEL_CHARS, SourceWriter, list_pages
 from gateway.commands.registry import (
     assign_button_ids,
     make_button,
@@ -151,6 +151,19 @@ class ReceiptWriter:
             return ()
         return make_first_steps(texts)
 
+    async def _write_sources(
+        self,
+        texts: Texts,
+        cited: Sequence[CitedSource],
+        rows: Sequence[Message],
+        reader: _Reader,
+    ) -> tuple[list[str], list[Button]]:
+        """Return the lines with an answer's sources, and the buttons that send the cited files."""
+        if not cited and not list_pages(rows):
+            return [], []
+        zone = self.services.zone_of(await self.services.appointments.zone_of(reader.account))
+        return await SourceWriter(self.services, texts, reader.scopes, zone).write(cited, rows)
+
     async def _add_lines(
         self,
         texts: Texts,
@@ -178,8 +191,7 @@ class ReceiptWriter:
             lines.append(_render_pending(texts, note))
             if not note.scope.is_group or reader.is_owner:
                 buttons += make_decision_buttons(texts, note)
-        source_writer = SourceWriter(self.services, texts, reader.scopes)
-        source_lines, source_buttons = await source_writer.write(cited, rows)
+        source_lines, source_buttons = await self._write_sources(texts, cited, rows, reader)
         lines += source_lines
         buttons += source_buttons
         if any(_is_over_budget(row) for row in rows):

@@ -264,6 +264,10 @@ class Services:
         others = [entry.account for entry in linked_accounts if entry.account != account]
         return await self.preferences.load([account, *others])
 
+    def zone_of(self, name: str) -> ZoneInfo:
+        """Return the time zone with this IANA name, or that of the settings if the name is ""."""
+        return ZoneInfo(name) if name else self.zone
+
     async def find_quiet_end(self, job: Job) -> datetime | None:
         """Return when the quiet hours of a job's author end, or None if the job needn't wait."""
         if job.is_urgent or job.account is None:

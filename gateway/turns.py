@@ -24,7 +24,7 @@ from core.agent.turn import Agent, AnsweredTurn
 from core.errors import StaleReadError, StoreError
 from core.ports import Adapter
 from core.store.actions import ButtonAction
-from core.types import Answer, Button, Command, Inbound
+from core.types import Answer, Button, Command, Inbound, Session
 from gateway.access_and_rates import CRON, MAX_TURNS_IN_A_ROW, Access, RateLimiter
 from gateway.answers.edits import EditEffect, Edits, explain_edit, find_effect
 from gateway.answers.notices import (
@@ -295,14 +295,7 @@ class TurnRunner:
         actions: list[ButtonAction] = []
         tool_name = None
         for entry in turn.entries:
-            context = CommandContext(
-                inbound=entry.inbound,
-                scope=turn.scope,
-                scopes=turn.scopes,
-                session=session,
-                is_owner=turn.is_owner,
-                epoch=turn.epoch,
-            )
+            context = _build_context(turn, entry.inbound, session)
             talk_answer = await talk.answer(context)
             if talk_answer is not None:
                 answers.append(talk_answer.answer)
@@ -384,15 +377,10 @@ class TurnRunner:
         If the answer has `asks_again`, the model will answer instead, so nothing is stored.
         """
         session = await self._agent.sessions.ensure_session(turn)
-        context = CommandContext(
-            inbound=inbound,
-            scope=turn.scope,
-            scopes=turn.scopes,
-            session=session,
-            is_owner=turn.is_owner,
+        context = replace(
+            _build_context(turn, inbound, session),
             has_stopped_turn=has_stopped_turn,
             has_begun_turn=bool(turn.outbox_item.id),
-            epoch=turn.epoch,
         )
         if inbound.attachments and self._agent.media is not None:
             answer, actions = await run_with_files(
@@ -690,6 +678,18 @@ class BatchRunner:
         self._queues.withdraw(event)
         await self._delivery.inbox.close([event.entry.id])
         await event.reply.abandon()
+
+
+def _build_context(turn: Turn, inbound: Inbound, session: Session) -> CommandContext:
+    return CommandContext(
+        inbound=inbound,
+        scope=turn.scope,
+        scopes=turn.scopes,
+        session=session,
+        is_owner=turn.is_owner,
+        epoch=turn.epoch,
+        zone=turn.zone,
+    )
 
 
 def _needs_notice(answered_turn: AnsweredTurn) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache, lru_cache
@@ -20,18 +20,8 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 from zoneinfo import ZoneInfo
 
-from core.agent.answering.request_reading import (
-    MessageFile,
-    ToolResult,
-    list_last_files,
-    list_last_results,
-    list_notes,
-    list_timed_utterances,
-    parse_time_line,
-    read_last_message,
-    read_last_time,
-    zone_of,
-)
+from core.agent.answering.request_reading import list_notes, parse_time_line, zone_of
+from core.guard.origin_and_fence import FILE_LEAD, FRAME_START, OPENING, TIME_LINE
 from core.ports import TextCallback
 from core.review.pending import is_waiting_result
 from core.text.normalize import join_sentences
@@ -61,6 +51,8 @@ _ATTACHMENT = re.compile(r"\[attached [^:\[\]\n]{1,40}: [^\n]*\]")
 _HEARD_VOICE = re.compile(r"(?<=\S)\s*\[attached voice: [^\n]*\]")
 # A message of a kind that the adapter can't read, such as "[unsupported: …]".
 _UNREADABLE = re.compile(r"^Message: \{[^}]*, which can be read only in \w+(?:: [^}]*)?\}$")
+# The frame of a stored file: its name, type and size.
+_FILE_FRAME = re.compile(rf"\[{FILE_LEAD}(?: (\d+))?, “([^”]*)” \(([^)]*)\)")
 _WORDING: Mapping[str, Any] = tomllib.loads(
     Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
 )
@@ -70,6 +62,38 @@ ENGLISH_TEXTS: OfflineTexts = _WORDING["texts"]
 STORED_REPLY = ENGLISH_TEXTS["saved"]
 # Characters that may follow a question mark.
 _TRAILING_CHARS = " \t\r\n!！.。…\"'”’»」)"
+
+
+@dataclass(frozen=True, slots=True)
+class _Utterance:
+    """The text of a person in one message of a request, without frames and recalled memory."""
+
+    # The line that precedes the text, such as "[Friday 20 November 2026, 12:05 Europe/Lisbon]".
+    time_line: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _ToolResult:
+    tool_name: str
+    # The query of a search.
+    query: str
+    text: str
+    is_error: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A stored file of the person's last message."""
+
+    number: str
+    name: str
+    # The type and size of the file.
+    details: str
+    # The text of the file follows in the request.
+    has_text: bool
+    # The gateway says below the answer why.
+    is_unreadable: bool
 
 
 class OfflineModel:
@@ -131,9 +155,9 @@ class _Answerer:
 
     def answer(self, request: Request) -> Completion:
         """Return tool calls for the last message, or an answer if the tools have already run."""
-        text = read_last_message(request.messages)
-        results = list_last_results(request.messages)
-        files = list_last_files(request.messages)
+        text = _last_message_text(request.messages)
+        results = _last_tool_results(request.messages)
+        files = _list_last_files(request.messages)
         if files and not results:
             answer = self._answer_about_files(text, files)
             if answer is not None:
@@ -200,7 +224,7 @@ class _Answerer:
         return _call_tools(*calls)
 
     def _answer_from_calendar(
-        self, messages: Sequence[Json], text: str, result: ToolResult
+        self, messages: Sequence[Json], text: str, result: _ToolResult
     ) -> Completion | None:
         """Return the events that a question asks for, or None if the calendar doesn't answer it."""
         from core.tools.agenda_answers import list_problems, select_events
@@ -218,7 +242,7 @@ class _Answerer:
             lines = [self.texts["no_events"]]
         return _get_text("\n".join([*lines, *problems]))
 
-    def _answer_about_files(self, text: str, files: Sequence[MessageFile]) -> Completion | None:
+    def _answer_about_files(self, text: str, files: Sequence[_File]) -> Completion | None:
         """Say which files of a message are stored, and how to find them again.
 
         Returns None if the message asks for a reminder or a note, because such a request is
@@ -271,7 +295,7 @@ class _Answerer:
 
         Returns None if it has no time.
         """
-        utterances = list(list_timed_utterances(messages))
+        utterances = list(_earlier_utterances(messages))
         if not utterances:
             return None
         line = utterances[-1].time_line
@@ -321,7 +345,7 @@ class _Answerer:
         return False
 
     def _answer_from_results(
-        self, messages: Sequence[Json], question: str, results: Sequence[ToolResult]
+        self, messages: Sequence[Json], question: str, results: Sequence[_ToolResult]
     ) -> Completion:
         """Turn tool results into an answer.
 
@@ -349,17 +373,17 @@ class _Answerer:
         # Imported here because it takes a while to load.
         from core.scheduling.talk.agenda_questions import read_question
 
-        asked_at = read_last_time(messages, self.zone)
+        asked_at = _time_of_last_message(messages, self.zone)
         return read_question(text, asked_at, zone_of(asked_at))
 
-    def _list_problems(self, result: ToolResult) -> list[str]:
+    def _list_problems(self, result: _ToolResult) -> list[str]:
         """Return a sentence for each calendar that couldn't be read, as it may have the answer."""
         from core.tools.agenda_answers import list_problems
 
         return list_problems(result.text, self.texts)
 
     def _answer_from_searches(
-        self, messages: Sequence[Json], question: str, results: Sequence[ToolResult]
+        self, messages: Sequence[Json], question: str, results: Sequence[_ToolResult]
     ) -> Completion:
         """Turn the results of searches, or of a tool that changed something, into an answer."""
         last_result = results[-1]
@@ -382,7 +406,7 @@ class _Answerer:
         )
         from core.agent.answering.quotes import AskedQuestion
 
-        asked_question = AskedQuestion(question, read_last_time(messages, self.zone))
+        asked_question = AskedQuestion(question, _time_of_last_message(messages, self.zone))
         collected = self._collect_quotes(messages, question, results)
         quotes = rank_quotes(asked_question, drop_excluded(question, collected))
         searches = [result for result in results if result.tool_name == "session_search"]
@@ -406,7 +430,7 @@ class _Answerer:
         return _get_text(answer)
 
     def _collect_quotes(
-        self, messages: Sequence[Json], question: str, results: Sequence[ToolResult]
+        self, messages: Sequence[Json], question: str, results: Sequence[_ToolResult]
     ) -> list[Quote]:
         """Return the search results, the notes, and the statements of this conversation.
 
@@ -417,7 +441,7 @@ class _Answerer:
 
         quotes: dict[object, Quote] = {}
         question_lines = question.split("\n")
-        for utterance in list_timed_utterances(messages):
+        for utterance in _earlier_utterances(messages):
             text = _ATTACHMENT.sub("", utterance.text).strip()
             is_new = bool(text) and utterance.text not in (question, *question_lines)
             if is_new and not _is_question(text):
@@ -439,11 +463,11 @@ class _Answerer:
         return list(quotes.values())
 
 
-def _parse_results(searches: Sequence[ToolResult]) -> list[Json]:
+def _parse_results(searches: Sequence[_ToolResult]) -> list[Json]:
     return [json.loads(search.text) for search in searches if not search.is_error]
 
 
-def _list_found_files(question: str, searches: Sequence[ToolResult]) -> Sequence[Json]:
+def _list_found_files(question: str, searches: Sequence[_ToolResult]) -> Sequence[Json]:
     """Return the files that the search for the question itself found, best first."""
     for search in searches:
         if search.query == question and not search.is_error:
@@ -527,7 +551,7 @@ def _compile(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE | re.DOTALL | re.VERBOSE)
 
 
-def _lacks_time(result: ToolResult) -> bool:
+def _lacks_time(result: _ToolResult) -> bool:
     """Return whether a result says that the request for a reminder has no readable time."""
     # Imported here because only requests for reminders need it.
     from core.scheduling.tool import NEEDS_TIME
@@ -554,6 +578,97 @@ def _is_question(text: str) -> bool:
         return True
     is_short = len(text) <= MAX_OPEN_QUESTION_CHARS and "\n" not in text.strip()
     return is_short and _match_any(_WORDING["open_questions"], text) is not None
+
+
+def _time_of_last_message(messages: Sequence[Json], zone: ZoneInfo) -> datetime:
+    line = ""
+    for utterance in _earlier_utterances(messages):
+        line = utterance.time_line
+    return parse_time_line(line, zone)
+
+
+def _list_utterances(message: Json) -> list[_Utterance]:
+    """Return the texts that people wrote in a user message of a request.
+
+    A time line belongs to the texts after it. Blocks with frames and memory fences are skipped.
+    All of these are recognized by how they begin. People can't imitate them, because
+    `core.guard.origin_and_fence` changes such beginnings in their texts.
+    """
+    utterances: list[_Utterance] = []
+    time_line = ""
+    for block in message["content"]:
+        if block.get("type") != "text":
+            continue
+        text = block["text"]
+        if TIME_LINE.fullmatch(text):
+            time_line = text
+        elif not text.startswith(OPENING) and not FRAME_START.match(text):
+            utterances.append(_Utterance(time_line, text))
+    return utterances
+
+
+def _last_message_text(messages: Sequence[Json]) -> str:
+    """Return the text of the last user message that contains a person's words."""
+    for message in reversed(messages):
+        utterances = _list_utterances(message) if message["role"] == "user" else []
+        if utterances:
+            return "\n".join(utterance.text for utterance in utterances)
+    return ""
+
+
+def _list_last_files(messages: Sequence[Json]) -> list[_File]:
+    """Return the files of the last user message of a request."""
+    files: list[_File] = []
+    if not messages or messages[-1]["role"] != "user":
+        return files
+    for block in messages[-1]["content"]:
+        match = _FILE_FRAME.match(str(block.get("text", "")))
+        if match:
+            has_text = "\n\n" in block["text"]
+            is_unreadable = block["text"].startswith(f"{match[0]} aren't readable")
+            # The part after the semicolon is for a model: "3 pictures of it follow".
+            details = match[3].partition(";")[0]
+            files.append(_File(match[1] or "", match[2], details, has_text, is_unreadable))
+    return files
+
+
+def _earlier_utterances(messages: Sequence[Json]) -> Iterator[_Utterance]:
+    """Yield the messages of a request that have a time line, oldest first."""
+    for message in messages:
+        if message["role"] != "user":
+            continue
+        for utterance in _list_utterances(message):
+            if utterance.time_line:
+                yield utterance
+
+
+def _last_tool_results(messages: Sequence[Json]) -> list[_ToolResult]:
+    """Return the tool results since the person's last message, oldest first.
+
+    Returns [] if the conversation ends with a person's message.
+    """
+    if messages[-1]["content"][-1].get("type") != "tool_result":
+        return []
+    calls: dict[str, Json] = {}
+    results: list[_ToolResult] = []
+    for message in messages:
+        blocks = message["content"]
+        if message["role"] == "user" and _list_utterances(message):
+            results = []
+        for block in blocks:
+            if block.get("type") == "tool_use":
+                calls[block["id"]] = block
+            if block.get("type") == "tool_result":
+                call = calls.get(block["tool_use_id"], {})
+                results.append(
+                    _ToolResult(
+                        tool_name=str(call.get("name", "")),
+                        query=str(call.get("input", {}).get("query", "")),
+                        text=str(block.get("content", "")),
+                        is_error=bool(block.get("is_error")),
+                    )
+                )
+    return results
 
 
 def _call_tools(*calls: tuple[str, dict[str, Any]]) -> Completion:

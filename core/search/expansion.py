@@ -165,7 +165,7 @@ class ExpandedRecall:
             return await self.plain_recall.recall(query)
 
         started_s = time.perf_counter()
-        extraction = extract_filters(query, self.clock.now(), self.zone)
+        extraction = extract_filters(query, self.clock.now(), query.zone or self.zone)
         plain = replace(
             extraction.query,
             # The remaining text must not be read as filters again.

@@ -156,8 +156,9 @@ class Recall:
         filters exclude are left out.
         """
         started_s = time.perf_counter()
-        extraction = extract_filters(query, self._clock.now(), self._zone)
-        today = self._clock.now().astimezone(self._zone).date()
+        zone = query.zone or self._zone
+        extraction = extract_filters(query, self._clock.now(), zone)
+        today = self._clock.now().astimezone(zone).date()
         periods = find_periods(extraction.query.text, today)
         answer = await self._answer(replace(extraction.query, periods=periods), lists)
 

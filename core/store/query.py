@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 from typing import Literal, NamedTuple
+from zoneinfo import ZoneInfo
 
 from core.errors import Sentence
 from core.types import UNBILLED, Account, BillingScope, Origin, Role, Scope, Session, Window
@@ -139,6 +140,8 @@ class SearchQuery:
     text: str = ""
     kind: TextKind = TextKind.TYPED
     asker: Account | None = None
+    # The time zone of "yesterday" and of dates without a time. None is the zone of the settings.
+    zone: ZoneInfo | None = None
     filters: SearchFilters = SearchFilters()
     limits: ResultLimits = ResultLimits()
     help: ModelHelp = ModelHelp()

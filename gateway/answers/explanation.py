@@ -60,6 +60,7 @@ class ExplanationWriter:
         """
         citable = list_citable(turn)
         pages = list_pages(turn)
+        source_writer = SourceWriter(self.services, self.texts, self.scopes, self.zone)
         messages = _list_recalled(turn, "m")
         facts = _list_recalled(turn, "f")
         notes = None if session is None else self._list_notes(session)
@@ -70,10 +71,7 @@ class ExplanationWriter:
             notes or [],
             [self._render_fact(number, text) for number, text in facts.items()]
             + await self._list_facts(citable.fact_ids - facts.keys()),
-            [
-                f"- {SourceWriter(self.services, self.texts, self.scopes).render_page(page)}"
-                for page in pages
-            ],
+            [f"- {source_writer.render_page(page)}" for page in pages],
             await self._list_files(turn, citable.file_ids),
             self._list_calls(turn, has_pages=bool(pages)),
         ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, time
+from datetime import datetime, time, tzinfo
 from typing import TYPE_CHECKING
 
 from core.markup.markdown import escape
@@ -51,6 +51,8 @@ class SourceWriter:
     services: Services
     texts: Texts
     scopes: frozenset[Scope]
+    # The reader's time zone.
+    zone: tzinfo
     # Titles are shortened, and quotes are left out.
     is_short: bool = False
 
@@ -128,7 +130,7 @@ class SourceWriter:
         return self._quote(message.at, message.text, message.link, command)
 
     def _quote(self, at: datetime, text: str, link: str | None, command: str) -> str:
-        day = self.texts.format_day(at, self.services.zone)
+        day = self.texts.format_day(at, self.zone)
         place = f"[{day}](<{link}>)" if link else day
         if self.is_short:
             return place if link else f"{place} (`{command}`)"
@@ -192,8 +194,8 @@ class SourceWriter:
     def render_page(self, page: Source) -> str:
         """Return the title of a web page as a link, with the day on which it was read."""
         title = escape(shorten(page.title, self._max_title_chars))
-        zone = self.services.zone
-        day = self.texts.format_day(datetime.combine(page.read_on, time(), zone), zone)
+        read_on = datetime.combine(page.read_on, time(), self.zone)
+        day = self.texts.format_day(read_on, self.zone)
         return self.texts.SOURCE.format(title=title, url=page.url, day=day)
 
     async def _render_file(self, source: CitedFile, file: AttachedFile | None) -> str:

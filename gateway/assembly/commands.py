@@ -76,7 +76,7 @@ def _build_conversation_commands(
     """Build the commands of sessions, models, tools and recall."""
     options = services.settings.recall
     recall = memory.recall if options.expand or options.rerank else services.recall
-    recall_commands = RecallCommands(recall, memory.recall, services.zone)
+    recall_commands = RecallCommands(services, recall, memory.recall)
     return [
         SessionCommands(services, agent.sessions, agent.compressor, recall_commands),
         ModelCommands(services),

@@ -234,10 +234,10 @@ def list_facts_command(
             shell.print_text(
                 texts.compose("nothing_about", text=text) if words else texts.NOTHING_YET
             )
+        zone = services.zone_of(context.zone)
         for fact in facts:
-            shell.print_text(
-                texts.pair(f"f{fact.id}", texts.describe_fact(fact, commands.known_facts.zone))
-            )
+            line = texts.describe_fact(fact, commands.known_facts.zone, zone)
+            shell.print_text(texts.pair(f"f{fact.id}", line))
 
     shell.run_as_owner(work, scope)
 

@@ -227,6 +227,7 @@ async def make_context(services: Services, scope_key: str | None) -> CommandCont
         session=Session(address=TERMINAL_ADDRESS, scope=scope, started_at=now),
         is_owner=True,
         is_shell=True,
+        zone=await services.appointments.zone_of(inbound.account),
     )
 
 

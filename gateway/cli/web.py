@@ -72,7 +72,7 @@ def create_commands(services: Services) -> CommandRegistry:
         services.owner_notices.warn_about_file,
     )
     groups: list[CommandGroup] = [
-        RecallCommands(services.recall, services.recall, services.zone),
+        RecallCommands(services, services.recall, services.recall),
         FactCommands(services),
         MemoryCommands(services),
         InstructionCommands(services, context_files),

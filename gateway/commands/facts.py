@@ -7,8 +7,9 @@ facts, but only the owner and the person who stated a fact may change it.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from datetime import tzinfo
 from itertools import groupby
 
 from core.errors import Refused
@@ -150,7 +151,7 @@ class FactCommands:
             empty = texts.NO_FACTS if is_first else texts.NO_SUCH_PAGE
             return Answer(text=f"{texts.FACTS_HEADING}\n\n{empty}")
 
-        lines = [texts.FACTS_HEADING, *self._render_groups(texts, facts)]
+        lines = [texts.FACTS_HEADING, *self._render_groups(facts, context)]
         buttons = _make_fact_choices(texts, facts)
         if has_earlier:
             earlier_page = f"facts before f{facts[0].id}"
@@ -181,12 +182,11 @@ class FactCommands:
         facts = await self._facts.list_page(scopes, limit)
         return facts[:_FACTS_PER_PAGE], False, len(facts) == limit
 
-    def _render_groups(self, texts: Texts, facts: Sequence[Fact]) -> list[str]:
+    def _render_groups(self, facts: Sequence[Fact], context: CommandContext) -> list[str]:
         """Render facts as Markdown lines, one titled group for each kind of fact."""
         lines = []
-        for title, group in group_facts(texts, facts):
-            lines += ["", f"_{title}_", ""]
-            lines += [self._render_line(texts, fact) for fact in group]
+        for title, group in group_facts(context.texts, facts):
+            lines += ["", f"_{title}_", "", *self._render_lines(group, context)]
         return lines
 
     async def _list(self, text: str, context: CommandContext) -> Answer:
@@ -204,7 +204,7 @@ class FactCommands:
         if not facts:
             return Answer(text=context.texts.NO_FACTS_ABOUT.format(words=escape(text)))
         return Answer(
-            text="\n".join(self._render_line(context.texts, fact) for fact in facts),
+            text="\n".join(self._render_lines(facts, context)),
             buttons=tuple(_make_fact_choices(context.texts, facts)),
         )
 
@@ -224,7 +224,7 @@ class FactCommands:
         facts = await self._editor.remember(
             statement, context.scope, context.account.platform, context.epoch
         )
-        return self._report(context.texts, context.texts.FACTS_REMEMBERED, *facts)
+        return self._report(context, context.texts.FACTS_REMEMBERED, *facts)
 
     async def _find_source(self, text: str, context: CommandContext) -> Message | None:
         """Return the message that /remember points to, or None.
@@ -277,7 +277,7 @@ class FactCommands:
             raise Refused("nothing_to_undo")
         if not earlier.id:
             return Answer(text=texts.FACT_UNLEARNED.format(fact=escape(earlier.content)))
-        return self._report(texts, texts.FACT_UNDONE, earlier)
+        return self._report(context, texts.FACT_UNDONE, earlier)
 
     async def _unlearn(self, fact: Fact, context: CommandContext) -> Answer:
         """Take back all changes of a fact. It's deleted, and the messages that it comes from stay.
@@ -307,8 +307,9 @@ class FactCommands:
             fact.id, context.scopes, is_right, context.author
         )
         current = current or fact
+        (line,) = self._render_lines([current], context)
         return Answer(
-            text=f"{self._render_line(texts, current)}\n\n{_describe_trust(texts, current)}",
+            text=f"{line}\n\n{_describe_trust(texts, current)}",
             buttons=(_make_fact_button(texts.BUTTON_WHY, current),),
         )
 
@@ -318,20 +319,22 @@ class FactCommands:
         current = await self._facts.pin(fact.id, context.scopes, is_pinned, context.author)
         current = current or fact
         if current.is_pinned:
-            return self._report(texts, texts.FACT_PINNED, current)
-        return self._report(texts, texts.FACT_UNPINNED, current)
+            return self._report(context, texts.FACT_PINNED, current)
+        return self._report(context, texts.FACT_UNPINNED, current)
 
     async def _correct(self, fact: Fact, text: str, context: CommandContext) -> Answer:
         """Replace the text of a fact. If `text` is empty, explain how to correct the fact."""
         texts = context.texts
         if not text:
             usage = texts.CORRECT_USAGE.format(name=f"f{fact.id}")
-            return Answer(text=f"{self._render_line(texts, fact)}\n\n{usage}")
+            (line,) = self._render_lines([fact], context)
+            return Answer(text=f"{line}\n\n{usage}")
         new_fact = await self._editor.correct(
             fact, text, context.scopes, context.author, context.inbound.sent_at
         )
         new_fact = new_fact or fact
-        report = f"{texts.FACT_CORRECTED}\n\n{self._render_line(texts, new_fact)}"
+        (line,) = self._render_lines([new_fact], context)
+        report = f"{texts.FACT_CORRECTED}\n\n{line}"
         if new_fact.content != fact.content:
             report += f"\n\n{texts.FACT_BEFORE.format(fact=escape(fact.content))}"
         buttons = (
@@ -347,10 +350,11 @@ class FactCommands:
         """
         texts = context.texts
         changes = await self._facts.list_changes(fact.id, context.scopes)
+        zone = self._services.zone_of(context.zone)
         lines = [
-            self._render_line(texts, fact),
+            *self._render_lines([fact], context),
             "",
-            self.describe_source(texts, fact, changes, context),
+            self.describe_source(texts, fact, changes, context, zone),
             _describe_trust(texts, fact),
         ]
         if fact.is_pinned:
@@ -358,7 +362,9 @@ class FactCommands:
         if fact.message_id is not None:
             lines.append(texts.FACT_MESSAGE.format(id=fact.message_id))
         lines.append("")
-        lines += [self._render_change(texts, change) for change in changes[-_MAX_SHOWN_CHANGES:]]
+        lines += [
+            self._render_change(texts, change, zone) for change in changes[-_MAX_SHOWN_CHANGES:]
+        ]
 
         buttons = _make_change_buttons(texts, fact) if context.can_change(fact.account) else []
         if fact.message_id is not None:
@@ -371,6 +377,7 @@ class FactCommands:
         fact: Fact,
         changes: Sequence[FactChange],
         context: CommandContext,
+        zone: tzinfo,
     ) -> str:
         """Return who stated or last corrected a fact, when, and how often."""
         wordings = [change for change in changes if change.action in _WORDING_CHANGES]
@@ -385,12 +392,12 @@ class FactCommands:
         is_own = author is None or is_own_account(context, author)
         reader = "you" if is_own else "other"
         source = texts.table("FACT_SOURCES")[f"{reader}_{origin}"].format(who=speaker_name)
-        day = texts.format_day(fact.last_at or fact.created_at, self.known_facts.zone)
+        day = texts.format_day(fact.last_at or fact.created_at, zone)
         if fact.mention_count == 1:
             return texts.FACT_SOURCE.format(source=source, day=day)
         return texts.FACT_SOURCE_TIMES.format(source=source, day=day, count=fact.mention_count)
 
-    def _render_change(self, texts: Texts, change: FactChange) -> str:
+    def _render_change(self, texts: Texts, change: FactChange, zone: tzinfo) -> str:
         """Render a change of a fact with its reason.
 
         For a correction, this includes the previous text.
@@ -401,7 +408,7 @@ class FactCommands:
             action_name = texts.FACT_PREVIOUSLY.format(done=action_name, text=before)
         elif change.reason:
             action_name = texts.pair(action_name, escape(texts.word_stored(change.reason)))
-        return "- " + texts.pair(texts.format_day(change.at, self.known_facts.zone), action_name)
+        return "- " + texts.pair(texts.format_day(change.at, zone), action_name)
 
     async def _ask_to_forget(self, fact: Fact, context: CommandContext) -> Answer:
         """Ask for confirmation to erase a fact and all messages that contain its text."""
@@ -409,10 +416,11 @@ class FactCommands:
         phrase = quote_phrase(fact.content)
         request = context.erasure_request
         erasure_list = await self._services.forgetting.prepare(phrase, request)
-        summary = self._render_line(texts, fact)
+        (summary,) = self._render_lines([fact], context)
         arguments = f"forget f{fact.id} {_CONFIRMED}"
         if erasure_list.token:
-            summary = render_erasure_list(texts, erasure_list, self.known_facts.zone)
+            zone = self._services.zone_of(context.zone)
+            summary = render_erasure_list(texts, erasure_list, zone)
             arguments += f" {erasure_list.token}"
         return Answer(
             text=f"{summary}\n\n{texts.CONFIRM_ERASURE}",
@@ -438,15 +446,20 @@ class FactCommands:
             await self._facts.forget([fact.id], context.scopes)
         return Answer(text=report, has_erased_data=True)
 
-    def _report(self, texts: Texts, heading: str, *facts: Fact) -> Answer:
+    def _report(self, context: CommandContext, heading: str, *facts: Fact) -> Answer:
         """List facts below a heading, with a "Why" button for each fact."""
-        lines = "\n".join(self._render_line(texts, fact) for fact in facts)
-        buttons = tuple(_make_fact_button(texts.BUTTON_WHY, fact) for fact in facts)
+        lines = "\n".join(self._render_lines(facts, context))
+        buttons = tuple(_make_fact_button(context.texts.BUTTON_WHY, fact) for fact in facts)
         return Answer(text=f"{heading}\n\n{lines}", buttons=buttons)
 
-    def _render_line(self, texts: Texts, fact: Fact) -> str:
-        pin = " 📌" if fact.is_pinned else ""
-        return f"- **f{fact.id}**{pin} {escape(texts.describe_fact(fact, self.known_facts.zone))}"
+    def _render_lines(self, facts: Iterable[Fact], context: CommandContext) -> list[str]:
+        zone = self._services.zone_of(context.zone)
+        lines = []
+        for fact in facts:
+            pin = " 📌" if fact.is_pinned else ""
+            text = context.texts.describe_fact(fact, self.known_facts.zone, zone)
+            lines.append(f"- **f{fact.id}**{pin} {escape(text)}")
+        return lines
 
 
 def group_facts(texts: Texts, facts: Sequence[Fact]) -> list[tuple[str, list[Fact]]]:

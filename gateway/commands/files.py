@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from datetime import tzinfo
 
 from core.errors import Refused
 from core.markup.markdown import escape
@@ -63,7 +64,7 @@ class FileCommands:
         content = await self._services.load_file(number, context.scopes)
         if content is None:
             raise Refused(texts.FILE_BYTES_GONE)
-        day = texts.format_day(file.at, self._services.zone)
+        day = texts.format_day(file.at, self._services.zone_of(context.zone))
         text = texts.FILE_SENT.format(name=_name(file), day=day)
         return Answer(text=text, files=(content,))
 
@@ -157,7 +158,8 @@ class FileCommands:
         matches = await self._services.files.search(words, context.scopes, FileFilter(), MAX_FILES)
         if not matches:
             raise Refused(texts.NO_FILES_MATCH if words else texts.NO_FILES_YET)
-        lines = [self._render(texts, match) for match in matches]
+        zone = self._services.zone_of(context.zone)
+        lines = [_render(texts, match, zone) for match in matches]
         if not context.scope.is_group:
             usage = await self._services.files.measure_usage([context.account.key])
             files = texts.format_count(usage.files, "file")
@@ -169,13 +171,14 @@ class FileCommands:
             buttons.append(make_button(label, "files", f"send {match.file.id}"))
         return Answer(text="\n".join(lines), buttons=tuple(buttons))
 
-    def _render(self, texts: Texts, match: FileMatch) -> str:
-        """Render a file as a list item with its number, name, location, details and date."""
-        file = match.file
-        place = escape(describe_part(texts, match.part))
-        name = texts.COMMA.join([_name(file), place] if place else [_name(file)])
-        line = texts.pair(file.id, texts.annotate(name, describe_details(texts, file)))
-        return "- " + texts.COMMA.join([line, texts.format_day(file.at, self._services.zone)])
+
+def _render(texts: Texts, match: FileMatch, zone: tzinfo) -> str:
+    """Render a file as a list item with its number, name, location, details and date."""
+    file = match.file
+    place = escape(describe_part(texts, match.part))
+    name = texts.COMMA.join([_name(file), place] if place else [_name(file)])
+    line = texts.pair(file.id, texts.annotate(name, describe_details(texts, file)))
+    return "- " + texts.COMMA.join([line, texts.format_day(file.at, zone)])
 
 
 def _name(file: AttachedFile) -> str:

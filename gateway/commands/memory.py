@@ -110,7 +110,6 @@ class MemoryCommands:
         self._running_approvals: set[str] = set()
         self._notebook = services.notebook
         self._facts = FactCommands(services)
-        self._zone = services.zone
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
         """Run the action named by the first word. Without words, list the notes and facts.
@@ -256,10 +255,11 @@ class MemoryCommands:
         pending_notes = await self._notebook.review.list_pending(context.scopes)
         if not pending_notes:
             return Answer(text=texts.NOTHING_PENDING)
+        zone = self._services.zone_of(context.zone)
         lines = [texts.PENDING]
         buttons: list[Button] = []
         for note in pending_notes:
-            lines.append("- " + texts.pair(note.id, describe_pending(texts, note, self._zone)))
+            lines.append("- " + texts.pair(note.id, describe_pending(texts, note, zone)))
             lines += render_pending_changes(texts, note)
             buttons += make_decision_buttons(texts, note)
         text = "\n".join([*lines, "", texts.PENDING_HINT])
@@ -486,7 +486,8 @@ class MemoryCommands:
         changes = changes[-_CHANGES_PER_PAGE:] if is_back else changes[:_CHANGES_PER_PAGE]
         if not changes:
             return Answer(text=texts.NOTHING_OLDER if number else texts.NOTHING_CHANGED)
-        lines = [f"- {self._render_change(texts, change)}" for change in changes]
+        zone = self._services.zone_of(context.zone)
+        lines = [f"- {self._render_change(texts, change, zone)}" for change in changes]
         buttons: list[Button] = []
         if has_more if is_back else number:
             buttons.append(
@@ -504,7 +505,8 @@ class MemoryCommands:
             _, entry, change = await self._notebook.find_note(context.scopes, text)
         if change is None:
             return Answer(text=texts.NOTE_UNKNOWN.format(note=texts.quote(entry)))
-        rendered = self._render_change(texts, change)
+        zone = self._services.zone_of(context.zone)
+        rendered = self._render_change(texts, change, zone)
         paragraphs = [texts.quote(entry), texts.NOTE_CHANGE.format(change=rendered)]
         if change.source_text:
             template = texts.NOTE_SAID if change.message_id is not None else texts.NOTE_TYPED
@@ -513,9 +515,9 @@ class MemoryCommands:
             paragraphs.append(template.format(sender=sender, text=source))
         return Answer(text="\n\n".join(paragraphs))
 
-    def _render_change(self, texts: Texts, change: NoteChange) -> str:
+    def _render_change(self, texts: Texts, change: NoteChange, zone: tzinfo) -> str:
         """Render one line of the history: number, time, file, action, author and texts."""
-        head = texts.pair(change.id, ", ".join(self._describe_change(texts, change)))
+        head = texts.pair(change.id, ", ".join(self._describe_change(texts, change, zone)))
         if change.skill:
             return escape(head)
 
@@ -530,11 +532,11 @@ class MemoryCommands:
             return texts.pair(head, f"- {before}{link}")
         return texts.pair(head, f"{before} → {after}{link}")
 
-    def _describe_change(self, texts: Texts, change: NoteChange) -> list[str]:
+    def _describe_change(self, texts: Texts, change: NoteChange, zone: tzinfo) -> list[str]:
         """Return when and how a change was made, what it changed, who made it, and where."""
         words = texts.table("HISTORY")
         parts = [
-            texts.format_moment(change.at, self._zone),
+            texts.format_moment(change.at, zone),
             "/".join(change.skill or (ALL_FILES.get(change.target, ""),)),
         ]
         if change.undoes is None:

@@ -39,7 +39,6 @@ class ForgetCommands:
         # In a shell, there are no admins, because the owner uses it.
         self._admins = admins or ChatAdmins({})
         self._forgetting = services.forgetting
-        self._zone = services.zone
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
         """List what would be erased and ask for confirmation, or erase a confirmed list.
@@ -65,7 +64,8 @@ class ForgetCommands:
                 sentence = texts.FORGET_NOTHING_OF_YOURS
             remains = _describe_remains(texts, erasure_list, self._services.settings)
             return Answer(text=join_sentences([sentence, *remains]))
-        rendered = render_erasure_list(texts, erasure_list, self._zone)
+        zone = self._services.zone_of(context.zone)
+        rendered = render_erasure_list(texts, erasure_list, zone)
         return Answer(
             text=f"{rendered}\n\n{texts.CONFIRM_ERASURE}",
             confirm_command=Command(name="forget", arguments=CONFIRMED_PREFIX + erasure_list.token),

@@ -6,9 +6,8 @@ The query language is described in `core/search/query.py`. Results are rendered 
 
 import re
 from collections.abc import Sequence
-from datetime import tzinfo
+from zoneinfo import ZoneInfo
 
-from core.dates.schedule import load_zone
 from core.errors import Refused
 from core.markup.markdown import escape
 from core.search.query import split_page, text_for_next_page
@@ -60,20 +59,23 @@ class RecallCommands:
 
     specs = load_specs("recall")
 
-    def __init__(self, recall: HistorySearch, expanded_recall: HistorySearch, zone: tzinfo) -> None:
+    def __init__(
+        self, services: Services, recall: HistorySearch, expanded_recall: HistorySearch
+    ) -> None:
+        self._services = services
         self._recall = recall
         self._expanded_recall = expanded_recall
-        self._zone = zone
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
         """Search the history. Buttons read on, continue a session, or show the next page."""
         texts = context.texts
         text, switches = _split_switches(command.arguments)
         search = self._expanded_recall if switches else self._recall
-        results = await search.recall(_build_query(text, switches, context))
+        zone = ZoneInfo(context.zone) if context.zone else self._services.zone
+        results = await search.recall(_build_query(text, switches, context, zone))
         if not results.sessions and not results.files and not _CHOOSES_SPEAKER.search(text):
             text_of_tools = f"{text} role:tool"
-            tool_results = await search.recall(_build_query(text_of_tools, switches, context))
+            tool_results = await search.recall(_build_query(text_of_tools, switches, context, zone))
             if tool_results.sessions:
                 text, results = text_of_tools, tool_results
 
@@ -84,9 +86,9 @@ class RecallCommands:
             label = texts.FILE_SEND.format(name=shorten(file.name, _MAX_NAME_CHARS))
             buttons.append(make_button(label, "files", f"send {file.file_id}"))
         return Answer(
-            text=to_markdown(results, self._zone, texts.result_words),
+            text=to_markdown(results, zone, texts.result_words),
             buttons=tuple(buttons),
-            cards=tuple(list_parts(results, self._zone, texts.result_words)),
+            cards=tuple(list_parts(results, zone, texts.result_words)),
             cards_title=f"🔎 **{escape(shorten(text, _MAX_TITLE_CHARS))}**" if text else "🔎",
             is_page=text.lstrip().lower().startswith("page:"),
         )
@@ -116,7 +118,7 @@ class WhyCommand:
             if not number:
                 raise Refused(texts.WHY_USAGE)
             session, turn = await self._find_by_number(number, context)
-        zone = load_zone(await self._services.appointments.zone_of(context.account))
+        zone = self._services.zone_of(context.zone)
         writer = ExplanationWriter(self._services, texts, context.scopes, zone)
         return Answer(
             text=await writer.write(turn, await self._find_asking(turn, session, context))
@@ -207,7 +209,9 @@ def _list_answered(rows: Sequence[Message]) -> list[Sequence[Message]]:
     return [turn for turn in split_turns(rows) if any(row.role == "assistant" for row in turn)]
 
 
-def _build_query(text: str, switches: Sequence[str], context: CommandContext) -> SearchQuery:
+def _build_query(
+    text: str, switches: Sequence[str], context: CommandContext, zone: ZoneInfo
+) -> SearchQuery:
     """Return the query of a person, with the model's help that the switches request."""
     is_deep = not _DEEP_SWITCHES.isdisjoint(switches)
     model_help = ModelHelp(
@@ -222,6 +226,7 @@ def _build_query(text: str, switches: Sequence[str], context: CommandContext) ->
         text=text,
         scopes=context.scopes,
         asker=context.account,
+        zone=zone,
         limits=ResultLimits(sessions=_MAX_SESSIONS, budget_chars=_MAX_RESULT_CHARS),
         help=model_help,
         is_incognito=context.session.is_incognito,

@@ -75,6 +75,8 @@ class CommandContext:
     # The command was given in a shell as `mneme ...`, not in a chat.
     is_shell: bool = False
     epoch: ErasureEpoch | None = None
+    # The time zone of the person, as an IANA name. "" means the zone in settings.
+    zone: str = ""
 
     @property
     def account(self) -> Account:

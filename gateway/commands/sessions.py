@@ -269,9 +269,10 @@ async def list_sessions(
             return Answer(text=texts.NO_SESSIONS)
         words = texts.quote(shorten(text, _MAX_QUERY_CHARS))
         return Answer(text=texts.NO_SESSIONS_ABOUT.format(words=words))
+    zone = services.zone_of(context.zone)
     lines = []
     for session in sessions:
-        lines.append(f"- **{session.id}** {_describe_session(session, context, services.zone)}")
+        lines.append(f"- **{session.id}** {_describe_session(session, context, zone)}")
     others = [session for session in sessions if session.id != context.session.id]
     others = others[:_MAX_RESUME_BUTTONS]
     if others and not context.is_shell:

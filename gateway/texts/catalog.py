@@ -445,8 +445,11 @@ class Texts:
 
     # --- Facts ---
 
-    def describe_fact(self, fact: Fact, zone: tzinfo) -> str:
-        """Describe a fact in one line, with its period and the day on which it was last stated."""
+    def describe_fact(self, fact: Fact, zone: tzinfo, reader_zone: tzinfo) -> str:
+        """Describe a fact in one line, with its period and the day on which it was last stated.
+
+        The period is in `zone`, in which it was read from a message.
+        """
         words = self.table("FACT_TIMES")
         parts = []
         if fact.valid_from is not None:
@@ -458,7 +461,7 @@ class Texts:
             if fact.valid_to is not None:
                 end = words["until"].format(day=self.format_day(fact.valid_to, zone, "month"))
             parts.append(end)
-        parts.append(words["said_on"].format(day=self.format_day(fact.last_said_at, zone)))
+        parts.append(words["said_on"].format(day=self.format_day(fact.last_said_at, reader_zone)))
         speaker = f"{fact.speaker}: " if fact.scope.is_group and fact.speaker else ""
         return f"{speaker}{fact.content.rstrip(' .')} ({self.SEMICOLON.join(parts)})"
 

@@ -494,6 +494,7 @@ class PageServer:
             # go to the chat that they used last.
             is_shell=visitor.account == TERMINAL,
             epoch=view.epoch,
+            zone=view.zone,
         )
 
     async def _stream_view(

@@ -88,7 +88,7 @@ class PageRequest:
 
     @property
     def zone(self) -> ZoneInfo:
-        return self.services.zone
+        return self.services.zone_of(self.context.zone)
 
     def parameter(self, name: str) -> str:
         """Return a parameter of the URL, or "" if it's missing."""

@@ -282,7 +282,7 @@ async def test_nine_sources_fill_three_lines_that_name_five_and_count_four(home:
         scopes = frozenset({Scope.account("telegram", "42")})
         results = await harness.services.recall.recall(SearchQuery(text="tent", scopes=scopes))
         cited += [RecalledMessage(hit.message_id) for hit in results.sessions[0].matches]
-        writer = SourceWriter(harness.services, load_texts("en"), scopes)
+        writer = SourceWriter(harness.services, load_texts("en"), scopes, UTC)
         lines, _ = await writer.write(cited, pages)
         lines_of_pages, _ = await writer.write([], pages)
         lines_of_three, _ = await writer.write(cited[:3], [])

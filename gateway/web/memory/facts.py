@@ -76,7 +76,7 @@ async def load_fact(request: PageRequest) -> Values | None:
         "typed": _find_typed_change(entries, changes),
         "previous": (changes[-1].before or "") if changes else "",
         "source": FactCommands(request.services).describe_source(
-            request.texts, fact, changes, request.context
+            request.texts, fact, changes, request.context, request.zone
         ),
         "messages": await _load_sources(request, fact, changes),
         "said_at": changes[0].at if changes else fact.created_at,
