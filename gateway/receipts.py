@@ -424,7 +424,7 @@ class ReceiptWriter:
         if rows and not has_answer(rows):
             # A restart interrupted the turn. Its answer is edited once it's there.
             return False
-        answer_ids = [row.id for row in rows if row.role == "assistant"]
+        answer_ids = [row.id for row in _list_answers(rows)]
         if await has_undelivered_answer(self.services.database, answer_ids):
             return False
         edit = None
@@ -465,7 +465,7 @@ class ReceiptWriter:
         """Return an outbox item that edits the answer of a turn, or None if it can't be edited."""
         assert note.account is not None
         services = self.services
-        answers = [row for row in rows if row.role == "assistant"]
+        answers = _list_answers(rows)
         delivered = await find_delivered_answer(services.database, [row.id for row in answers])
         if delivered is None:
             return None
@@ -493,6 +493,14 @@ class ReceiptWriter:
         return item, actions
 
 
+def _list_answers(rows: Sequence[Message]) -> list[Message]:
+    """Return the rows of a turn that its answer consists of.
+
+    Results of jobs that were delivered meanwhile don't belong to the answer.
+    """
+    return [row for row in rows if row.role == "assistant" and row.origin != "job"]
+
+
 def _is_set_by(job: Job, message_ids: set[int]) -> bool:
     """Return whether the tool `reminder` set a job in the turn of these messages."""
     origin = job.origin or ""
@@ -514,7 +522,7 @@ def _list_sent_files(rows: Sequence[Message]) -> list[Json]:
 
 def _find_start(rows: Sequence[Message]) -> datetime | None:
     """Return when the model first called tools in a turn, or None if it called none."""
-    return next((row.created_at for row in rows if row.role == "assistant"), None)
+    return next((row.created_at for row in _list_answers(rows)), None)
 
 
 def _is_over_budget(row: Message) -> bool:

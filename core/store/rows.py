@@ -560,8 +560,11 @@ def find_open_calls(messages: Sequence[Message], session_id: int) -> list[Json]:
 
 
 def has_answer(turn: Sequence[Message]) -> bool:
-    """Return whether a turn ends with an answer instead of tool calls or their results."""
-    last = turn[-1]
+    """Return whether a turn ends with an answer instead of tool calls or their results.
+
+    Results of jobs don't count. They are stored whenever they are delivered.
+    """
+    last = next(message for message in reversed(turn) if message.origin != "job")
     if last.role != "assistant":
         return False
     return all(block.get("type") != "tool_use" for block in last.blocks or ())

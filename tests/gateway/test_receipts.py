@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from pathlib import Path
 
@@ -10,10 +11,11 @@ import pytest
 from core.errors import DeliveryError
 from core.store.mailbox import OutboxItem
 from core.store.notes import Operation, PendingNote
-from core.types import Account, Scope
+from core.types import Account, Answer, Message, Scope
 from gateway.receipts import ReceiptWriter
 from tests.fixtures.gateway_harness import GatewayHarness, KeptReply, open_gateway
-from tests.fixtures.scripted_model import ScriptedModel, says
+from tests.fixtures.scripted_model import ScriptedModel, calls, says
+from tests.fixtures.stored_history import StoredHistory
 
 pytestmark = pytest.mark.slow
 
@@ -72,3 +74,63 @@ async def test_verdict_waits_until_the_answer_of_its_turn_is_delivered_and_then_
         assert edit.posted
         assert edit.answer.text.startswith("Ok.")
         assert NOTE in edit.answer.text
+
+
+async def _deliver_reminder(harness: GatewayHarness, text: str) -> None:
+    """Deliver a reminder, and store it in the conversation of the first message."""
+    (session,) = await harness.services.conversations.list_recent(
+        frozenset((Scope.account("telegram", "42"),)), limit=1
+    )
+    now = harness.services.clock.now()
+    item = OutboxItem(
+        key="job:1@2026-03-02T09:00",
+        kind="reminder",
+        address=harness.inbound("x").address,
+        answer=Answer(text=text),
+        next_at=now,
+    )
+    reminder = Message(
+        role="assistant", text=text, session_id=session.id, created_at=now, origin="job"
+    )
+    await harness.services.conversations.append([reminder], outbox_item=item)
+    await _deliver(harness, (await _load_due(harness))["job"])
+
+
+async def test_verdict_after_a_reminder_edits_the_answer_and_leaves_the_reminder(
+    home: Path,
+) -> None:
+    async with open_gateway(home, ScriptedModel(says("Ok."))) as harness:
+        reply = await harness.say("He works for the railway")
+        assert reply.text == "Ok."
+        await _deliver_reminder(harness, "Call mum.")
+        (answer, reminder) = await harness.services.database.fetch_all(
+            "SELECT posted FROM outbox ORDER BY id"
+        )
+        note = await _propose_note(harness)
+
+        assert await ReceiptWriter(harness.services).show_verdict(note, None)
+        edit = (await _load_due(harness))["verdict"]
+    assert answer["posted"] != reminder["posted"]
+    assert edit.posted == tuple(json.loads(answer["posted"]))
+    assert edit.answer is not None
+    assert edit.answer.text.startswith("Ok.")
+    assert NOTE in edit.answer.text
+    assert "Call mum" not in edit.answer.text
+
+
+async def test_verdict_waits_for_the_answer_of_an_interrupted_turn_despite_a_reminder(
+    home: Path,
+) -> None:
+    call = calls(("memory", {"action": "read", "target": "memory"}))
+    async with open_gateway(home, ScriptedModel(call, says("Ok."))) as harness:
+        await harness.say("He works for the railway")
+        # A restart interrupts the turn before its answer is stored.
+        await StoredHistory(harness.services.database).execute(
+            "DELETE FROM messages WHERE text = 'Ok.'"
+        )
+    async with open_gateway(home, ScriptedModel()) as harness:
+        await _deliver_reminder(harness, "Call mum.")
+        note = await _propose_note(harness)
+
+        assert not await ReceiptWriter(harness.services).show_verdict(note, None)
+        assert "verdict" not in await _load_due(harness)

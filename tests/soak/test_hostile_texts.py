@@ -80,14 +80,29 @@ class HostileTalk:
 
     async def tell(self, text: str, end: str) -> None:
         """Send a text, and wait for an answer of the model that ends with `end`."""
+        await self._send_until(text, lambda answer: answer.rstrip().endswith(end))
+
+    async def begin_conversation(self) -> None:
+        """Send `/new`, and wait for its answer. A late notice may come before the answer."""
+        await self._send_until("/new", lambda answer: answer.startswith("New conversation."))
+
+    async def tell_with_calls(self, text: str, words: str) -> None:
+        """Send a text, and wait until the model made its calls and an answer has `words`."""
+        await self._send_until(text, lambda answer: len(self.replies) == 1 and words in answer)
+
+    async def _send_until(self, text: str, is_awaited: Callable[[str], bool]) -> None:
+        """Send a text, and wait for a message of the bot that comes after it."""
+        telegram = self.live.telegram
+        first_id = max(telegram.history.get(PERSON, {}), default=0) + 1
         self.live.tells_telegram(text)
-        await self.live.until(
-            lambda: (
-                self.live.telegram.texts(PERSON)[-1:] != []
-                and self.live.telegram.texts(PERSON)[-1].rstrip().endswith(end)
-            ),
-            ANSWER_S,
-        )
+
+        def is_answered() -> bool:
+            texts = zip(telegram.messages(PERSON), telegram.texts(PERSON), strict=True)
+            return any(
+                is_awaited(answer) for message, answer in texts if message["message_id"] > first_id
+            )
+
+        await self.live.until(is_answered, ANSWER_S)
 
     async def measure_other_person(self) -> None:
         """Ask `/whoami` as the other person, one after another."""
@@ -117,7 +132,7 @@ class HostileTalk:
 
 
 async def send_as_message(talk: HostileTalk, name: str, text: str) -> None:
-    await talk.send("/new")
+    await talk.begin_conversation()
     talk.let_model_say(f"I have read {name}")
     if text.startswith("/"):
         await talk.send(text)
@@ -136,15 +151,12 @@ async def send_with_tool_calls(talk: HostileTalk, name: str, text: str) -> None:
         ("reminder", {"action": "add", "moment": MOMENT, "task": text}),
         ("memory", {"target": "memory", "action": "add", "content": text}),
     )
-    talk.live.tells_telegram(f"Remind me on 7 January 2030 at 10:00 to {TYPED_TASK}.")
-    await talk.live.until(
-        lambda: len(talk.replies) == 1 and name in "".join(talk.live.telegram.texts(PERSON)[-3:]),
-        ANSWER_S,
-    )
+    request = f"Remind me on 7 January 2030 at 10:00 to {TYPED_TASK}."
+    await talk.tell_with_calls(request, f"I have noted {name}")
 
 
 async def send_as_answer(talk: HostileTalk, name: str, text: str) -> None:
-    await talk.send("/new")
+    await talk.begin_conversation()
     talk.let_model_say(f"{text}\n\nthis was {name}")
     if "memory fences" in name:
         # The model repeats a memory block that has no end, so all of it is removed.
@@ -155,7 +167,7 @@ async def send_as_answer(talk: HostileTalk, name: str, text: str) -> None:
 
 async def send_as_document(talk: HostileTalk, name: str, text: str) -> None:
     (talk.live.home / "AGENTS.md").write_text(text, encoding="utf-8")
-    await talk.send("/new")
+    await talk.begin_conversation()
     talk.let_model_say(f"I have read {name}")
     await talk.tell("Tell me", name)
 
