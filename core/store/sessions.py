@@ -113,7 +113,7 @@ SELECT id FROM inbox WHERE address_id = ({rows.ADDRESS_ID}) AND external_id = :e
 """
 
 SHORT_TEXT_CHARS = 10_000
-"""Shorter messages are indexed fast enough to run on the event loop."""
+"""Messages and tool calls with fewer characters are indexed fast enough for the event loop."""
 
 
 class Conversations:
@@ -315,7 +315,8 @@ class Conversations:
                 store_outbox_item(connection, outbox_item, now, answer_id, is_claimed=has_answer)
             return stored_messages
 
-        is_short = sum(len(message.text) for message in new_messages) < SHORT_TEXT_CHARS
+        indexed_chars = sum(len(row.text) + len(row.tools or "") for row in new_messages)
+        is_short = indexed_chars < SHORT_TEXT_CHARS
         return await self._database.write_indexed(write_turn, epoch, is_short=is_short)
 
     async def load_call_outcomes(self, session_id: int) -> dict[str, CallOutcome]:

@@ -6,6 +6,7 @@ import contextlib
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -17,6 +18,7 @@ import pytest
 from core.errors import StoreError
 from core.search.recall import Recall
 from core.search.term_weights import choose_chunk_terms
+from core.store.engine import Connection
 from core.store.facts.facts import Facts
 from core.store.facts.rows import Fact
 from core.store.messages import append_message
@@ -24,7 +26,7 @@ from core.store.query import SearchQuery
 from core.store.rows import scoped_term, set_meta
 from core.store.search import chunks
 from core.store.search.text_search import VERSION_KEY, TextSearch, is_stale
-from core.store.sessions import Conversations
+from core.store.sessions import SHORT_TEXT_CHARS, Conversations
 from core.store.sqlite.database import Database
 from core.store.sqlite.fact_index import repair_fact_index
 from core.store.sqlite.indexing import (
@@ -39,7 +41,7 @@ from core.types import Message, Scope
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.new_database import write_earlier
 from tests.fixtures.samples import ANA as SENDER
-from tests.fixtures.samples import CHAT, NOON, message, opened
+from tests.fixtures.samples import CHAT, NOON, message, opened, session
 from tests.fixtures.search_queries import search_query, with_fields
 from tests.fixtures.stored_history import ANA, BEN, StoredHistory
 
@@ -632,3 +634,24 @@ async def test_index_of_a_new_or_upgraded_store_keeps_few_segments_while_message
             # A cookie of 4 bytes, the number of levels, and the number of segments.
             assert isinstance(structure, bytes)
             assert 1 <= structure[5] <= 21, table
+
+
+@pytest.mark.parametrize("column", ["text", "tools"])
+async def test_long_message_or_tool_call_is_not_indexed_on_the_event_loop(
+    database: Database, monkeypatch: pytest.MonkeyPatch, column: str
+) -> None:
+    writing_threads: list[threading.Thread] = []
+
+    def note_thread(connection: Connection, message: Message) -> Message:
+        writing_threads.append(threading.current_thread())
+        return append_message(connection, message)
+
+    conversations = Conversations(database, SteadyClock())
+    opened_session = await conversations.ensure(session())
+    monkeypatch.setattr("core.store.sessions.append_message", note_thread)
+    # All disks are fast enough for short writes on the event loop.
+    monkeypatch.setattr("core.store.sqlite.database.SHORT_WRITE_S", 3_600.0)
+    long = message(opened_session.id, **{"text": "", column: "中" * SHORT_TEXT_CHARS})
+    await conversations.append([long])
+    assert len(writing_threads) == 1
+    assert writing_threads[0] is not threading.main_thread()
