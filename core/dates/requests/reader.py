@@ -8,7 +8,7 @@ Lexicons for ten languages are in `data/`; see `core.dates.lexicon`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import NamedTuple
@@ -110,14 +110,14 @@ def read_request(
         if is_request or load_triggers(language).may_concern(source.plain)
     ]
     best = max(readings, key=lambda candidate: candidate.score, default=None)
-    return best.reading if best else ReminderReading(intent=Intent.NONE)
+    return best.finish() if best else ReminderReading(intent=Intent.NONE)
 
 
 def read_in_language(
     text: str, lexicon: Lexicon, now: datetime, zone: ZoneInfo, *, is_request: bool = False
 ) -> ReminderReading:
     """Read a message with one lexicon. See `read_request` for the other parameters."""
-    return _Reader(plain_text(text), lexicon, _Settings(now, zone, is_request)).read().reading
+    return _Reader(plain_text(text), lexicon, _Settings(now, zone, is_request)).read().finish()
 
 
 def revise_reading(
@@ -257,10 +257,13 @@ def _likely_languages(plain: str, preferred_languages: Sequence[str]) -> list[st
 
 
 class _Scored(NamedTuple):
-    """A reading, and a score of how well its language fits."""
+    """A score of how well a language fits, and a function that returns its reading.
 
-    reading: ReminderReading
+    Finding the task and the moment takes long, so it's done for the best language only.
+    """
+
     score: tuple[float, ...]
+    finish: Callable[[], ReminderReading]
 
 
 class _Settings(NamedTuple):
@@ -292,10 +295,10 @@ class _Reader:
         self._tokens = settle_points(tokens, has_dates=lexicon.has_point_dates)
 
     def read(self) -> _Scored:
-        """Return the reading, and a score of how well the language fits."""
+        """Read the time, and return how well the language fits."""
         settings = self._settings
         if not settings.is_request and not {token.kind for token in self._tokens} & _CANDIDATES:
-            return _Scored(ReminderReading(intent=Intent.NONE), (0,))
+            return _Scored((0,), lambda: ReminderReading(intent=Intent.NONE))
         sentence = Sentence(self._text, self._lexicon, self._tokens)
         here = settings.now.astimezone(settings.zone).replace(tzinfo=None)
         clusters = ClusterReader(sentence, Context(self._lexicon, here))
@@ -313,16 +316,20 @@ class _Reader:
         elif selection and not self._has_other_phrases(selection):
             # The short word may belong to another language.
             parts = replace(parts, problem=Problem.VAGUE)
-        # A request for another person becomes the person's own task: "remind Anna to pay".
-        kept_index = intents.find_other_person()
-        task = TaskReader(sentence, selection, kept_index, is_request=settings.is_request).read()
-        language = self._lexicon.language
-        reading = _finish(intent, language, parts, task, settings.now, settings.zone)
+
+        def finish() -> ReminderReading:
+            # A request for another person becomes the person's own task: "remind Anna to pay".
+            kept_index = intents.find_other_person()
+            reader = TaskReader(sentence, selection, kept_index, is_request=settings.is_request)
+            language = self._lexicon.language
+            return _finish(intent, language, parts, reader.read(), settings.now, settings.zone)
+
         # A request whose only time is a short word may be a question in another language.
         # So may a word such as "reminder" without a time: "reminder emails at 9 annoy me".
         is_clear = self._names_day_clearly(selection) if selection else self._has_request()
         fit = 2 if is_clear or settings.is_request else 0.5
-        return _Scored(reading, (fit, self._request_length(selection), self._known_length()))
+        score = (fit, self._request_length(selection), self._known_length())
+        return _Scored(score, finish)
 
     def _has_request(self) -> bool:
         """Return whether the message certainly asks for a reminder."""
@@ -332,7 +339,7 @@ class _Reader:
     def _score_other(self, intent: Intent) -> _Scored:
         """Return the reading of a message that asks for no reminder."""
         reading = ReminderReading(intent=intent, language=self._lexicon.language)
-        return _Scored(reading, (intent is not Intent.NONE, 0, self._known_length()))
+        return _Scored((intent is not Intent.NONE, 0, self._known_length()), lambda: reading)
 
     def _merge_parts(
         self, clusters: ClusterReader, selection: Sequence[Cluster], times: Sequence[Cluster]
