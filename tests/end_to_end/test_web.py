@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 import pytest
 
+from core.tools.web import WEB_SEARCH
 from core.types import Completion, Request, Scope, Usage
 from tests.end_to_end.test_job_messages import ANAS, planned
 from tests.end_to_end.test_job_messages import again as make_due
@@ -550,6 +551,42 @@ async def test_search_by_a_claude_model_passes_the_gate_and_counts_as_usage(home
     (search,) = [request for request in helper.requests if request.kind == "search"]
     assert search.messages == ({"role": "user", "content": [{"type": "text", "text": "ferry"}]},)
     assert search.model == harness.services.settings.model.helper
+
+
+async def test_changed_setting_of_the_search_engine_changes_no_tools_of_an_open_session(
+    home: Path,
+) -> None:
+    tools: dict[int, str] = {}
+
+    async def ask(harness: GatewayHarness, text: str) -> int:
+        """Say something, and return its session, whose tools are those of its beginning."""
+        model.script = [says("Fine.")]
+        await harness.say(text, message_id=text)
+        request = model.requests.pop()
+        session = request.billing.session_id or 0
+        definitions = json.dumps(request.tools)
+        assert tools.setdefault(session, definitions) == definitions
+        return session
+
+    model = ScriptedModel()
+    changed = '[web_tools]\nsearch = "anthropic"\n'
+    async with open_gateway(home, model) as harness:
+        first = await ask(harness, "Hello")
+        settings = home / "mneme.toml"
+        settings.write_text(settings.read_text() + changed)
+        assert await ask(harness, "How are you?") == first
+    async with open_gateway(home, model, changed) as harness:
+        second = await ask(harness, "And now?")
+        assert await ask(harness, "And then?") == second
+    # The model sees the same definitions, but another engine gets the words of a search.
+    other = '[web_tools]\nsearch = "searxng"\nsearxng_url = "http://127.0.0.1:9"\n'
+    async with open_gateway(home, model, other) as harness:
+        third = await ask(harness, "And in the end?")
+    assert first < second < third
+    name = f'"name": "{WEB_SEARCH}"'
+    assert name not in tools[first]
+    assert name in tools[second]
+    assert tools[third] == tools[second]
 
 
 async def test_page_read_by_anthropics_server_passes_the_gate_and_counts_as_usage(
