@@ -18,8 +18,10 @@ from zoneinfo import ZoneInfo
 
 from core.dates import period_name
 from core.facts.patterns import (
+    LANGUAGES,
     ClaimPattern,
     Shape,
+    any_claim_pattern,
     change_signs,
     claim_pattern,
     compile_pattern,
@@ -357,16 +359,24 @@ def _read_clause(clause: str, now: datetime, zone: ZoneInfo) -> Iterator[Claim]:
     has_denial = claim_pattern("denial").search(clause) is not None
     if not has_denial:
         yield from _find_named_relations(clause)
-    for pattern in load_patterns():
+    for pattern, match in _match_patterns(clause):
         if has_denial and not pattern.may_deny:
-            continue
-        match = compile_pattern(pattern.text).fullmatch(clause)
-        if match is None:
             continue
         claim = _build_claim(pattern, match, clause, now, zone)
         if claim is not None:
             yield claim
             return
+
+
+def _match_patterns(clause: str) -> Iterator[tuple[ClaimPattern, re.Match[str]]]:
+    """Yield the patterns of statements that match a clause, with their matches."""
+    for language in LANGUAGES:
+        if any_claim_pattern(language).fullmatch(clause) is None:
+            continue
+        for pattern in load_patterns(language):
+            match = compile_pattern(pattern.text).fullmatch(clause)
+            if match is not None:
+                yield pattern, match
 
 
 def _find_named_relations(clause: str) -> Iterator[Claim]:

@@ -34,6 +34,7 @@ _LITERAL_START = re.compile(r"[^\W_]+(?: [^\W_]+)*(?![?*{\w])")
 """The literal words at the beginning of an expression, without an optional last letter."""
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 """A placeholder in a pattern, such as ``{relation}``."""
+_GROUP_NAME = re.compile(r"\(\?P<[a-z_]+>")
 _data = partial(language_data, "patterns", "core.facts")
 
 
@@ -70,9 +71,13 @@ def compile_pattern(text: str) -> re.Pattern[str]:
 
     Placeholders are replaced first, including those inside other placeholders.
     """
+    return re.compile(_fill_placeholders(text), re.IGNORECASE | re.DOTALL)
+
+
+def _fill_placeholders(text: str) -> str:
     while _PLACEHOLDER.search(text):
         text = _PLACEHOLDER.sub(lambda match: _placeholders()[match[1]], text)
-    return re.compile(text, re.IGNORECASE | re.DOTALL)
+    return text
 
 
 @cache
@@ -115,14 +120,25 @@ def load_english_words(table: WordTable) -> Mapping[str, str]:
 
 
 @cache
-def load_patterns() -> tuple[ClaimPattern, ...]:
-    """Return all patterns of statements in the order in which they are tried."""
+def load_patterns(language: str) -> tuple[ClaimPattern, ...]:
+    """Return the patterns of a language's statements in the order in which they are tried."""
     data = _data()
     patterns: list[ClaimPattern] = []
-    for language in LANGUAGES:
-        for meaning, texts in data[language].items():
-            patterns += [ClaimPattern(text=text, **data["meanings"][meaning]) for text in texts]
+    for meaning, texts in data[language].items():
+        patterns += [ClaimPattern(text=text, **data["meanings"][meaning]) for text in texts]
     return tuple(patterns)
+
+
+@cache
+def any_claim_pattern(language: str) -> re.Pattern[str]:
+    """Return a pattern that matches the clauses that at least one pattern of a language matches.
+
+    Most clauses state no fact. Comparing them with one pattern instead of dozens takes a quarter of
+    the time.
+    """
+    texts = [f"(?:{pattern.text})" for pattern in load_patterns(language)]
+    # The same names of groups occur in several patterns, which `re` doesn't allow.
+    return compile_pattern(_GROUP_NAME.sub("(?:", _fill_placeholders("|".join(texts))))
 
 
 @cache
