@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from operator import add
 from typing import Literal, NamedTuple
 from zoneinfo import ZoneInfo
@@ -181,6 +182,7 @@ def is_alias(claim: Claim) -> bool:
     return parts[0] == ALIAS_ATTRIBUTE or parts[0] in relation_words()
 
 
+@lru_cache(maxsize=100)
 def mentions_change(text: str) -> bool:
     """Return whether a text may be about a change, in one of the ten languages.
 

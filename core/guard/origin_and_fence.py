@@ -450,6 +450,12 @@ def typed_part(text: str, *, with_doubtful: bool = False, sender_name: str = "")
     may be pasted, such as a claim below a heading, are included only `with_doubtful`. The same
     applies to a text that names an author other than the sender.
     """
+    if len(text) > _MAX_CACHED_CHARS:
+        return _find_typed_part(text, with_doubtful, sender_name)
+    return _find_cached_typed_part(text, with_doubtful, sender_name)
+
+
+def _find_typed_part(text: str, with_doubtful: bool, sender_name: str) -> str:
     text = _unify_line_breaks(text.strip().removesuffix(WATCH_INSTRUCTION))
     has_paste_sign = _PASTE_SIGN.search(text) is not None
     if has_paste_sign:
@@ -460,6 +466,12 @@ def typed_part(text: str, *, with_doubtful: bool = False, sender_name: str = "")
     if not with_doubtful and _AUTHOR_SIGN.search(unquoted_text) is not None:
         unquoted_text = unquoted_text[: pastes.find_doubt(unquoted_text, sender_name)].strip()
     return _SPACES.sub(" ", _INSERTION.sub(" ", unquoted_text)).strip()
+
+
+# The typed parts of longer messages aren't kept in memory.
+_MAX_CACHED_CHARS = 2 * TYPED_CHARS
+# During a turn, the typed part of the same message is needed about eight times.
+_find_cached_typed_part = lru_cache(maxsize=100)(_find_typed_part)
 
 
 def _unify_line_breaks(text: str) -> str:
