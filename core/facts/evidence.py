@@ -16,6 +16,7 @@ from functools import cache
 from core.errors import ToolError, word_clause
 from core.facts.alignment import TypedText, align, split_all
 from core.facts.assertions import Statement, is_asserted, resolve_owner
+from core.facts.clauses import Marker, SplitSentence
 from core.facts.closeness import Judgement, Support, judge
 from core.facts.patterns import claim_pattern
 from core.facts.wording import (
@@ -345,8 +346,8 @@ class Evidence:
 def _is_in_other_words(content: str, typed: Sequence[TypedText]) -> bool:
     """Return whether a sentence of a note shares no word with any message in its language.
 
-    Such a note may be a translation only if one of the latest messages is in another language. A
-    mere "yes" says nothing in any language.
+    Such a note may be a translation only if one of the latest messages states something in another
+    language. A mere "yes" says nothing in any language.
     """
     notes, sources = split_all(content, typed)
     telling = [source for source in sources if not is_plain_yes(source.sentence.text)]
@@ -354,10 +355,11 @@ def _is_in_other_words(content: str, typed: Sequence[TypedText]) -> bool:
         return True
     first = telling[-1].message - TRANSLATED_MESSAGES
     latest = [source.sentence for source in telling if source.message > first]
+    statements = [sentence for sentence in latest if _may_state(sentence)]
     words = AnalyzedText(" ".join(sentence.text for sentence in latest))
     for note in notes:
         alignment = align(note, sources)
-        is_translated = any(note.languages.isdisjoint(each.languages) for each in latest)
+        is_translated = any(note.languages.isdisjoint(each.languages) for each in statements)
         if alignment.sources or alignment.has_same_date or is_translated:
             continue
         if not any(
@@ -365,6 +367,13 @@ def _is_in_other_words(content: str, typed: Sequence[TypedText]) -> bool:
         ):
             return True
     return False
+
+
+def _may_state(sentence: SplitSentence) -> bool:
+    """Return whether a sentence may state something, and isn't a question, a word or a joke."""
+    markers = {marker for clause in sentence.clauses for marker in clause.markers}
+    is_statement = markers.isdisjoint((Marker.JOKE, Marker.UNREAL, Marker.CONDITION))
+    return is_statement and not sentence.is_question and len(sentence.tokens) > 1
 
 
 def _borrows(content: str, typed: Sequence[TypedText], foreign_texts: Sequence[str]) -> bool:

@@ -27,7 +27,7 @@ from core.review.phrases import (
     split_clauses,
     to_plain,
 )
-from core.review.wishes import BULLET, find_wishes, is_polite
+from core.review.wishes import BULLET, find_wishes, is_limited, is_polite
 from core.text.normalize import language_data
 from core.text.terms import word_terms
 from core.types import Effect
@@ -65,6 +65,8 @@ def may_contain_wish(message: str, effect: Effect) -> bool:
     languages = find_languages(message)
     if effect not in (Effect.REMOVE, Effect.WEAKEN):
         return True
+    if effect is Effect.REMOVE and is_limited(message):
+        return False
     plain = to_plain(mask_quotations(message))
     if find_wishes([message], Effect.CHANGE):
         # A request to move a reminder also allows removing the old one.

@@ -177,6 +177,13 @@ def _is_enclosed(text: str) -> bool:
     return any(end and unicodedata.category(end) in _MARKS for end in ends)
 
 
+def is_limited(text: str) -> bool:
+    """Return whether a text limits what it asks for in time, as in "delete it for now"."""
+    languages = find_languages(text)
+    plain = to_plain(mask_quotations(text))
+    return any(_has_words_of(name, plain, languages) for name in ("limited", "dated"))
+
+
 def asks_to_tell(plain: str) -> bool:
     """Return whether the plain words of a task show that "remind me" asks to be told something."""
     words = language_data("wishes", "core.review")["telling"]["words"]

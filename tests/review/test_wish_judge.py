@@ -91,6 +91,8 @@ async def test_helper_models_answer_other_than_yes_rejects_the_wish(answer: obje
         "Delete the plumber reminder. Nope.",
         "The plumber isn't cheap",
         "I never liked that plumber",
+        "I cancel the plumber every year",
+        "Delete the plumber reminder for now",
     ],
 )
 async def test_helper_model_is_not_called_if_the_rules_exclude_a_wish(text: str) -> None:

@@ -660,6 +660,8 @@ def test_pause_for_now_is_a_wish_but_not_a_removal_for_now_or_a_pause_for_today(
     assert not wants(removal, Effect.REMOVE, swim)
     assert not wants(removal, Effect.WEAKEN, swim)
     assert not wants(today, Effect.WEAKEN, swim)
+    assert not may_ask(removal, Effect.REMOVE, swim)
+    assert not may_ask("I turned off the swim reminder for now", Effect.WEAKEN, swim)
 
 
 def test_pause_until_a_day_and_a_question_about_the_past_are_no_wishes() -> None:
