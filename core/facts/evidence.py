@@ -355,18 +355,22 @@ def _is_in_other_words(content: str, typed: Sequence[TypedText]) -> bool:
         return True
     first = telling[-1].message - TRANSLATED_MESSAGES
     latest = [source.sentence for source in telling if source.message > first]
-    statements = [sentence for sentence in latest if _may_state(sentence)]
-    words = AnalyzedText(" ".join(sentence.text for sentence in latest))
     for note in notes:
         alignment = align(note, sources)
-        is_translated = any(note.languages.isdisjoint(each.languages) for each in statements)
-        if alignment.sources or alignment.has_same_date or is_translated:
-            continue
-        if not any(
-            words.mentions(term) for token in note.tokens for term in word_terms(token.form)
-        ):
+        is_repeated = bool(alignment.sources) or alignment.has_same_date
+        if not is_repeated and not _may_restate(note, latest):
             return True
     return False
+
+
+def _may_restate(note: SplitSentence, latest: Sequence[SplitSentence]) -> bool:
+    """Return whether a note may translate one of the latest messages, or has a related word."""
+    statements = [sentence for sentence in latest if _may_state(sentence)]
+    if any(note.languages.isdisjoint(sentence.languages) for sentence in statements):
+        return True
+    words = AnalyzedText(" ".join(sentence.text for sentence in latest))
+    terms = [term for token in note.tokens for term in word_terms(token.form)]
+    return any(map(words.mentions, terms))
 
 
 def _may_state(sentence: SplitSentence) -> bool:
