@@ -312,10 +312,13 @@ class StreamedReply:
             pieces.append(_Piece(StyledText(""), Answer(text="", files=files)))
         return pieces
 
-    async def abandon(self) -> None:
-        """Stop typing and drafts. Messages stay for the process that resumes the answer."""
+    async def abandon(self, *, is_withdrawn: bool = False) -> None:
+        """Stop typing and drafts. Messages stay for a later attempt unless `is_withdrawn`."""
         try:
             await self._stop()
+            self._remaining_delay_s = _MAX_DELAY_S
+            while is_withdrawn and self._messages:
+                await self._delete(self._messages.pop().id)
             if self._mark is not None:
                 await self._mark.remove()
         except MnemeError as error:
@@ -692,5 +695,5 @@ class QuietReply:
     async def finish(self, answer: Answer) -> None:
         await self._send(self._record, answer)
 
-    async def abandon(self) -> None:
+    async def abandon(self, *, is_withdrawn: bool = False) -> None:
         """Do nothing, because nothing was shown."""

@@ -165,8 +165,11 @@ class Reply(Protocol):
     async def finish(self, answer: Answer) -> None:
         """Deliver the final answer. Raises DeliveryError if the platform doesn't accept it."""
 
-    async def abandon(self) -> None:
-        """Stop the typing indicator, because no answer follows."""
+    async def abandon(self, *, is_withdrawn: bool = False) -> None:
+        """Stop the typing indicator, because no answer follows.
+
+        If the answer `is_withdrawn`, what was shown of it is deleted.
+        """
 
 
 class InboundSink(Protocol):

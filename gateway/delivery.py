@@ -551,18 +551,18 @@ class Delivery:
         return replace(answer, text=f"{answer.text}\n\n{notice}") if notice else answer
 
     async def send_unstored(
-        self, inbound: Inbound, reply: Reply, answer: Answer, *, has_begun: bool = False
+        self, inbound: Inbound, reply: Reply, answer: Answer, begun: OutboxItem | None = None
     ) -> None:
         """Send an answer that isn't in the outbox, such as a pairing code.
 
-        Failures are only logged.
+        `begun` is the item with which the reply has begun, if it has. Failures are only logged.
         """
-        record = self._records.get(self.draft_outbox_item(inbound).key)
-        if has_begun and record is not None:
+        record = self._records.get(begun.key) if begun is not None else None
+        if record is not None:
             record.must_store_intents = False
         try:
             with contain_adapter_errors():
-                if not has_begun:
+                if begun is None:
                     reply.begin(PostedRecord(f"tell:{inbound.address.key}:{inbound.message_id}"))
                 await reply.finish(answer)
         except DeliveryError as error:

@@ -100,9 +100,10 @@ class Failures:
     ) -> None:
         """Send `answer` without running a turn, and store it together with the messages.
 
-        If `is_silent`, only the messages are stored. The same applies to group messages that aren't
-        addressed to Mneme, and to a scheduled question whose failure was already reported. If the
-        store is unavailable, the answer is sent without being stored.
+        If `is_silent`, only the messages are stored, and what was shown of the model's answer is
+        deleted. Group messages that aren't addressed to Mneme are also only stored, and so is a
+        scheduled question whose failure was already reported. If the store is unavailable, the
+        answer is sent without being stored.
         """
         event = batch.last
         inbound = event.inbound
@@ -129,12 +130,12 @@ class Failures:
             if is_sent:
                 # The rows of buttons can't be stored either.
                 answer = replace(answer, buttons=())
-                await self._delivery.send_unstored(inbound, event.reply, answer, has_begun=True)
+                await self._delivery.send_unstored(inbound, event.reply, answer, batch.outbox_item)
             return
         if is_stored and is_sent:
             await self._delivery.deliver(batch.outbox_item, event.reply, answer)
         else:
-            await event.reply.abandon()
+            await event.reply.abandon(is_withdrawn=bool(is_stored and is_silent))
 
     async def _store_instead(
         self, turn: Turn, inbound: Inbound, answer: Answer, *, is_sent: bool

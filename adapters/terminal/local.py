@@ -346,7 +346,7 @@ class _LocalReply:
         }
         await client.deliver(message, self._id)
 
-    async def abandon(self) -> None:
+    async def abandon(self, *, is_withdrawn: bool = False) -> None:
         self._send({"type": "abandon", "id": self._id})
 
     def _send(self, message: Mapping[str, Any]) -> None:

@@ -255,7 +255,7 @@ class _LiveReply:
         await self.abandon()
         await self._screen.print_answer(answer)
 
-    async def abandon(self) -> None:
+    async def abandon(self, *, is_withdrawn: bool = False) -> None:
         # The live area draws its content once more before it is cleared. Without the text, even a
         # long answer is cleared quickly.
         self._text = ""

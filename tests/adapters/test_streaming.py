@@ -311,6 +311,15 @@ async def test_abandoned_streamed_answer_stops_typing_and_keeps_its_posted_text(
     await StreamedReply(chat).abandon()
 
 
+async def test_withdrawn_streamed_answer_deletes_its_posted_text() -> None:
+    chat = FakeChat()
+    painter = begun(chat)
+    painter.show("one")
+    await chat.until_shown("one")
+    await painter.abandon(is_withdrawn=True)
+    assert chat.shown == []
+
+
 async def test_streaming_of_an_answer_stops_when_its_turn_is_cancelled() -> None:
     chat = FakeChat()
 

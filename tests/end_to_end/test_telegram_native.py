@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from PIL import Image
 
 from core.agent import tool_runner
-from core.types import Json, ToolContext
+from core.types import Completion, Json, Request, ToolContext
 from gateway.texts.catalog import ENGLISH as texts
 from tests.end_to_end.test_media import pictures_of, texts_of
 from tests.end_to_end.test_voice import NOTE, SEGMENTS, options_for
@@ -296,6 +297,30 @@ async def test_failure_is_told_only_where_the_settings_allow(
         await scene.settle()
         shown = [scene.api.texts(ANA), scene.api.texts(FORUM)[1:]]
         assert [bool(messages) for messages in shown] == is_told
+
+
+class FailingModel(SilentModel):
+    """Fails after it has written the beginning of its answer."""
+
+    async def complete(
+        self, request: Request, on_text: Callable[[str], None], on_wait: Callable[[str], None]
+    ) -> Completion:
+        await super().complete(request, on_text, on_wait)
+        raise RuntimeError("a defect")
+
+
+async def test_beginning_of_a_failed_answer_is_deleted_if_failures_are_never_told(
+    home: Path,
+) -> None:
+    options = '[turn]\ngather_s = 0.0\nerror_replies = "never"\n'
+    model = FailingModel("The first words of an answer that never ends")
+    async with open_telegram(home, model, options) as scene:
+        scene.api.user_says(FORUM, "@mneme_bot hello", user_id=BO)
+        await scene.said(FORUM, "The first words")
+        model.gate.set()
+        await scene.said(FORUM, texts.INTRODUCTION.replace("`", ""))
+        await scene.settle()
+        assert not [text for text in scene.api.texts(FORUM) if text.startswith("The first")]
 
 
 async def test_button_below_results_is_pressed_and_acknowledged(home: Path) -> None:

@@ -146,14 +146,19 @@ async def test_message_of_another_answer_is_not_overwritten_while_the_outbox_can
     assert not is_delivered
 
 
+@pytest.mark.parametrize("answered_id", ["1", "2"])
 async def test_notice_of_a_failure_is_sent_although_its_intent_cannot_be_stored(
-    chat: GroupChat,
+    chat: GroupChat, answered_id: str
 ) -> None:
-    event = inbound(address=Address(platform="telegram", chat_id=str(GROUP)))
-    reply = chat.telegram.reply(event.address)
-    chat.room.delivery.begin(chat.room.delivery.draft_outbox_item(event), reply)
+    """The answer of several messages has the key of the first one and the reply of the last one."""
+    address = Address(platform="telegram", chat_id=str(GROUP))
+    first = inbound(address=address, message_id="1")
+    answered = inbound(address=address, message_id=answered_id)
+    reply = chat.telegram.reply(address)
+    item = chat.room.delivery.draft_outbox_item(first)
+    chat.room.delivery.begin(item, reply)
     with chat.room.locked():
-        await chat.room.delivery.send_unstored(event, reply, ANSWER, has_begun=True)
+        await chat.room.delivery.send_unstored(answered, reply, ANSWER, item)
         assert chat.api.texts(GROUP) == [ANSWER.text]
 
 

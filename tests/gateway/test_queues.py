@@ -30,7 +30,7 @@ class NoReply:
     async def finish(self, answer: Answer) -> None:
         raise AssertionError("not finished by a queue")
 
-    async def abandon(self) -> None:
+    async def abandon(self, *, is_withdrawn: bool = False) -> None:
         return None
 
 
