@@ -18,7 +18,7 @@ import socket
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
@@ -128,7 +128,7 @@ def add_command(
             for table, flag, pairs in (("env", "--env", env), ("headers", "--header", header))
             if pairs
         }
-        if not options.get("url") and not options.get("command"):
+        if bool(options.get("url")) == bool(options.get("command")):
             shell.fail(texts.compose("mcp_no_command"))
         if command and header:
             shell.fail(texts.compose("mcp_header_without_url"))
@@ -202,14 +202,13 @@ def import_command(
                 name = f"{first}-{number}"
                 number += 1
             server = read_entry(entry, file)
+            if not server.options:
+                _refuse_entry(file, raw_name, texts.table("SETTINGS_PROBLEMS")["command_or_url"])
             try:
                 _add_server(draft, name, server.options, server.private_variables)
                 draft.load()
             except SettingsError as error:
-                reason = _word_fault(error, name)
-                shell.fail(
-                    texts.compose("mcp_file_bad_server", path=file, name=raw_name, reason=reason)
-                )
+                _refuse_entry(file, raw_name, _word_fault(error, name))
             added.append(name)
             notes += [(name, note) for note in server.notes]
         draft.write()
@@ -246,9 +245,15 @@ def _add_typed_server(draft: SettingsDraft, name: str, options: Mapping[str, Any
         raise
 
 
+def _refuse_entry(file: Path, name: str, reason: str) -> NoReturn:
+    """Exit with a sentence about an entry of another assistant's file that can't be used."""
+    shell.fail(texts.compose("mcp_file_bad_server", path=file, name=name, reason=reason))
+
+
 def _word_fault(error: SettingsError, name: str) -> str:
     """Return the first mistake in the settings, without the path of the server's table."""
-    return word_problem(texts, error.problems[0].removeprefix(f"mcp.{name}."))
+    sentence = word_problem(texts, error.problems[0])
+    return sentence.removeprefix(f"mcp.{name}.").removeprefix(f"mcp.{name}: ")
 
 
 def _add_server(

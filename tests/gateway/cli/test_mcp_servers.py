@@ -55,6 +55,10 @@ def test_mcp_server_is_tested_before_it_is_added_and_its_key_stored_in_the_secre
         (("add", "x", "--", sys.executable, "-c", "print(1)"), "can't be started or reached"),
         (("add", "x", "--url", "ftp://example.org"), "'ftp://example.org' isn't an address."),
         (("add", "x"), "Write a command after --, or --url."),
+        (
+            ("add", "x", "--url", "http://127.0.0.1:9/mcp", "--", "true"),
+            "Write a command after --,",
+        ),
         (("add", "x", "--env", "KEY", "--", "true"), "Write --env NAME=VALUE"),
         (("add", "x", "--header", "A=b", "--", "true"), "--header goes with --url."),
         (("add", "x y", "--url", "http://127.0.0.1:9/mcp"), "'x y' can't be the name of a server."),
@@ -74,6 +78,34 @@ def test_mistake_in_an_mcp_command_is_one_sentence_and_changes_no_settings(
     assert sentence in result.stderr
     assert "Traceback" not in result.stderr
     assert "[warning" not in result.stdout + result.stderr
+    assert result.stdout == ""
+    assert not (home / "mneme.toml").exists()
+
+
+@pytest.mark.parametrize(
+    ("entry", "reason"),
+    [
+        ({}, "can't be used: write either a command or a url"),
+        ({"command": ""}, "can't be used: write either a command or a url"),
+        ({"disabled": False, "timeout": 5}, "can't be used: write either a command or a url"),
+        ({"headers": {"A": "b"}}, "can't be used: write either a command or a url"),
+        (
+            {"command": "x", "url": "http://127.0.0.1:9"},
+            "can't be used: write either a command or a url",
+        ),
+        ({"command": "x", "args": "one two"}, "can't be used: args: should be a list in brackets"),
+        (5, "has no settings for the server a."),
+    ],
+)
+def test_entry_of_another_assistant_that_names_no_server_is_refused_and_changes_no_settings(
+    home: Path, entry: object, reason: str
+) -> None:
+    file = home / "claude.json"
+    file.write_text(json.dumps({"mcpServers": {"a": entry}}))
+    result = mneme(home, "mcp", "import", str(file))
+    assert result.returncode == 1
+    assert reason in result.stderr
+    assert "mcp.a" not in result.stderr
     assert result.stdout == ""
     assert not (home / "mneme.toml").exists()
 
