@@ -28,6 +28,7 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from config.files import replace_file
 from config.tool_options import McpServer
+from config.variables import PLACEHOLDER
 from core.errors import Refused, Sentence, ToolError, load_sentences, to_sentence
 from core.guard.origin_and_fence import neutralise
 from core.guard.tool_definitions import ToolArguments, build_tool, find_tool_fault, relax_schema
@@ -66,11 +67,11 @@ _FILE_NOT_KEPT = "[The tool's {kind} isn't kept, so it can't be sent.]"
 _FILES_LOST = "[Files of the tool that are too many or damaged: {count}. They aren't kept.]"
 _CUT = "\n[cut: {count:,} more characters]"
 _ODD_CHARACTER = re.compile(r"[^A-Za-z0-9_-]")
-# The host of a web address, with or without a user in front of it.
-_WEB_ADDRESS = re.compile(
-    r"(?:https?|wss?)://(?:[^\s/?#@\"']*@)?(\[[^\]]*\]|[^\s/?#:\"']*)", re.IGNORECASE
-)
-_OWN_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]", "0.0.0.0"})
+# The host of an address such as "https://host" or "postgresql://user@host", in which it may be
+# missing.
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://(?:[^\s/?#@\"']*@)?(\[[^\]]*\]|[^\s/?#:\"']*)", re.I)
+# "file:///home/ana" and "sqlite:///notes.db" have no host.
+_OWN_HOSTS = frozenset({"", "localhost", "127.0.0.1", "[::1]", "0.0.0.0"})
 # The place before a capital letter inside a word, as in "createIssue".
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _log = structlog.get_logger("mcp")
@@ -263,7 +264,9 @@ class McpServers:
         for tool in server.tools:
             if not options.tools or tool.name in options.tools:
                 full_name = _ODD_CHARACTER.sub("_", f"{name}{SEPARATOR}{tool.name}")[:64]
-                offers.append(Offer(full_name, name, tool, find_effect(tool, options)))
+                offers.append(
+                    Offer(full_name, name, tool, find_effect(tool, options, self._variables))
+                )
         return offers
 
     def _build_tools(self, offers: Sequence[Offer], taken_names: Sequence[str]) -> list[Tool]:
@@ -402,27 +405,29 @@ def _name_kind(file: File) -> str:
     return "recording" if file.mime.startswith("audio/") else "picture"
 
 
-def find_effect(tool: StoredTool, options: McpServer) -> Effect:
+def find_effect(tool: StoredTool, options: McpServer, variables: Mapping[str, str]) -> Effect:
     """Return the effect of a tool from the settings or, without a setting, from its server's hints.
 
     A tool that may delete or overwrite data is `REMOVE`. A program on this machine that only works
     with its own data is `READ`, or `ADD` if it changes the data. The data of all other tools leaves
-    the machine, so they are `SEND`. A program with a web address among its options passes data on
-    to this address.
+    the machine, so they are `SEND`. A program with the address of another machine among its options
+    passes data on to it. `variables` are the values for ``${NAME}`` in the options.
     """
     if tool.name in options.effects:
         return Effect(options.effects[tool.name])
     if tool.is_destructive:
         return Effect.REMOVE
-    if options.command and not tool.is_open and not _names_web_address(options):
+    if options.command and not tool.is_open and not _names_other_machine(options, variables):
         return Effect.READ if tool.is_read_only else Effect.ADD
     return Effect.SEND
 
 
-def _names_web_address(options: McpServer) -> bool:
+def _names_other_machine(options: McpServer, variables: Mapping[str, str]) -> bool:
     """Return whether the arguments or variables of a program have an address on another machine."""
-    texts = [*options.args, *options.env.values()]
-    hosts = [match[1] for text in texts for match in _WEB_ADDRESS.finditer(text)]
+    hosts: list[str] = []
+    for value in (*options.args, *options.env.values()):
+        text = PLACEHOLDER.sub(lambda match: variables.get(match[1], ""), value)
+        hosts += [match[1] for match in _ADDRESS.finditer(text)]
     return not all(host.casefold() in _OWN_HOSTS for host in hosts)
 
 

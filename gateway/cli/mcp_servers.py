@@ -382,8 +382,9 @@ def _load_tools(settings: Settings, name: str) -> dict[str, str]:
     # A failure is printed as one sentence, so the warnings of the connection aren't shown.
     logs.configure(settings, io.StringIO())
 
+    variables = {key: secret.get_secret_value() for key, secret in settings.variables.items()}
+
     async def load() -> dict[str, str]:
-        variables = {key: secret.get_secret_value() for key, secret in settings.variables.items()}
         enabled = {name: server.model_copy(update={"enabled": True})}
         servers = McpServers(enabled, variables, settings.home, _refuse_calls)
         try:
@@ -394,7 +395,7 @@ def _load_tools(settings: Settings, name: str) -> dict[str, str]:
             problem = servers.problems[name]
             raise ToolError(problem.key, **problem.values)
         return {
-            tool.name: find_effect(tool, server).value
+            tool.name: find_effect(tool, server, variables).value
             for tool in definitions.tools
             if not server.tools or tool.name in server.tools
         }

@@ -193,8 +193,8 @@ def test_reading_service_on_the_web_sends_because_its_arguments_leave_the_machin
         is_destructive=False,
         is_open=False,
     )
-    assert find_effect(tool, McpServer(command="diary")) is Effect.READ
-    assert find_effect(tool, McpServer(url="https://mcp.example/")) is Effect.SEND
+    assert find_effect(tool, McpServer(command="diary"), {}) is Effect.READ
+    assert find_effect(tool, McpServer(url="https://mcp.example/"), {}) is Effect.SEND
 
 
 @pytest.mark.parametrize(
@@ -206,12 +206,18 @@ def test_reading_service_on_the_web_sends_because_its_arguments_leave_the_machin
         ({"args": ["https://localhost.example/", "http://localhost/"]}, Effect.SEND),
         ({"args": ["https://localhost@mcp.example/"]}, Effect.SEND),
         ({"env": {"API_URL": "WSS://api.example/v1"}}, Effect.SEND),
+        ({"args": ["postgresql://ana:pw@db.example/notes"]}, Effect.SEND),
+        ({"env": {"CACHE": "redis://10.0.0.8:6379"}}, Effect.SEND),
+        ({"env": {"API_URL": "${SERVICE}"}}, Effect.SEND),
+        ({"args": ["postgresql://ana:${PASSWORD}@localhost/notes"]}, Effect.READ),
+        ({"args": ["sqlite:///home/ana/notes.db", "file:///home/ana"]}, Effect.READ),
+        ({"args": ["postgresql://ana@localhost/notes"]}, Effect.READ),
         ({"args": ["--port", "8000", "http://127.0.0.1:8000/"]}, Effect.READ),
         ({"args": ["http://[::1]:9/"], "env": {"HOME_URL": "http://localhost:8123"}}, Effect.READ),
         ({"args": ["/home/ana/notes"], "env": {"MODE": "fast"}}, Effect.READ),
     ],
 )
-def test_program_that_is_given_a_web_address_counts_as_a_service_on_the_web(
+def test_program_that_is_given_the_address_of_another_machine_counts_as_a_service_on_the_web(
     options: dict[str, Any], effect: Effect
 ) -> None:
     tool = StoredTool(
@@ -222,7 +228,8 @@ def test_program_that_is_given_a_web_address_counts_as_a_service_on_the_web(
         is_destructive=False,
         is_open=False,
     )
-    assert find_effect(tool, McpServer(command="npx", **options)) is effect
+    variables = {"SERVICE": "https://mcp.example/", "PASSWORD": "pw"}
+    assert find_effect(tool, McpServer(command="npx", **options), variables) is effect
 
 
 async def test_refreshed_server_leaves_the_stored_tools_of_other_servers_until_they_are_removed(
