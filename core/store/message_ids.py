@@ -154,12 +154,13 @@ SELECT question.text, (
     )
 ) AS commands, EXISTS (
     SELECT 1 FROM messages WHERE session_id = question.session_id AND id > question.id
-        AND role = 'assistant' AND kind NOT IN ('undone', 'command')
+        AND role = 'assistant' AND kind NOT IN ('undone', 'command') AND origin <> 'job'
 ) AS is_answered, (
     SELECT posted FROM outbox
     WHERE done_at IS NOT NULL AND key NOT LIKE 'voice:%' AND message_id IN (
         SELECT id FROM messages
         WHERE session_id = question.session_id AND id > question.id AND kind <> 'command'
+            AND origin <> 'job'
     )
     ORDER BY outbox.id DESC LIMIT 1
 ) AS posted FROM messages AS question
@@ -176,12 +177,12 @@ WHERE platform = :platform AND chat_id = :chat_id AND thread_id = :thread_id
                 OR EXISTS (
                     SELECT 1 FROM messages
                     WHERE session_id = question.session_id AND id > question.id AND id < later.id
-                        AND role = 'assistant' AND kind <> 'command'
+                        AND role = 'assistant' AND kind <> 'command' AND origin <> 'job'
                 )
             )
     )
 """
-"""Selects a question if nothing, or only its answer or a notice, and commands, follow.
+"""Selects a question if only its answer or a notice, commands and results of jobs follow.
 
 Also selects the tools, their calls and the platform messages of the answer, and the commands that
 follow the answer. Between the question and its answer, there may be further messages of the same

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from core.agent.offline import OfflineModel
 from core.store.media.files import AttachedFile
+from core.store.message_ids import load_question
 from core.types import Address, Answer, Attachment, Json, Request
 from gateway.access_and_rates import MAX_TURNS_IN_A_ROW
 from gateway.texts.catalog import load_texts
@@ -23,6 +25,7 @@ from tests.fixtures.skill_folders import skill_text
 from tests.fixtures.transcription_service import TranscriptionService
 from tests.gateway.chats.test_setup import GROUP
 from tests.gateway.commands.test_links import notices
+from tests.gateway.test_receipts import deliver_reminder
 
 pytestmark = pytest.mark.slow
 
@@ -78,6 +81,23 @@ async def test_edited_question_gets_a_new_answer_that_replaces_the_old_one(home:
         sent = str(model.requests[2].messages)
         assert "At ten." in sent
         assert "At nine." not in sent
+
+
+async def test_edit_after_a_reminder_replaces_the_answer_and_not_the_reminder(home: Path) -> None:
+    model = ScriptedModel(says("At nine."), says("At ten."))
+    async with open_gateway(home, model) as harness:
+        database = harness.services.database
+        await harness.say("When does the boat to Capri leave?", message_id="100")
+        await deliver_reminder(harness, "Call mum.")
+        posted = [
+            tuple(json.loads(row["posted"]))
+            for row in await database.fetch_all("SELECT posted FROM outbox ORDER BY id")
+        ]
+        question = await load_question(database, CHAT, "100")
+        assert question is not None
+        assert len(set(posted)) == 2
+        assert question.answer_ids == posted[0]
+        assert await edit(harness, "100", "When does the boat to Ischia leave?") == "At ten."
 
 
 async def test_edit_that_is_delivered_again_after_a_restart_is_answered_once(home: Path) -> None:

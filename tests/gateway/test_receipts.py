@@ -76,7 +76,7 @@ async def test_verdict_waits_until_the_answer_of_its_turn_is_delivered_and_then_
         assert NOTE in edit.answer.text
 
 
-async def _deliver_reminder(harness: GatewayHarness, text: str) -> None:
+async def deliver_reminder(harness: GatewayHarness, text: str) -> None:
     """Deliver a reminder, and store it in the conversation of the first message."""
     (session,) = await harness.services.conversations.list_recent(
         frozenset((Scope.account("telegram", "42"),)), limit=1
@@ -102,7 +102,7 @@ async def test_verdict_after_a_reminder_edits_the_answer_and_leaves_the_reminder
     async with open_gateway(home, ScriptedModel(says("Ok."))) as harness:
         reply = await harness.say("He works for the railway")
         assert reply.text == "Ok."
-        await _deliver_reminder(harness, "Call mum.")
+        await deliver_reminder(harness, "Call mum.")
         (answer, reminder) = await harness.services.database.fetch_all(
             "SELECT posted FROM outbox ORDER BY id"
         )
@@ -129,7 +129,7 @@ async def test_verdict_waits_for_the_answer_of_an_interrupted_turn_despite_a_rem
             "DELETE FROM messages WHERE text = 'Ok.'"
         )
     async with open_gateway(home, ScriptedModel()) as harness:
-        await _deliver_reminder(harness, "Call mum.")
+        await deliver_reminder(harness, "Call mum.")
         note = await _propose_note(harness)
 
         assert not await ReceiptWriter(harness.services).show_verdict(note, None)
