@@ -41,7 +41,7 @@ from core.guard.origin_and_fence import (
 )
 from core.markup.markdown import run_off_loop
 from core.memory.manager import MemoryManager
-from core.store.rows import History
+from core.store.rows import History, find_missing_sent_forms
 from core.types import (
     Account,
     Attachment,
@@ -229,12 +229,8 @@ class PromptWriter:
         The sent form is missing after an edit, or if it comes from a parent session with memory
         that may not be shown here. Returns all rows, and the changed rows by id.
         """
+        missing = find_missing_sent_forms(rows)
         rows = list(rows)
-        missing = [
-            index
-            for index, row in enumerate(rows)
-            if row.role == "user" and row.kind == "chat" and row.sent_blocks is None
-        ]
         has_jobs = bool(missing) and any(row.origin == "job" for row in rows)
         for index in missing:
             earlier = rows[:index] if has_jobs else ()

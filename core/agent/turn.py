@@ -37,6 +37,7 @@ from core.store.rows import (
     find_open_calls,
     is_first_after_compression,
     is_first_turn,
+    leave_out,
 )
 from core.store.sessions import Conversations
 from core.store.usage_limits import ModelCall
@@ -426,10 +427,9 @@ class Agent:
         session, rows = running.session, running.rows
         context = running.turn.build_tool_context(session, self.clock.now(), rows)
         question = await self._question_rows(session, running.turn, rows)
-        question_ids = {row.id for row in question}
         # `changed_rows` are the rows that get a sent form now, by id.
         earlier, changed_rows = await self.prompt.render_missing_sent_forms(
-            [row for row in rows if row.id not in question_ids], context
+            leave_out(rows, question), context
         )
         rendered_rows = await self.prompt.render_sent_form(
             [row for row in question if row.sent_blocks is None], earlier, context

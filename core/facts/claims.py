@@ -19,7 +19,6 @@ from zoneinfo import ZoneInfo
 
 from core.dates import period_name
 from core.facts.patterns import (
-    LANGUAGES,
     ClaimPattern,
     Shape,
     any_claim_pattern,
@@ -27,6 +26,7 @@ from core.facts.patterns import (
     claim_pattern,
     compile_pattern,
     correction_openings,
+    list_languages,
     load_english_words,
     load_patterns,
     load_words,
@@ -209,6 +209,8 @@ class _Clause(NamedTuple):
     text: str
     # Whether the person asks Mneme to remember the statement.
     is_requested: bool
+    # Whether `_is_uncertain` was already False for this text.
+    is_certain: bool = False
 
 
 def extract_claims(
@@ -221,7 +223,7 @@ def extract_claims(
     """
     claims: dict[tuple[str, str | None], Claim] = {}
     for clause in _split_clauses(text, is_request):
-        clause_claims = list(_read_clause(clause.text, now, zone))
+        clause_claims = list(_read_clause(clause, now, zone))
         if not clause_claims and clause.is_requested:
             sentence = _capitalize(clause.text)
             clause_claims = [
@@ -247,7 +249,8 @@ def _split_clauses(text: str, is_request: bool) -> Iterator[_Clause]:
             statement = claim_pattern("opening_filler").sub("", statement).strip(" ,")
             statement = claim_pattern("closing_filler").sub("", statement)
             if MIN_CLAUSE_CHARS <= len(statement) <= MAX_CLAUSE_CHARS:
-                yield _Clause(statement, sentence.is_requested)
+                is_certain = sentence.is_certain and statement == sentence.text
+                yield _Clause(statement, sentence.is_requested, is_certain)
 
 
 def count_sentences(text: str) -> int:
@@ -280,8 +283,10 @@ def _split_sentences(text: str, is_request: bool) -> Iterator[_Clause]:
         if request is not None:
             content = request["what"] or request["abroad"] or request["unspaced"]
             yield _Clause(content.strip(), is_requested=True)
-        elif is_request or not _is_uncertain(line):
-            yield _Clause(line, is_request)
+        elif is_request:
+            yield _Clause(line, is_requested=True)
+        elif not _is_uncertain(line):
+            yield _Clause(line, is_requested=False, is_certain=True)
 
 
 def count_taken_back(sentences: Sequence[str]) -> int:
@@ -351,20 +356,21 @@ def _match_named_relation(sentence: str) -> re.Match[str] | None:
     return None
 
 
-def _read_clause(clause: str, now: datetime, zone: ZoneInfo) -> Iterator[Claim]:
+def _read_clause(clause: _Clause, now: datetime, zone: ZoneInfo) -> Iterator[Claim]:
     """Yield the claims of a clause: the name of a relative, and the first matching pattern.
 
     In "my sister Ana lives in Porto", "my sister Ana" gives the name of the relative.
     """
-    if _is_uncertain(clause):
+    text = clause.text
+    if not clause.is_certain and _is_uncertain(text):
         return
-    has_denial = claim_pattern("denial").search(clause) is not None
+    has_denial = claim_pattern("denial").search(text) is not None
     if not has_denial:
-        yield from _find_named_relations(clause)
-    for pattern, match in _match_patterns(clause):
+        yield from _find_named_relations(text)
+    for pattern, match in _match_patterns(text):
         if has_denial and not pattern.may_deny:
             continue
-        claim = _build_claim(pattern, match, clause, now, zone)
+        claim = _build_claim(pattern, match, text, now, zone)
         if claim is not None:
             yield claim
             return
@@ -372,7 +378,7 @@ def _read_clause(clause: str, now: datetime, zone: ZoneInfo) -> Iterator[Claim]:
 
 def _match_patterns(clause: str) -> Iterator[tuple[ClaimPattern, re.Match[str]]]:
     """Yield the patterns of statements that match a clause, with their matches."""
-    for language in LANGUAGES:
+    for language in list_languages(clause):
         if any_claim_pattern(language).fullmatch(clause) is None:
             continue
         for pattern in load_patterns(language):

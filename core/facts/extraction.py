@@ -79,7 +79,9 @@ class FactReader:
         self._model_paused_until = self.clock.now()
         # The locks by session id, so that only one task at a time reads a session.
         self._locks = WeakValueDictionary[int, asyncio.Lock]()
-        self._are_rules_compiled = False
+        # Whether the patterns are compiled for texts in ASCII (True) and for others (False).
+        self._compiled_rules: set[bool] = set()
+        self._compilation = asyncio.Lock()
 
     async def catch_up(self) -> None:
         """Read all sessions that are due, unless the model couldn't be reached a moment ago."""
@@ -265,11 +267,17 @@ class FactReader:
         If the messages are long, or the patterns aren't compiled yet, the rules run in a thread.
         """
         length_chars = sum(len(message.text) for message in messages)
-        if self._are_rules_compiled and length_chars <= MAX_INLINE_CHARS:
+        is_ascii = all(message.text.isascii() for message in messages)
+        if is_ascii not in self._compiled_rules:
+            # Several threads at the same time would each compile the patterns.
+            async with self._compilation:
+                candidates = await asyncio.to_thread(self._apply_rules, messages)
+            if messages:
+                self._compiled_rules |= {True, is_ascii}
+            return candidates
+        if length_chars <= MAX_INLINE_CHARS:
             return self._apply_rules(messages)
-        candidates = await asyncio.to_thread(self._apply_rules, messages)
-        self._are_rules_compiled = self._are_rules_compiled or bool(messages)
-        return candidates
+        return await asyncio.to_thread(self._apply_rules, messages)
 
     def _apply_rules(self, messages: Sequence[Message]) -> list[Candidate]:
         """Return the claims that the rules find in the typed part of each message."""

@@ -628,6 +628,29 @@ def fold(messages: Sequence[Message], add: Callable[[T, Message], T], initial: T
     return value
 
 
+def leave_out(history: Sequence[Message], messages: Sequence[Message]) -> Sequence[Message]:
+    """Return a history without some messages. Messages that aren't stored yet have the id 0."""
+    ids = {message.id for message in messages if message.id}
+    return [message for message in history if message.id not in ids] if ids else history
+
+
+def find_missing_sent_forms(messages: Sequence[Message]) -> tuple[int, ...]:
+    """Return the indexes of the people's chat messages that lack their sent form."""
+    return fold(messages, _add_if_missing, _NO_MESSAGES)[1]
+
+
+# How many messages were counted, and the indexes of those without a sent form.
+_MissingForms = tuple[int, tuple[int, ...]]
+_NO_MESSAGES: _MissingForms = (0, ())
+
+
+def _add_if_missing(counted: _MissingForms, message: Message) -> _MissingForms:
+    count, missing = counted
+    if message.role == "user" and message.kind == "chat" and message.sent_blocks is None:
+        missing = (*missing, count)
+    return count + 1, missing
+
+
 def scoped_term(scope_id: int, term: str) -> str:
     """Return the indexed form of a term, with its scope's id: ``7xcoffee`` for scope 7."""
     return f"{scope_id}x{term}"

@@ -8,10 +8,15 @@ speech teach nothing."""
 
 from __future__ import annotations
 
+import importlib
+import re
+from collections.abc import Iterable
 from datetime import UTC, datetime
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from core.facts.claims import extract_claims
+from core.facts.patterns import LANGUAGES, compile_pattern, list_languages, load_patterns
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 ZONE = ZoneInfo("Europe/Lisbon")
@@ -551,3 +556,35 @@ def test_plain_statement_in_each_language_is_learned() -> None:
 
 def test_sentence_without_a_plain_statement_is_not_learned() -> None:
     assert {text: found for text in NOT_TOLD if (found := extract_claims(text, NOW, ZONE))} == {}
+
+
+def test_clause_in_ascii_is_compared_with_all_languages_that_may_match_it() -> None:
+    languages = list_languages("I live in Porto")
+    parser: Any = importlib.import_module("re._parser")
+    for language in set(LANGUAGES) - set(languages):
+        for pattern in load_patterns(language):
+            text = compile_pattern(pattern.text).pattern
+            assert _needs_other_letter(parser.parse(text, re.IGNORECASE | re.DOTALL)), text
+    assert {"english", "turkish"} <= set(languages) < set(LANGUAGES)
+    assert list_languages("Я живу в Порту") == LANGUAGES
+
+
+def _needs_other_letter(parts: Iterable[tuple[Any, Any]]) -> bool:
+    """Return whether each match of a parsed expression contains a character outside of ASCII."""
+    return any(_is_other_letter(str(kind), value) for kind, value in parts)
+
+
+def _is_other_letter(kind: str, value: Any) -> bool:
+    if kind == "LITERAL":
+        return bool(value > 127)
+    if kind == "RANGE":
+        return bool(value[0] > 127)
+    if kind == "IN":
+        return all(_is_other_letter(str(inner), argument) for inner, argument in value)
+    if kind == "SUBPATTERN":
+        return _needs_other_letter(value[3])
+    if kind in ("MAX_REPEAT", "MIN_REPEAT"):
+        return value[0] > 0 and _needs_other_letter(value[2])
+    if kind == "BRANCH":
+        return all(_needs_other_letter(branch) for branch in value[1])
+    return False
