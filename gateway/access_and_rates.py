@@ -397,7 +397,8 @@ class Access:
 
     async def report_missed(self, address: Address) -> None:
         """Notify the owner that messages sent to an address weren't read."""
-        await self._owner_notices.notify_missed(address)
+        name = await self.admins.load_place_name(address)
+        await self._owner_notices.notify_missed(address, name)
 
     async def create_pairing(self, inbound: Inbound) -> Pairing | None:
         """Create a pairing code for a stranger, notify the owner, and return the pairing.

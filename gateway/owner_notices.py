@@ -164,12 +164,16 @@ class OwnerNotices:
         )
         await self.notify(f"retired:{model}", text)
 
-    async def notify_missed(self, address: Address) -> None:
-        """Tell the owner that messages weren't read after an outage, once a day per address."""
+    async def notify_missed(self, address: Address, name: str = "") -> None:
+        """Tell the owner that messages weren't read after an outage, once a day per address.
+
+        `name` is the name of the channel, or "" if it isn't known.
+        """
         texts = await self.load_texts()
         key = f"missed:{address.key}:{self._clock.now():%Y-%m-%d}"
         platform = texts.name_platform(address.platform)
-        text = texts.MISSED.format(platform=platform, address=address.key)
+        place = texts.quote(name) if name else f"`{address.key}`"
+        text = texts.MISSED.format(platform=platform, place=place)
         await self.notify(key, text)
 
     async def notify_memory_problem(self, kind: MemoryNotice, name: str, reason: str) -> None:

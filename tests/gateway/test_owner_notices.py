@@ -11,6 +11,7 @@ from filelock import FileLock
 from config.settings import Settings
 from core.errors import AccessRefused
 from core.types import LOCAL_SCOPE, Account, Address, Scope
+from gateway.chats.admins import ChatAdmins
 from gateway.services import Services
 from gateway.sharing.home_lock import LOCK_FILE
 from gateway.supervisor import CONNECTED
@@ -82,6 +83,23 @@ async def test_neither_a_room_nor_a_planned_question_hears_a_notice(home: Path) 
         )
         await harness.services.owner_notices.notify("asks", "Somebody wants to talk to me.")
         assert await notices(harness) == [("telegram:42", "Somebody wants to talk to me.")]
+
+
+async def test_missed_messages_are_reported_with_the_name_of_their_channel(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def load_place_name(self: ChatAdmins, address: Address) -> str:
+        return "#travel" if address.chat_id == "77" else ""
+
+    monkeypatch.setattr(ChatAdmins, "load_place_name", load_place_name)
+    async with open_gateway(home) as harness:
+        await harness.say("hello")
+        for chat_id in ("77", "78"):
+            await harness.admission.report_missed(Address(platform="discord", chat_id=chat_id))
+        named, unnamed = [text for _, text in await notices(harness)]
+        assert "travel”" in named
+        assert "discord:77" not in named
+        assert "`discord:78`" in unnamed
 
 
 async def test_paused_job_is_reported_to_its_person_and_in_a_group_to_the_owner(
