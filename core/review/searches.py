@@ -46,6 +46,17 @@ _PUNCTUATION = ".,;:!?\u2026\"'()\u201c\u201d\u201e\u00ab\u00bb"
 _MAX_SIGNS = 2
 # At most this many words may be between a verb and the word that denies it.
 _MAX_DENIAL_WORDS = 2
+# The tables whose words don't make a request say more than what to look up or to send.
+_REQUEST_TABLES = (
+    "deeds",
+    "lookups",
+    "sends",
+    "writes",
+    "gives",
+    "nouns",
+    "repeats",
+    "to_asker",
+)
 # A clause of at most this many words may be the secret that the clause before it announces.
 _MAX_SECRET_WORDS = 3
 # The characters that may follow a web address in a text: a slash, then punctuation and a space, or
@@ -560,9 +571,10 @@ def has_other_content(messages: Iterable[str], texts: Sequence[str]) -> bool:
         return True
     if has_marker(_drop_asked_time(message, plain, languages), "condition", languages):
         return True
-    for language in languages:
+    # In a fixed order, because words that one language drops may be part of another's phrase.
+    for language in sorted(languages):
         plain = drop_polite_ends(plain, language)
-        for name in ("deeds", "lookups", "sends", "writes", "gives", "nouns", "repeats"):
+        for name in _REQUEST_TABLES:
             plain = _pattern(language, name).sub(" ", plain)
         # "Good morning" is polite, but "morning" alone may say when to send something.
         ignored = polite_words(language) - detail_words(language)

@@ -240,6 +240,48 @@ def test_request_for_a_file_once_more_has_no_other_content(typed: str) -> None:
     assert not has_other_content([typed], ["send file", "contract.pdf file 1"])
 
 
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "Could you send file 1 to me again, please?",
+        "Kannst du mir bitte Datei 1 schicken?",
+        "¿Puedes enviarme el archivo 1?",
+        "Renvoie-moi le fichier 1",
+        "Manda o ficheiro 1 para mim",
+        "Пришли мне, пожалуйста, файл 1 ещё раз",
+        "Скинь мне файл 1",
+        "发我文件1",
+        "请把文件1再发给我",
+        "私にファイル1を送ってください",
+        "파일 1을 저에게 보내 주세요",
+        "Bana dosya 1'i gönderir misin?",
+    ],
+)
+def test_request_for_a_file_that_names_its_asker_has_no_other_content(typed: str) -> None:
+    assert not has_other_content([typed], ["send file", "contract.pdf file 1"])
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "Send file 1 to my boss",
+        "Schick Datei 1 bitte an Ben",
+        "Manda el archivo 1 a mi jefe",
+        "Renvoie le fichier 1 à ma mère",
+        "Manda o ficheiro 1 para a minha mãe",
+        "Пришли мне файл 1, если Бен согласен",
+        "Скинь файл 1 моему начальнику",
+        "把文件1发给我妈",
+        "明天把文件1发我",
+        "ファイル1を母に送って",
+        "파일 1을 엄마에게 보내 주세요",
+        "Dosya 1'i anneme gönder",
+    ],
+)
+def test_request_for_a_file_for_somebody_else_or_later_has_other_content(typed: str) -> None:
+    assert has_other_content([typed], ["send file", "contract.pdf file 1"])
+
+
 def test_small_words_may_be_left_out_of_a_query_but_not_of_a_sent_text() -> None:
     typed = ["Manda: café sin azúcar"]
     assert is_typed_span("café azúcar", typed)
