@@ -11,6 +11,7 @@ import hashlib
 import logging
 import secrets
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import replace
 from typing import Any
 
 import discord
@@ -113,6 +114,7 @@ class DiscordMessages(_Messages):
         # The ids of other messages of the bot from the last search. None before a search.
         self._known_ids: Collection[str] | None = None
         self._is_typing = False
+        self._has_moved_to_direct_chat = False
 
     async def show_typing(self) -> None:
         """Start a task that shows typing.
@@ -127,7 +129,8 @@ class DiscordMessages(_Messages):
     async def prepare(self, answer: Answer) -> None:
         """If the answer is private, send it in the person's direct chat from now on.
 
-        Raises DeliveryError if this isn't a direct chat and the person is unknown.
+        There it has no buttons, because they work only in the chat of the question. Raises
+        DeliveryError if this isn't a direct chat and the person is unknown.
         """
         self._forms.remember(answer.buttons)
         if not answer.is_private:
@@ -150,6 +153,7 @@ class DiscordMessages(_Messages):
             self._channel_id = str(direct_chat.id)
             # The message to reply to isn't in the direct chat.
             self._reply_to = None
+            self._has_moved_to_direct_chat = True
 
     async def post(self, part: StyledText, answer: Answer | None, nonce: str) -> str:
         """Create a message and return its id.
@@ -159,6 +163,7 @@ class DiscordMessages(_Messages):
         belongs to another answer of this process, a new message is created.
         """
         channel = await self._get_channel()
+        answer = self._leave_out_dead_buttons(answer)
         options = build_parts(answer)
         if self._reply_to is not None:
             replied_message = channel.get_partial_message(self._reply_to)
@@ -192,7 +197,12 @@ class DiscordMessages(_Messages):
         Raises a DeliveryError with `is_missing` if the message is gone or can't be edited.
         """
         with translate_errors(is_edit=True):
-            await self._edit(message_id, part, answer)
+            await self._edit(message_id, part, self._leave_out_dead_buttons(answer))
+
+    def _leave_out_dead_buttons(self, answer: Answer | None) -> Answer | None:
+        if answer is None or not self._has_moved_to_direct_chat:
+            return answer
+        return replace(answer, buttons=())
 
     async def _edit(self, message_id: str, part: StyledText, answer: Answer | None) -> None:
         message = (await self._get_channel()).get_partial_message(int(message_id))

@@ -345,6 +345,27 @@ async def test_private_answer_to_a_typed_message_of_a_channel_is_sent_in_the_dir
         assert "You live in Porto." not in api.said(channel)
 
 
+async def test_private_answer_moved_from_a_channel_to_the_direct_chat_has_no_buttons(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox
+) -> None:
+    ana = api.user("Ana")
+    direct = api.dm(ana)
+    adapter = make(api, inbox)
+    more = Button(label="More", command=Command(name="recall", arguments="2"), id="abc")
+    answer = Answer(text="You live in Porto.", is_private=True, buttons=(more,))
+    async with listening(adapter, router, api):
+        channel = await api.channel("general")
+        question = await api.user_says(channel, "@Mneme /facts", ana)
+        reply = adapter.reply(Address(platform="discord", chat_id=channel), question)
+        reply.begin(ListRecord("turn:1"))
+        await reply.finish(answer)
+        assert [message.get("components") for message in api.messages(direct)] == [[]]
+        reply = adapter.reply(Address(platform="discord", chat_id=direct))
+        reply.begin(ListRecord("turn:2"))
+        await reply.finish(answer)
+        assert api.messages(direct)[-1]["components"] != []
+
+
 @pytest.mark.parametrize(
     ("status", "code", "cause"),
     [
