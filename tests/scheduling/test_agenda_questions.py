@@ -20,6 +20,7 @@ TOMORROW = [
     "¿Qué tengo mañana?", "que tengo para mañana", "tengo algo el sábado?",
     "Qu'est-ce que j'ai demain ?", "j’ai quoi demain", "c'est quoi le programme demain ?",
     "O que eu tenho amanhã?", "tenho alguma coisa amanhã?", "Что у меня завтра?", "Завтра что у меня?",
+    "Есть ли у меня что-нибудь завтра?",
     "какие планы на завтра?", "我明天有什么安排？", "明天有事吗？", "明天要做什么",
     "明日の予定は？", "明日何がある？", "明日の予定を教えて", "내일 일정 뭐야?", "내일 뭐 있어?", "내일 약속 있어?",
     "Yarın neyim var?", "yarın planım ne", "yarın bir şeyim var mı?",
@@ -50,6 +51,12 @@ EVENTS = [
     ("Quando é o dentista?", "dentista"), ("Когда стоматолог?", "стоматолог"),
     ("牙医是什么时候？", "牙医"), ("歯医者はいつですか？", "歯医者"), ("치과가 언제야?", "치과"),
     ("Dişçi ne zaman?", "Dişçi"),
+    ("When is my dentist appointment?", "dentist"), ("when's my appointment with Ana", "Ana"),
+    ("When is my next appointment?", "appointment"), ("Wann ist mein Termin beim Zahnarzt?", "Zahnarzt"),
+    ("¿Cuándo es mi cita con el dentista?", "dentista"), ("C'est quand mon rendez-vous chez le dentiste ?", "dentiste"),
+    ("Quando é a minha consulta com o dentista?", "dentista"), ("Когда у меня приём у стоматолога?", "стоматолога"),
+    ("我的牙医预约是什么时候？", "牙医"), ("歯医者の予約はいつ？", "歯医者"), ("치과 예약이 언제야?", "치과"),
+    ("Dişçi randevum ne zaman?", "Dişçi"),
 ]  # fmt: skip
 OTHERS = [
     "What is the password?", "What do I have to buy?", "Tomorrow I fly", "Was ist Kyudo?", "what about 11?",
