@@ -605,6 +605,10 @@ async def test_gateway_without_a_model_saves_finds_notes_and_reminds(home: Path)
 
 
 OPEN_QUESTIONS = """
+was Ben at home
+am I in the choir
+can Ben come on Friday
+do my parents know Eve
 where do I live
 whats my rent
 what's mum's dog called
@@ -651,8 +655,128 @@ nerede oturuyorum
 Defne kaç yaşında
 apartmanın şifresi ne
 annemin hâlâ köpeği var mı
+Wann probt der Chor
+Wo parkt mein Bruder
+Wer gießt die Blumen
+Wann beginnt der Kurs
+Wie oft gieße ich die Orchidee
+Wann schließt die Bibliothek
+Was schenken wir Oma
+Welche Farbe hat das Bad
+Wann endet mein Vertrag
+Wem gehört das rote Rad
+Wie viel verdient Jonas
+Wo lagern die Winterreifen
+Wann landet Mias Flug
+Wie heißt der Hund von Lena
+Wer repariert die Heizung
+Bis wann gilt mein Pass
+Wofür spart Tom
+Worüber freut sich Ida
+Mit wem fährt Paul nach Rom
+wer holt die Kinder ab
+wann öffnet der Bäcker
+wo hängt mein Mantel
+wem schulde ich Geld
+was bringt Tante Ruth mit
+womit putze ich den Ofen
+wie lange backt der Kuchen
+welchen Wein trinkt Opa
+wann feiert Lea Geburtstag
+wo treffe ich Max
+combien je paie de loyer
+où j'habite
+quand commence le cours
+comment s'appelle mon médecin
+qui arrose les plantes
+à quelle heure ferme la piscine
+où mon frère gare la voiture
+quand part le train de Léa
+combien coûte l'abonnement
+quel jour vient le plombier
+c'est quoi le code du portail
+où sont les clés
+quand finit mon contrat
+qui garde les enfants
+avec qui Paul va à Rome
+pourquoi on a changé de banque
+combien on paie pour le parking
+quand tombe l'anniversaire de Zoé
+comment je vais au bureau
+quelle taille fait Hugo
+combien on doit à Luc
+où j'ai garé la voiture
+quand ouvre la boulangerie
+comment on fait la pâte
+qui apporte le gâteau
+pourquoi on va chez Luc
+à qui je dois de l'argent
+quel vin boit papi
+où travaille Inès
+quand Zoé fête son anniversaire
+cuando ensaya el coro
+donde aparca mi hermano
+quien riega las plantas
+cuando empieza el curso
+a que hora cierra la piscina
+como se llama mi medico
+cual es mi talla
+cuando sale el tren de Lea
+cuánto cuesta el abono
+qué día viene el fontanero
+dónde están las llaves
+cuándo termina mi contrato
+quién cuida a los niños
+con quién va Pablo a Roma
+por qué cambiamos de banco
+cuando es el cumpleaños de Zoe
+donde guardamos las ruedas
+que medicina toma la abuela
+cuantos hermanos tiene Iris
+cuando abre la panadería
+donde trabaja mi prima
+quien trae la tarta
+cuando vence el seguro del coche
+que vino toma el abuelo
+cuantas hermanas tiene Luz
+cuando vuelve Marta
+quien lleva a los niños
+a quién debo dinero
+quando ensaia o coro
+quanto pago de renda
+onde estaciona o meu irmão
+quem rega as plantas
+quando começa o curso
+a que horas fecha a piscina
+como se chama o meu médico
+qual é o meu tamanho
+quando parte o comboio da Lea
+quanto custa o passe
+em que dia vem o canalizador
+onde estão as chaves
+quando acaba o meu contrato
+quem cuida das crianças
+com quem vai o Paulo a Roma
+por que mudámos de banco
+quando é o aniversário da Zoe
+onde guardamos os pneus
+que remédio toma a avó
+quantos irmãos tem a Iris
+quando abre a padaria
+onde trabalha a minha prima
+quem traz o bolo
+quando vence o seguro do carro
+quantas irmãs tem a Luz
+onde deixei o carro
+quando volta a Marta
+quem leva os miúdos
 """
 NO_QUESTIONS = """
+Am Montag probt der Chor
+Find ich gut
+Will ich nicht
+Can bugün geldi
+Do lado da escola há um café
 wo ich wohne, ist es laut
 wie schön
 wenn ich mal groß bin
@@ -686,6 +810,141 @@ yeni evimiz çok güzel oldu
 my sister Ana lives in Porto
 Freddie's teacher is Mr Pike
 ich wohne in Kiel
+Wann der Chor probt, weiß ich nicht
+Wo ich wohne, ist es laut
+Was für ein Tag
+Wie schön die Blumen blühen
+Wer wagt, gewinnt
+Wann immer du willst
+Wie du meinst
+Was Tom sagt, stimmt
+Wo ein Wille ist, ist auch ein Weg
+Wenn der Chor probt, komme ich später
+Wie der Vater so der Sohn
+Der Chor probt am Dienstag
+Wie immer kam der Bus zu spät
+Wo er parkt, ist egal
+Was für ein schönes Geschenk
+Wie gesagt probt der Chor am Montag
+Was ich brauche ist Schlaf
+Wann ich komme steht noch nicht fest
+Wem es gefällt der soll es kaufen
+Wie lustig
+Wer zu spät kommt den bestraft das Leben
+Was Paul kocht schmeckt immer
+Wo wir parken gibt es Schatten
+wie erwartet kam der Bus zu spät
+was Oma kocht, esse ich gern
+wo gehobelt wird fallen Späne
+wer die Kinder abholt weiß ich nicht
+wie versprochen die Fotos
+wann es losgeht, sage ich dir
+wie mein Vater sagt
+womit ich nicht gerechnet habe
+wo wir gerade dabei sind, Lea kommt am Montag
+was mich freut ist das Wetter
+quand je paie le loyer je suis triste
+où j'habite il fait froid
+quand commence le cours je dors
+qui dort dîne
+comme je paie le loyer le lundi
+combien de fois je lui ai dit
+où que j'aille il pleut
+quand il pleut je prends le bus
+qui vivra verra
+quelle belle journée
+quel dommage
+quand même c'est cher
+comment dire
+où il y a de la gêne il n'y a pas de plaisir
+qui aime bien châtie bien
+combien je suis heureux
+quand Paul viendra on mangera
+c'est quand Paul dort que je lis
+quel plaisir de te lire
+je sais combien je paie de loyer
+qui plus est il pleut
+quand tu veux
+comment veux-tu que je sache
+pourquoi pas
+quand ouvre la boulangerie j'achète du pain
+où travaille Inès il y a un parc
+qui cherche trouve
+comment te remercier
+quand j'étais petit je vivais à Lyon
+combien c'est beau
+pourquoi pas demain
+où tu veux
+qui m'aime me suive
+cuando ensaya el coro me voy
+donde vivo hace frío
+cuando llueve cojo el bus
+quien riega las plantas soy yo
+cuanto antes mejor
+como siempre el tren salió tarde
+donde dije digo digo diego
+cuando quieras
+que tengas un buen día
+quien calla otorga
+cuanto más duermo más cansado estoy
+cuando empieza el curso compro libros
+como quieras
+que te mejores
+cual padre tal hijo
+que bonito día
+cuando Ana llegue cenamos
+quienes vengan traen pan
+donde trabajo hay un parque
+que viene el fontanero mañana
+qué bien canta el coro
+cuando sea mayor seré médico
+a que no sabes quién viene
+como te dije pago el lunes
+cuando abre la panadería compro pan
+donde trabaja mi prima hay un bar
+quien trae la tarta es Luz
+cuando vuelve Marta salimos
+que te vaya bien
+cuantas más mejor
+donde sea
+cuando puedas me llamas
+quien sabe
+como dejé el coche fuera se mojó
+quando ensaia o coro vou embora
+onde moro faz frio
+quando chove apanho o autocarro
+quem rega as plantas sou eu
+quanto antes melhor
+como sempre o comboio saiu tarde
+onde há fumo há fogo
+quando quiseres
+que tenhas um bom dia
+quem cala consente
+quanto mais durmo mais cansado fico
+quando começa o curso compro livros
+onde comem dois comem três
+como quiseres
+que as melhoras venham
+qual pai tal filho
+que lindo dia
+quando a Ana chegar jantamos
+quem vier traz pão
+onde trabalho há um parque
+que bom que vieste
+quem me dera
+quando for grande serei médico
+como te disse pago na segunda
+quanto a mim está tudo bem
+quando abre a padaria compro pão
+onde trabalha a minha prima há um bar
+quem traz o bolo é a Luz
+quando volta a Marta saímos
+que corra tudo bem
+quantas mais melhor
+onde quiseres
+quando puderes liga-me
+quem sabe
+como deixei o carro fora molhou-se
 """
 
 
