@@ -91,6 +91,8 @@ class Admission:
         is_cancel = False
         if not inbound.is_addressed:
             inbound, is_cancel = await self._address(inbound)
+        if inbound.group_id is not None:
+            inbound = self._turns.edits.join_album(inbound)
         judgement = await self._access.judge(inbound)
         if is_cancel and judgement.may_cancel:
             await self._cancel_question(inbound, reply, judgement)
@@ -156,8 +158,7 @@ class Admission:
 
     async def _answers_question(self, inbound: Inbound) -> bool:
         """Return whether a message is only "yes" or "no", and answers a question to its sender."""
-        is_answer = can_confirm(inbound) or is_yes(inbound, kind="no")
-        if inbound.kind != "message" or not is_answer:
+        if inbound.kind != "message" or not (can_confirm(inbound) or is_yes(inbound, kind="no")):
             return False
         if inbound.quote is not None and not inbound.quote.is_ours:
             return False

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
+from itertools import chain
 
 from core.agent.prompt import with_attachments
 from core.agent.tool_runner import may_change
@@ -13,7 +15,7 @@ from core.agent.turn import Agent
 from core.media.intake import is_replaced
 from core.store.mailbox import OutboxItem
 from core.store.message_ids import StoredQuestion
-from core.types import Answer, Command, Inbound, Scope, Tool
+from core.types import Answer, Attachment, Command, Inbound, Scope, Tool
 from gateway.commands.registry import CommandRegistry, is_command, resolve_names
 from gateway.delivery import Delivery
 from gateway.queues import ConversationQueues, PendingEvent, find_edited_id
@@ -21,6 +23,9 @@ from gateway.texts.catalog import load_texts
 
 # A poll, a checklist or the like. The platform changes its text, for example when a poll closes.
 _POLL_OR_CHECKLIST = re.compile(r"(?:^|\n)[\w ]+: \{[^{}]*\}$")
+
+ALBUM_S = 5.0
+"""So long after the first message of an album, another one may mention Mneme."""
 
 
 class EditEffect(Enum):
@@ -64,6 +69,8 @@ class Edits:
         self._delivery = delivery
         self._inbox = delivery.inbox
         self._withdraw = withdraw
+        # The files of messages that don't address Mneme, by album and then by message id.
+        self._album_files: dict[tuple[object, ...], dict[str | None, Sequence[Attachment]]] = {}
 
     async def read_command(self, edit: Inbound, scope: Scope) -> Inbound:
         """Return an edit with the command that its text now is, such as ``/help@mneme_bot``.
@@ -162,6 +169,23 @@ class Edits:
         if inbound.is_addressed or not self._queues.continues_burst(inbound):
             return inbound
         return replace(inbound, is_addressed=True)
+
+    def join_album(self, inbound: Inbound) -> Inbound:
+        """Return a message with the files of the earlier messages of its album in a group.
+
+        An album is several messages, and people mention Mneme in any of them. The files of those
+        before it are remembered for `ALBUM_S`, and aren't stored.
+        """
+        if inbound.is_direct or inbound.kind != "message":
+            return inbound
+        key = (inbound.address, inbound.account, inbound.group_id)
+        if inbound.is_addressed:
+            files = chain.from_iterable(self._album_files.pop(key, {}).values())
+            return replace(inbound, attachments=(*files, *inbound.attachments))
+        if key not in self._album_files:
+            asyncio.get_running_loop().call_later(ALBUM_S, self._album_files.pop, key, None)
+        self._album_files.setdefault(key, {})[inbound.message_id] = inbound.attachments
+        return inbound
 
 
 async def explain_edit(delivery: Delivery, inbound: Inbound, effect: EditEffect) -> None:

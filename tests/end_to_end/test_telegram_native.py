@@ -92,6 +92,24 @@ async def test_album_is_one_question_with_all_its_pictures(home: Path) -> None:
         assert [len(pictures_of(request)) for request in model.requests] == [3]
 
 
+async def test_album_in_a_group_whose_last_picture_mentions_the_bot_shows_all_its_pictures(
+    home: Path,
+) -> None:
+    model = ScriptedModel(says("Three colours."))
+    async with open_telegram(home, model) as scene:
+        questions = {"red": "", "green": "", "blue": "@mneme_bot which colours are these?"}
+        for colour, question in questions.items():
+            content = make_photo(colour=colour)
+            scene.api.server.add(colour, content)
+            photo = [make_file(colour, content, width=640, height=480)]
+            scene.api.user_says(FORUM, question, user_id=BO, photo=photo, media_group_id="7")
+        other = [make_file("red", make_photo(colour="red"), width=640, height=480)]
+        scene.api.user_says(FORUM, "", user_id=ANA, photo=other, media_group_id="8")
+        await scene.said(FORUM, "Three colours.")
+        await scene.settle()
+        assert [len(pictures_of(request)) for request in model.requests] == [3]
+
+
 async def test_each_kind_of_question_below_a_photo_in_a_group_shows_it_to_the_model(
     home: Path,
 ) -> None:
