@@ -19,6 +19,8 @@ from zoneinfo import ZoneInfo
 
 from core.dates import period_name
 from core.facts.patterns import (
+    ASCII_LANGUAGES,
+    LANGUAGES,
     ClaimPattern,
     Shape,
     any_claim_pattern,
@@ -26,7 +28,6 @@ from core.facts.patterns import (
     claim_pattern,
     compile_pattern,
     correction_openings,
-    list_languages,
     load_english_words,
     load_patterns,
     load_words,
@@ -378,7 +379,7 @@ def _read_clause(clause: _Clause, now: datetime, zone: ZoneInfo) -> Iterator[Cla
 
 def _match_patterns(clause: str) -> Iterator[tuple[ClaimPattern, re.Match[str]]]:
     """Yield the patterns of statements that match a clause, with their matches."""
-    for language in list_languages(clause):
+    for language in ASCII_LANGUAGES if clause.isascii() else LANGUAGES:
         if any_claim_pattern(language).fullmatch(clause) is None:
             continue
         for pattern in load_patterns(language):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Literal
@@ -27,7 +27,7 @@ LANGUAGES = (
 UNSPACED_LANGUAGES = ("chinese", "japanese", "korean")
 NON_LATIN_LANGUAGES = frozenset({"russian", *UNSPACED_LANGUAGES})
 """Each statement in these languages contains a letter outside of ASCII."""
-_ASCII_LANGUAGES = tuple(name for name in LANGUAGES if name not in NON_LATIN_LANGUAGES)
+ASCII_LANGUAGES = tuple(name for name in LANGUAGES if name not in NON_LATIN_LANGUAGES)
 Shape = Literal["place", "name", "title", "thing", "date", "number", "free"]
 WordTable = Literal["relations", "things"]
 """A word list with translations: relations such as "sister", or things that people have."""
@@ -120,11 +120,6 @@ def load_english_words(table: WordTable) -> Mapping[str, str]:
         for english, words in translations.items():
             english_words |= dict.fromkeys(words.split(), english)
     return english_words
-
-
-def list_languages(clause: str) -> Sequence[str]:
-    """Return the languages whose patterns may match a clause, in the order of `LANGUAGES`."""
-    return _ASCII_LANGUAGES if clause.isascii() else LANGUAGES
 
 
 @cache

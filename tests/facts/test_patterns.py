@@ -16,7 +16,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from core.facts.claims import extract_claims
-from core.facts.patterns import LANGUAGES, compile_pattern, list_languages, load_patterns
+from core.facts.patterns import ASCII_LANGUAGES, LANGUAGES, compile_pattern, load_patterns
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 ZONE = ZoneInfo("Europe/Lisbon")
@@ -559,14 +559,12 @@ def test_sentence_without_a_plain_statement_is_not_learned() -> None:
 
 
 def test_clause_in_ascii_is_compared_with_all_languages_that_may_match_it() -> None:
-    languages = list_languages("I live in Porto")
     parser: Any = importlib.import_module("re._parser")
-    for language in set(LANGUAGES) - set(languages):
+    for language in set(LANGUAGES) - set(ASCII_LANGUAGES):
         for pattern in load_patterns(language):
             text = compile_pattern(pattern.text).pattern
             assert _needs_other_letter(parser.parse(text, re.IGNORECASE | re.DOTALL)), text
-    assert {"english", "turkish"} <= set(languages) < set(LANGUAGES)
-    assert list_languages("Я живу в Порту") == LANGUAGES
+    assert {"english", "turkish"} <= set(ASCII_LANGUAGES) < set(LANGUAGES)
 
 
 def _needs_other_letter(parts: Iterable[tuple[Any, Any]]) -> bool:
