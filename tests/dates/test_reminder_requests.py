@@ -858,3 +858,16 @@ def test_date_that_does_not_exist_and_remark_about_reminders_set_nothing() -> No
 def test_chinese_request_to_remind_another_person_is_recognized_by_the_name(text: str) -> None:
     assert read(text).intent is Intent.OTHER_PERSON
     assert read("明天9点提醒我给Anna打电话").intent is Intent.SET
+
+
+@each_row(
+    ("text", "task"),
+    [
+        ("remind me every weekday 7.45 to take the bus", "take the bus"),
+        ("erinnere mich jeden Werktag 7.45 an den Bus", "den Bus"),
+    ],
+)
+def test_dotted_time_after_a_group_of_days_is_a_clock_time(text: str, task: str) -> None:
+    reading = read(text)
+    moments = ["2026-03-05 07:45", "2026-03-06 07:45", "2026-03-09 07:45"]
+    assert (moments_of(reading), reading.task) == (moments, task)
