@@ -197,7 +197,7 @@ def make_stream_safe(text: str) -> str:
     for possible_run in long_possible_run.finditer(text):
         for run in long_run.finditer(text, possible_run.start(), possible_run.end()):
             parts.append(text[position : run.start()])
-            parts.append(_cut_run(run[0], text[: run.start()][-1:]))
+            parts.append(_cut_run(run[0], text[max(0, run.start() - 1) : run.start()]))
             position = run.end()
     parts.append(text[position:])
     return "".join(parts)
