@@ -92,7 +92,7 @@ LOCK = uv pip compile pyproject.toml --universal --python-version 3.11 --generat
 	--constraint constraints.txt --quiet
 locks:
 	@command -v uv >/dev/null || { echo "make locks needs uv: pip install uv"; exit 1; }
-	@$(LOCK) --output-file requirements.lock
+	@$(LOCK) --extra postgres --output-file requirements.lock
 	@$(LOCK) --extra test --extra pages --output-file requirements-test.lock
 
 # Fails with 2 if the database can't be reached.

@@ -26,6 +26,8 @@ WATCH_PAUSE_S = 0.1
 MAX_FILE_BYTES = 128 * 2**20
 # The flag of `renameat2` and `renamex_np` that exchanges two paths.
 EXCHANGE = 2
+# The option of `prctl` for the signal that a process gets when its parent ends.
+PR_SET_PDEATHSIG = 1
 
 
 def find_shell_language(environment: Mapping[str, str]) -> str:
@@ -174,6 +176,23 @@ def read_command_line(pid: int, system: System = SYSTEM) -> str:
             return content.replace(b"\0", b" ").decode("utf-8", "replace").strip()
         return ""
     return _run_ps("-o", "args=", "-p", str(pid)).strip()
+
+
+def end_with_parent(parent: int, system: System = SYSTEM) -> None:
+    """Let this process get SIGTERM when its parent process with the id `parent` ends.
+
+    Linux does this even if the parent is killed. Other systems don't, so the process continues.
+    """
+    if system != "linux":
+        return
+    # Imported here because few processes need it.
+    import ctypes
+    import signal
+
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != parent:
+        # The parent ended before the call.
+        os._exit(1)
 
 
 def measure_memory_mb(pids: Iterable[int], system: System = SYSTEM) -> int:

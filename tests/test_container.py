@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from fnmatch import fnmatch
@@ -12,7 +13,10 @@ from typer.testing import CliRunner
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
-COMPOSE = (ROOT / "compose.yaml").read_text(encoding="utf-8")
+COMPOSE_FILES = {
+    name: (ROOT / name).read_text(encoding="utf-8")
+    for name in ("compose.yaml", "compose.postgres.yaml")
+}
 STEPS = (ROOT / "tests" / "tools" / "container_steps.sh").read_text(encoding="utf-8")
 
 
@@ -51,13 +55,23 @@ def test_home_and_the_record_of_erasures_next_to_it_are_in_the_volume() -> None:
     (volume,) = re.findall(r"(?m)^VOLUME (\S+)$", DOCKERFILE)
     (home,) = re.findall(r"MNEME_HOME=(\S+)", DOCKERFILE)
     assert Path(home).parent == Path(volume)
-    assert f"mneme-data:{volume}" in COMPOSE
+    for content in COMPOSE_FILES.values():
+        assert f"mneme-data:{volume}" in content
 
 
 def test_container_has_no_rights_that_it_does_not_need() -> None:
     assert re.search(r"(?m)^USER mneme$", DOCKERFILE)
-    for line in ("read_only: true", "- /tmp", "- ALL", "- no-new-privileges:true"):
-        assert line in COMPOSE
+    for content in COMPOSE_FILES.values():
+        for line in ("read_only: true", "- /tmp", "- ALL", "- no-new-privileges:true"):
+            assert line in content
+
+
+def test_gateways_in_containers_get_the_password_of_the_database_and_its_client() -> None:
+    content = COMPOSE_FILES["compose.postgres.yaml"]
+    assert content.count("PASSWORD: ${MNEME_STORE_PASSWORD") == 2
+    (command,) = re.findall(r"(?m)^    command: (.+)$", content)
+    assert json.loads(command) == ["run", "--workers", "3"]
+    assert re.search(r"(?m)^psycopg-binary==", (ROOT / "requirements.lock").read_text())
 
 
 def test_health_check_is_a_command_that_exists() -> None:

@@ -310,6 +310,7 @@ _VALUE_KEYS = {
     "since": "time",
     "what": "period",
     "window": "count",
+    "workers": "count",
 }
 # The note that the library adds to a help text, such as "  [default: 3; 1<=x<=10]".
 _NOTE = re.compile(r"(?:  |\A)\[((?:default: |required|\d+<=x|x[<>]=)[^\]]*)\]\Z")

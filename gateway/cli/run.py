@@ -63,11 +63,17 @@ def add_commands(root: typer.Typer) -> None:
 
 def run_command(
     terminal: Annotated[bool, typer.Option("--terminal")] = False,
+    workers: Annotated[int, typer.Option("--workers", min=1)] = 1,
 ) -> None:
     """Start Mneme on every platform that has a token.
 
     The scheduler starts as well. If no platform has a token, you chat in this terminal.
     """
+    if workers > 1:
+        if terminal:
+            raise typer.BadParameter(texts.compose("workers_no_terminal"), param_hint="--workers")
+        _run_workers(workers)
+        return
     _run_gateway(is_chat_only=False, has_terminal=terminal)
 
 
@@ -122,6 +128,20 @@ def _run_gateway(*, is_chat_only: bool, has_terminal: bool) -> None:
             log.info("Mneme has stopped")
         if last_words:
             typer.echo(last_words)
+
+
+def _run_workers(count: int) -> None:
+    """Run several gateways as child processes until they're stopped."""
+    with shell.exit_on_error():
+        settings = Settings.load()
+        logs.configure(settings, None)
+        # Imported here because few people run several gateways.
+        from gateway.sharing.workers import WorkerPool, check_settings
+
+        check_settings(settings)
+        code = asyncio.run(WorkerPool(settings.home, count).run())
+    if code:
+        raise typer.Exit(code)
 
 
 def _offer_setup() -> None:
