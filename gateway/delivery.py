@@ -147,8 +147,8 @@ class PostedRecord:
     ) -> None:
         """Replace the entry of a lost post by the id of its message.
 
-        If the message might belong to another answer (`is_certain` is false), the entry stays, but
-        Mneme stops searching for the message.
+        If the message might belong to another answer (`is_certain` is false), the entry becomes a
+        bare `INTENT_MARK`, and Mneme stops searching for the message.
         """
         self._posting = 0
         index = self._entries.index(f"{INTENT_MARK}{lost_post.after_id}")

@@ -185,7 +185,7 @@ async def log_in(client: discord.Client, token: str, *, has_message_content: boo
 
 
 def set_server_urls(api_url: str | None, gateway_url: str | None) -> None:
-    """Make the library use other servers. None means Discord's own servers.
+    """Make the library use other servers. None leaves a server unchanged: at first, Discord's own.
 
     The library has only class attributes for this, so the change applies to the whole process.
     Raises ConfigError if the token would be sent unencrypted to another machine.

@@ -541,7 +541,8 @@ def _list_links(sentence: SplitSentence) -> list[_Link]:
 def has_corrected_typo(alignment: Alignment) -> bool:
     """Return whether a word of the note equals a typed word only if the typed word has a typo.
 
-    The typed word may also be another word: "sells" for "sails", or "Christian" for "Christine".
+    Such a word may be another one: the person typed "sails" or "Christine", and the note has
+    "sells" or "Christian".
     """
     names = {token.form for token in alignment.list_names()}
     for index, place in alignment.places.items():

@@ -179,7 +179,7 @@ def _clause_asserts(clause: str, statement: Statement) -> bool:
 
     A condition ("if I move") asserts nothing. The clause and the statement must both be negated or
     both not be, and they must be about the same person. If the clause is unreal ("I would live"),
-    hearsay or about the past, the statement must also be so.
+    hearsay or about the past, the same must be true of the statement.
     """
     if evidence_pattern("condition").match(clause):
         return False

@@ -461,7 +461,7 @@ def _topic_patterns(language: str) -> Mapping[str, re.Pattern[str]]:
 
 
 def _word_expression(word: str, language: str) -> str:
-    """Return the regular expression for a word of a list: `*` means any ending, and `_` a space.
+    """Return the regular expression for a topic word: `*` means any ending, and `_` a space.
 
     Longer words may always have the endings of their language.
     """

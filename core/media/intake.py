@@ -479,8 +479,9 @@ class MediaIntake:
     ) -> AttachedFile:
         """Download, decode and record a file. If it can't be stored, the reason is recorded.
 
-        `earlier_task` ends first, so that this file replaces its file. An error of the store is
-        only logged. The file is then received again with the next message.
+        `earlier_task` ends first, so that this file replaces its file. An error of the disk or of
+        the store isn't recorded, only logged and returned as the file's problem. The file is then
+        received again with the next message.
         """
         if earlier_task is not None:
             await asyncio.wait([earlier_task])

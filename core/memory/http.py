@@ -6,8 +6,8 @@ with an HTTP API make their calls through a `JsonService`. `JsonService` guarant
 * The URL must not contain a key. Redirects are followed on the same host only. Loopback addresses
   are reached without a proxy.
 * Requests and answers are JSON of limited size (`REQUEST_BYTES`, `ANSWER_BYTES`).
-* Each call has a timeout: `SEARCH` for calls that a turn waits for, `WRITE` for calls from the
-  outbox.
+* Each call has a timeout: `SEARCH` for calls that a turn waits for, `MODEL` for calls of a model,
+  and `WRITE`, the default, for calls from the outbox.
 * If the connection breaks, a repeatable call is tried once more. GET, PUT and DELETE are
   repeatable unless `is_repeatable` says otherwise.
 * Errors contain no text of the service or the person, and no key. A 4xx status becomes `Refused`,

@@ -280,9 +280,10 @@ def list_prompt_notes(prompt: str) -> list[str]:
 
 
 def list_known_notes(prompt: str, contexts: Iterable[str]) -> list[str]:
-    """Return the notes of a prompt, after the changes that `NotesProvider.prefetch` reported since.
+    """Return the notes that a request contains, for answers without a model.
 
-    `contexts` are the fenced texts with the reports, oldest first.
+    These are the notes of its prompt, with the changes that `NotesProvider.prefetch` has reported
+    since. `contexts` are the fenced texts with the reports, oldest first.
     """
     notes = list_prompt_notes(prompt)
     for report in _NEWS.finditer("\n".join(contexts)):

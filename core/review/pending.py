@@ -252,7 +252,7 @@ def _walk_texts(value: object, name: str = "") -> Iterator[EditableText]:
 
 
 def _replace_texts(value: object, texts: Iterator[str]) -> object:
-    """Return the arguments of a call with the next texts in place of those that they contain."""
+    """Return the arguments of a call with the texts that the person typed instead of its own."""
     if isinstance(value, str):
         return next(texts) if value.strip() else value
     if isinstance(value, dict):

@@ -83,7 +83,7 @@ def latest_due(schedule: Schedule, first: datetime, now: datetime) -> datetime:
 def next_due_after_skips(
     new: Schedule, old: Schedule, old_next_at: datetime | None, now: datetime
 ) -> datetime | None:
-    """Return when a job is due next after its schedule changed from `old` to `new`, or None.
+    """Return when a job is due next after its schedule, or only its zone, changed, or None.
 
     If the person skipped occurrences, the job was due at `old_next_at`. The new schedule then
     leaves out as many occurrences on the same days, unless it has no others.

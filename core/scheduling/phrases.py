@@ -154,7 +154,7 @@ def meant_words(text: str) -> str | None:
 
 
 def _words_after(kind: str, text: str) -> str | None:
-    """Return the words after a phrase of a table, or None without such a phrase."""
+    """Return the words after a phrase of the table `kind`, or None if there are none."""
     plain, offsets = plain_with_offsets(text.replace("’", "'"))
     for phrase in list_phrases(kind):
         index = plain.find(phrase)

@@ -178,8 +178,8 @@ def may_be_meant(
     """Return whether the helper model may decide if the person asked for a new reminder.
 
     The time must be the one that the person's words mean, and at least half of the words must be
-    theirs. A question to the model always waits for approval. Words with several meanings are read
-    in the first of `languages`.
+    theirs. A question to the model always waits for approval. Words that fit several languages
+    equally well are read in the first of `languages`.
     """
     typed = transcript.typed
     if planned.is_prompt or not resembles(planned.text, typed):

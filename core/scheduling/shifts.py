@@ -49,7 +49,7 @@ class Shift(NamedTuple):
 def is_preposition(words: str) -> bool:
     """Return whether words are only prepositions and can't name a reminder.
 
-    An example is French "à", which comes before a time of day.
+    `words` are in plain form. An example is "a", from French "à", which comes before a time of day.
     """
     return 0 < len(words) <= MAX_PREPOSITION_CHARS and words.isascii()
 

@@ -405,8 +405,8 @@ NEAR_BLANK_CHARS = 20
 def make_snippet(text: str, highlighter: Highlighter, width_chars: int = SNIPPET_CHARS) -> str:
     """Return about `width_chars` characters of a text on one line, with the matches marked.
 
-    The snippet shows the part with the most different matches. Without matches, it shows the
-    beginning of the text.
+    The snippet shows the part with the largest number of distinct matches. Without matches, it
+    shows the beginning of the text.
     """
     spans = highlighter.find_spans(text)
     start, end = find_excerpt(text, spans, width_chars)
@@ -444,7 +444,7 @@ def find_excerpt(text: str, spans: Sequence[tuple[int, int]], width_chars: int) 
 
 
 def _densest_part(text: str, spans: Sequence[tuple[int, int]], width_chars: int) -> tuple[int, int]:
-    """Return the part of at most `width_chars` characters with the most different matches.
+    """Return the part of at most `width_chars` characters with the most distinct matches.
 
     If several parts are equally good, return the first.
     """

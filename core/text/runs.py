@@ -146,7 +146,8 @@ def _add_chinese(text: str, pairs: list[str], singles: list[str]) -> None:
 def _add_japanese(text: str, pairs: list[str], singles: list[str]) -> None:
     """Add the pairs and Han characters of a Japanese text.
 
-    Particles and most verb endings, which are in Hiragana, are left out.
+    A particle after a word is left out. Of a verb ending, which is in Hiragana, only the first
+    character is kept.
     """
     previous = ""
     for match in _BY_JAPANESE_SCRIPT.finditer(text):

@@ -339,7 +339,7 @@ def _find_data(block: ContentBlock) -> str | None:
 
 
 def _build_file(tool: str, block: ContentBlock, content: bytes) -> File:
-    """Return a file of a result. It's named after its address, or after the tool."""
+    """Return the file in a block of a tool's result, named after its address or after the tool."""
     if isinstance(block, EmbeddedResource):
         name = unquote(urlsplit(str(block.resource.uri)).path).rpartition("/")[2]
         mime = block.resource.mime_type or "application/octet-stream"

@@ -1,4 +1,4 @@
-"""Builds the registry of commands, and the rules that answer without a model."""
+"""Builds the registry of all commands."""
 
 from __future__ import annotations
 

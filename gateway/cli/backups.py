@@ -84,9 +84,9 @@ def backup_command(
 ) -> None:
     """Copy everything into one file, even while Mneme is running.
 
-    The file has the messages, notes, facts, jobs, skills, settings and plugins; secrets only with
-    --with-secrets. It's opened and checked before it counts. Older backups are then rewritten
-    without what you have since asked Mneme to forget.
+    It contains your messages and their files, notes, facts, jobs, skills, settings and plugins, and
+    secrets only with --with-secrets. It's opened and checked before it counts. Older backups are
+    then rewritten without what you have since asked Mneme to forget.
     """
     shell.refuse_empty("FOLDER", folder)
     shell.refuse_empty("--encrypt", encrypt)

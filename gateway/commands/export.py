@@ -32,7 +32,7 @@ class ExportCommands:
         self._services = services
 
     async def run(self, command: Command, context: CommandContext) -> Answer:
-        """Build the files of the export: the messages, and all other data of the person.
+        """Build the files: the messages, the person's other data, and a calendar of the reminders.
 
         Raises Refused outside of a direct chat or if a file is too long, and LimitReached if the
         person has used up today's limit for files.

@@ -533,7 +533,7 @@ class MemoryCommands:
         return texts.pair(head, f"{before} → {after}{link}")
 
     def _describe_change(self, texts: Texts, change: NoteChange, zone: tzinfo) -> list[str]:
-        """Return when and how a change was made, what it changed, who made it, and where."""
+        """Return the time, the file or skill, the action, the author and the place of a change."""
         words = texts.table("HISTORY")
         parts = [
             texts.format_moment(change.at, zone),

@@ -176,7 +176,7 @@ def _find(texts: Texts, name: str, offered: Sequence[str]) -> str:
 
 
 class ToolCommands:
-    """Answers /tools: each person switches the web, the calendar and MCP servers on and off.
+    """Answers /tools, with which each person can switch web, calendar and MCP servers on and off.
 
     A tool that is switched off stays in the prompt, because removing it would invalidate the prompt
     cache. Calls of the tool are refused, and the model explains why.

@@ -147,7 +147,11 @@ def _has_several_days(parts: TimeParts) -> bool:
 
 
 def note_several_times(parts: TimeParts, times: Sequence[TimeParts]) -> TimeParts:
-    """Return the combined parts of several times, with the problem that an answer must solve."""
+    """Return `parts` with the problem that there are several `times`, which an answer must solve.
+
+    If the times are on several days, the answer must name a day. Clock times that differ are then
+    left out.
+    """
     if any(time.repeat for time in times) or not any(map(_has_several_days, (parts, *times))):
         days = {(time.days, time.weekdays, time.month_days) for time in times if time.has_day}
         if len(days) < 2 or any(time.repeat for time in times):

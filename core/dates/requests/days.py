@@ -83,9 +83,10 @@ def _read_weeks(tokens: Sequence[Token], *, is_literal: bool) -> Span:
     "in (?P<skipped> weekday )",
 )
 def _weekday_in_weeks(match: Match, context: Context) -> TimeParts | None:
-    """Read French "mardi en huit": the Tuesday after the next Tuesday.
+    """Read a weekday and a span after it, such as French "mardi en huit".
 
-    German "übernächsten Dienstag" and Russian "через вторник" mean the same.
+    "Mardi en huit", German "übernächsten Dienstag" and Russian "через вторник" mean the Tuesday
+    after the next one. "Two days from Tuesday" is another weekday.
     """
     skipped = match.get("skipped")
     if skipped is not None and not context.lexicon.skips_weekdays:

@@ -240,7 +240,10 @@ class IntentReader:
         return any(phrase in plain for phrase in phrases)
 
     def _asks_question(self) -> bool:
-        """Return whether the message starts with a question: "why do you remind me"."""
+        """Return whether the message starts with a question: "why do you remind me".
+
+        Returns False for questions with "how" and about an alarm device.
+        """
         for index, token in enumerate(self._tokens):
             is_first = self._sentence.neighbour(index, -1) is None
             if token.kind is Kind.HOW:

@@ -34,7 +34,8 @@ class TaskReader:
     ) -> None:
         """Set `is_request` if the whole message is a request, as after ``/remind``.
 
-        `kept_index` is the index of a verb that belongs to the task.
+        `kept_index` is the index of the token "remind" in "remind Anna to pay", where it stays in
+        the task.
         """
         self._kept_index = kept_index
         self._is_request = is_request

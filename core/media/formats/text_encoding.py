@@ -142,9 +142,10 @@ def _guess_encoding(content: bytes) -> str:
 
 
 def _take_sample(content: bytes) -> bytes:
-    """Return the first lines that aren't ASCII. A character that's cut would rule out its encoding.
+    """Return the beginning of the lines that aren't ASCII.
 
-    Bytes up to 47, such as spaces and line breaks, are never a part of a longer character.
+    If possible, it's cut at a byte up to 47, such as a space or a line break, which is never a part
+    of a longer character. Half a character would rule out its encoding.
     """
     lines = [line for line in content.splitlines() if not line.isascii()]
     sample = b"\n".join(lines)

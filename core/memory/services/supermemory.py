@@ -176,7 +176,7 @@ class _NamespaceDialect:
     async def is_spoken(self, unused_space: str) -> bool:
         """Return whether the server supports this dialect.
 
-        Only a server that does has a list of namespaces.
+        To find out, this lists the namespaces, which only such a server can do.
         """
         answer = await self._http.call(
             "GET", "/ns", params={"limit": 1}, call_timeout=SEARCH, missing=None
@@ -239,7 +239,7 @@ class _TagDialect(_NamespaceDialect):
     async def is_spoken(self, unused_space: str) -> bool:
         """Return whether the server supports this dialect.
 
-        Only a server that does lists documents by tag.
+        To find out, this lists documents by tag, which only such a server can do.
         """
         request = {"containerTags": [unused_space], "limit": 1}
         answer = await self._http.call(

@@ -189,7 +189,7 @@ def _walk(
 
 
 def _list_keys(scopes: Scopes) -> Iterator[str]:
-    """Yield the scope keys that may occur in the store."""
+    """Yield the keys of scopes, but not keys with a NUL, which the store doesn't contain."""
     for scope in scopes:
         if "\0" not in scope.key:
             yield rows.clean(scope.key)

@@ -109,7 +109,8 @@ def set_model_from_options(setup: Setup, *, is_needed: bool = False) -> None:
 def _find_preset(setup: Setup, presets: Mapping[str, Any]) -> tuple[str, str]:
     """Return the server and model of the options, or the first server whose key is set.
 
-    The model is "" if the options don't name one. Both are "" if no server matches.
+    The model is "" if the options don't name one. Both are "" if they name
+    no model and no server's key is set.
     """
     model = setup.options.model
     if model:
