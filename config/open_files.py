@@ -1,8 +1,8 @@
 """Limits the number of open connections, so that the process can always open its files.
 
 `ulimit -n` limits files and sockets together. A process that reaches the limit can no longer open
-notes, SQLite's temporary files or new connections. Therefore, the pools of connections are small
-enough, and further calls wait for a free connection.
+notes, SQLite's temporary files or new connections. Therefore, the size of each pool of connections
+depends on this limit, and a call that finds no free connection waits for one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Checks who and what can reach the model, and gives advice: `mneme check --security`.
+"""Checks for `mneme check --security` who gets answers, what runs, and who could read the data.
 
 The checks change no data and call no server. A finding is `fix` if it should be corrected, `look`
 if only the owner can say whether it's intended, and `ok` otherwise.

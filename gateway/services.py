@@ -614,7 +614,7 @@ def create_embeddings(settings: Settings, database: Database) -> EmbeddingRetrie
         missing_key = ""
     return EmbeddingRetriever(
         database,
-        JsonService("embeddings", options.url, headers),
+        JsonService("embeddings", options.url, headers, "recall.embeddings.url"),
         options.model,
         options.query_prefix,
         options.passage_prefix,

@@ -113,8 +113,8 @@ class Turn:
     ) -> Sequence[ButtonAction]:
         """Return the actions of an answer, with a row that says what a "yes" to it means.
 
-        There is none if the question isn't alone at the end, if something else waits for the
-        person, or in a scheduled answer. `rows` is the history that the model has read.
+        No row is added if the answer doesn't end with its only question, if something else waits
+        for the person, or in a scheduled answer. `rows` is the history that the model has read.
         """
         has_mark = "?" in answer or "\uff1f" in answer
         if not has_mark or self.address.platform == "cron" or any(each.address for each in actions):

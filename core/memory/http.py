@@ -1,4 +1,4 @@
-"""JSON over HTTP for memory services, which don't import httpx themselves.
+"""JSON over HTTP for memory services, search engines and embeddings, which don't import httpx.
 
 Each service is a `RemoteService` (`core/memory/service.py`) in `core/memory/services/`. Services
 with an HTTP API make their calls through a `JsonService`. `JsonService` guarantees the following:
@@ -93,8 +93,8 @@ class JsonService:
 
         `name` is the name of the service in errors. `headers` are sent with every call and may
         contain a key. `setting` is the setting with the URL, by default the `url` of the memory
-        `name`. Raises ConfigError, which names this setting, if the URL is invalid or contains a
-        key.
+        service `name`. Raises ConfigError, which names this setting, if the URL is invalid or
+        contains a key.
         """
         self.name = name
         try:

@@ -1,6 +1,7 @@
 """The interface of all memories: the built-in notes, history and facts, services, and plugins.
 
-A provider must define `name` and `prefetch`. Every other hook has a default that does nothing.
+A provider must define `name` and `prefetch`. The other hooks have defaults, and most of these do
+nothing.
 """
 
 import inspect

@@ -104,7 +104,7 @@ class Route:
 
 
 class LackingModels:
-    """Removes the parts that a model can't use from requests, and learns from refusals.
+    """Removes from requests the parts that a model can't use, and learns from refusals.
 
     `limits` stores the refusals, so that Mneme still knows them after a restart.
     """

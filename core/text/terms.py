@@ -174,7 +174,7 @@ def date_terms(day: date) -> tuple[str, ...]:
 
 
 class MessageTerms(NamedTuple):
-    """The terms of a message that ranking counts."""
+    """What ranking uses of a message: its terms, and whether it's a question."""
 
     terms: tuple[str, ...]
     # The terms of the sender's name.

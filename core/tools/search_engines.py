@@ -86,7 +86,7 @@ class SearxngEngine:
     """A SearXNG server, usually the owner's own."""
 
     def __init__(self, url: str) -> None:
-        self._service = JsonService("search", url)
+        self._service = JsonService("search", url, setting="web_tools.searxng_url")
 
     async def search(self, query: str, billing: BillingScope = UNBILLED) -> list[SearchResult]:
         params = {"q": query, "format": "json"}

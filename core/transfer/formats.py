@@ -1,4 +1,4 @@
-"""Functions that all import formats use, and Mneme's own format, JSON lines.
+"""Functions that the import formats share, and Mneme's own format: JSON lines.
 
 Each line is an object with these keys. Keys with "?" may be missing or null::
 

@@ -155,7 +155,7 @@ class Edits:
         return effect if is_changed else EditEffect.NOTHING
 
     async def _is_new_question(self, edit: Inbound) -> bool:
-        """Return whether an edit adds a mention to a message in a group that Mneme hasn't kept.
+        """Return whether an edit may add a mention to a message in a group that Mneme hasn't kept.
 
         A message that was admitted before isn't answered again, even if it has been forgotten
         since. Nor is an edited command run.

@@ -95,7 +95,7 @@ class Texts:
         return tables
 
     def compose(self, key: str, **values: object) -> str:
-        """Return a sentence for the command line by its key in [CLI], with these values."""
+        """Return the sentence with this key in [CLI], with the values filled in."""
         return self.table("CLI")[key].format(**values)
 
     @property

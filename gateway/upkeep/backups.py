@@ -116,6 +116,10 @@ class BackupMaker:
         repeat_erasures: RepeatErasures | None = None,
         on_progress: Progress = lambda step, share: None,
     ) -> None:
+        """Create a maker that also removes erased texts from older backups.
+
+        `repeat_erasures` does this, and None skips it.
+        """
         self._settings = settings
         self._clock = clock
         self._repeat_erasures = repeat_erasures

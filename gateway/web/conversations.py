@@ -93,7 +93,7 @@ class Line:
 
     @property
     def size_bytes(self) -> int:
-        """Return about how many bytes of HTML it has."""
+        """Return the approximate size of the message's HTML in bytes."""
         quote = self.message.quote.text if self.message.quote else ""
         texts = [quote[:MAX_QUOTE_CHARS], *(call.text for call in self.calls)]
         frames = FRAME_BYTES * (1 + len(self.calls) + len(self.files))

@@ -13,7 +13,7 @@ import pytest
 
 from config.settings import DEFAULTS
 from config.tool_options import WebToolOptions
-from core.errors import ToolError
+from core.errors import ConfigError, ToolError
 from core.models.claude import Claude
 from core.tools.search_engines import (
     BraveEngine,
@@ -38,6 +38,11 @@ from tests.fixtures.web_pages import serve_pages
 async def server() -> AsyncIterator[SearchServer]:
     async with serve_pages() as pages:
         yield SearchServer(pages)
+
+
+def test_address_of_a_search_engine_with_a_key_is_refused_with_the_name_of_its_setting() -> None:
+    with pytest.raises(ConfigError, match=r"^web_tools\.searxng_url "):
+        SearxngEngine("http://127.0.0.1:8888/?key=abc")
 
 
 @asynccontextmanager

@@ -2,9 +2,8 @@
 
 Each content is stored once, under its SHA-256 hash, even if several messages have it. A file
 belongs to its message and to the message's scope, and refers to its content by hash. When a message
-is erased, triggers delete its files in the same transaction. If no message uses a file's content
-any more, its hash is listed in `file_removals`, and `core/media/folder.py` deletes the bytes from
-the home.
+is erased, triggers delete its files in the same transaction. The hash of content that no message
+uses any more is listed in `file_removals`, and `core/media/folder.py` deletes its bytes.
 """
 
 from __future__ import annotations

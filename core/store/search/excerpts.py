@@ -1,8 +1,8 @@
 """Load the parts of a session that recall shows: messages around a match, both ends, or a preview.
 
-A lineage is a session together with the sessions that it continues. Excerpts contain only messages
-that `schema.IS_SHOWN` selects. Every statement contains the access condition of
-`core.store.visibility`.
+A lineage is a session together with the sessions that it continues or that continue it. Excerpts
+contain only messages that `schema.IS_SHOWN` selects. Every statement contains the access condition
+of `core.store.visibility`.
 """
 
 from __future__ import annotations

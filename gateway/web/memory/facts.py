@@ -38,7 +38,7 @@ FACT_ACTIONS = ("right", "wrong", "pin", "unpin", "restore", "forget")
 
 
 def measure_fact(fact: Fact) -> int:
-    """Return about how many bytes of HTML a fact has in a list."""
+    """Return the approximate size of a fact's HTML in a list, in bytes."""
     return FACT_FRAME_BYTES + 2 * measure_html(fact.content)
 
 

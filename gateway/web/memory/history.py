@@ -60,7 +60,7 @@ class HistoryEntry:
 
     @property
     def size_bytes(self) -> int:
-        """Return about how many bytes of HTML it has."""
+        """Return the approximate size of the entry's HTML in bytes."""
         words = sum(RUN_FRAME_BYTES + measure_html(run.text) for run in self.words)
         return ENTRY_FRAME_BYTES + words + measure_html(self.source_text[:MAX_SOURCE_CHARS])
 

@@ -123,7 +123,7 @@ async def test_target_moves_a_reminder_to_another_topic_and_not_to_another_perso
         assert f"`{topic.key}`" in listing
         assert "telegram:7`" not in listing
         moved = await harness.say("/cron target 1 here", address=topic)
-        assert moved.text == f"From now on, reminder 1 is delivered in `{topic.key}`."
+        assert moved.text == f"From now on, reminder 1 is delivered to `{topic.key}`."
         assert (await _job(harness)).target == topic
         await harness.say("/cron target 1 telegram:42")
         assert (await _job(harness)).target == Address(platform="telegram", chat_id="42")

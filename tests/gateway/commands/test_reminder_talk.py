@@ -304,7 +304,7 @@ async def test_no_to_the_question_for_a_reminder_time_sets_no_reminder(
 ) -> None:
     async with open_gateway(home, OfflineModel("UTC")) as harness:
         await harness.say("remind me to call Bob")
-        assert (await harness.say(refusal)).text == "All right, I set no reminder."
+        assert (await harness.say(refusal)).text == "All right, I won't set a reminder."
         assert await texts_of_jobs(harness) == []
 
 
