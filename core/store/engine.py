@@ -152,7 +152,8 @@ class TextIndex(Protocol):
     ) -> Iterator[Ranking]:
         """Yield rankings of the chunks with at least one `leading` term that meet the condition.
 
-        The `lending` terms don't select chunks, but raise the rank of the selected ones.
+        The `lending` terms don't select chunks, but raise the rank of the selected ones. They weigh
+        half as much as the leading terms. A term that is listed twice weighs as much.
         `match_count` is an upper bound of the number of matches. If more than `limit` chunks match,
         the newest ones are ranked first.
         """

@@ -20,7 +20,7 @@ from core.store import engine as store
 from core.text.normalize import TERMS_VERSION, comparison_form, to_normal_form
 
 SCHEMA = "mneme"
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 """The version of `schema.sql`. It's stored in the table `schema_version`."""
 SCHEMA_LOCK = 7_236_650_017
 """The advisory lock that processes take while they create or upgrade the schema."""

@@ -9,6 +9,7 @@ are added up from the index alone.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import chain, pairwise
@@ -291,6 +292,8 @@ class PostgresIndex:
     ) -> dict[str, object]:
         """Return the parameters of `_RANK_CHUNKS`: one row for each indexed term and mark."""
         is_leading = dict.fromkeys(lending, False) | dict.fromkeys(leading, True)
+        # As in FTS5, a leading term counts twice if there are lending terms.
+        shares = Counter(chain(leading, leading if lending else (), lending))
         marked_terms = [term + mark for term in is_leading for mark, _, _ in _LEVELS]
         counts = {row[0]: row[1] for row in self.count_chunks(connection, marked_terms)}
         scope_ids = sorted(set(map(split_scope, is_leading)))
@@ -300,7 +303,7 @@ class PostgresIndex:
         names = ("scope_ids", "queries", "weights", "lows", "highs", "leading")
         columns: dict[str, list[object]] = {name: [] for name in names}
         for term, leads in is_leading.items():
-            weight = _idf(counts.get(term, 0), chunk_count)
+            weight = shares[term] * _idf(counts.get(term, 0), chunk_count)
             for mark, low, high in _LEVELS:
                 if term + mark in counts:
                     query = quote_term(term + mark)

@@ -26,3 +26,8 @@ ALTER TABLE skills ADD COLUMN is_pinned boolean NOT NULL DEFAULT FALSE;
 -- Chunks also have marks for words that occur three and six times, so the text indexes are built again.
 INSERT INTO state_meta (key, value) VALUES ('index_stale', '1') ON CONFLICT (key) DO UPDATE SET value = '1';
 DELETE FROM state_meta WHERE key = 'index_cursor';
+
+-- version 7
+-- Chunks also have marks for words that occur eight times, so the text indexes are built again.
+INSERT INTO state_meta (key, value) VALUES ('index_stale', '1') ON CONFLICT (key) DO UPDATE SET value = '1';
+DELETE FROM state_meta WHERE key = 'index_cursor';

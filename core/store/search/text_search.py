@@ -94,7 +94,8 @@ class ChunkChoice(NamedTuple):
     # Each term, with the number of chunks that contain it. A chunk must contain at least one of
     # these terms.
     leading: Mapping[str, int]
-    # Terms that only improve the rank of a chunk.
+    # Terms that only improve the rank of a chunk. They weigh half as much as leading terms. A term
+    # that is listed twice weighs as much.
     lending: Sequence[str]
 
 

@@ -177,7 +177,10 @@ class FtsIndex:
         limit: int,
         condition: SqlCondition,
     ) -> Iterator[Ranking]:
-        """Yield rankings of the chunks that contain a leading term, newest chunks first."""
+        """Yield rankings of the chunks that contain a leading term, newest chunks first.
+
+        FTS5 adds up the scores of all terms of the expression, so it counts leading terms twice.
+        """
         expression = _any_of(leading)
         if lending:
             expression = f"({expression}) AND ({expression} OR {_any_of(lending)})"

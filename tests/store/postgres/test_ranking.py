@@ -45,12 +45,12 @@ async def file_store(tmp_path: Path) -> AsyncIterator[Database]:
 def write_sessions() -> list[list[str]]:
     """Return the texts of 60 sessions.
 
-    Each session has the word EVERYWHERE, and each other word up to six times.
+    Each session has the word EVERYWHERE, and each other word up to eight times.
     """
     choice = random.Random(40)
     sessions = []
     for number in range(60):
-        counts = {word: choice.choice((0, 0, 0, 0, 0, 1, 2, 3, 4, 6)) for word in WORDS}
+        counts = {word: choice.choice((0, 0, 0, 0, 0, 1, 2, 3, 4, 6, 8)) for word in WORDS}
         # The last number gives each session a length of its own.
         words = [word for word, count in counts.items() for _ in range(count)]
         filler = [f"filler{number}"] * 4 * (number % 3)
@@ -90,6 +90,24 @@ async def test_both_engines_rank_chunks_in_the_same_order(
     ranked = await server_store.read(search(rank_chunks))
     assert len(ranked) == 60
     assert ranked == await file_store.read(search(rank_chunks))
+
+
+def rank_chunks_with_lent_words(index: TextSearch) -> list[tuple[int, Any]]:
+    leading = [scoped_term(1, term) for term in WORDS[:3]]
+    once, twice = scoped_term(1, WORDS[3]), scoped_term(1, WORDS[4])
+    chunks = index.best_chunks(leading, [once, twice, twice], match_count=60)
+    return [(chunk.chunk_id, pytest.approx(chunk.score, abs=1e-3)) for chunk in chunks]
+
+
+async def test_lent_words_weigh_the_same_on_both_engines(
+    server_store: Database, file_store: Database
+) -> None:
+    sessions = write_sessions()
+    await fill(server_store, sessions)
+    await fill(file_store, sessions)
+    ranked = await server_store.read(search(rank_chunks_with_lent_words))
+    assert 30 < len(ranked) < 60
+    assert ranked == await file_store.read(search(rank_chunks_with_lent_words))
 
 
 async def test_word_in_most_chunks_has_almost_no_weight_on_postgres(server_store: Database) -> None:

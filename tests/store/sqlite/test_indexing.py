@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ import pytest
 
 from core.errors import StoreError
 from core.search.recall import Recall
-from core.search.term_weights import choose_chunk_terms
+from core.search.term_weights import TermWeights, choose_chunk_terms, choose_chunks
 from core.store.engine import Connection
 from core.store.facts.facts import Facts
 from core.store.facts.rows import Fact
@@ -36,7 +37,7 @@ from core.store.sqlite.indexing import (
 from core.store.sqlite.schema import INDEX_TABLES, SCHEMA_VERSION, register_functions
 from core.store.sqlite.text_index import StoreConnection
 from core.text.normalize import SCOPE_MARKER
-from core.text.terms import names_in
+from core.text.terms import date_terms, names_in
 from core.types import Message, Scope
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.new_database import write_earlier
@@ -356,6 +357,16 @@ def test_search_in_a_large_database_selects_chunks_by_rare_terms() -> None:
     )
     assert choose_chunk_terms({"ferri": 30, "ana": 9_000}, 10_000) == (["ferri"], [])
     assert choose_chunk_terms({"ana": 9_000, "absent": 0}, 10_000) == (["absent", "ana"], [])
+
+
+def test_dates_are_lent_twice_to_the_words_except_dates_in_most_chunks() -> None:
+    january, year = date_terms(date(2025, 1, 9))[2:4]
+    frequencies = {"ferri": 30, january: 400, year: 900}
+    weights = TermWeights(dict.fromkeys(frequencies, 1.0), frequencies, "ferry", {})
+    by_words, by_dates = choose_chunks(weights, replace(ASK, periods=((1, 31),)), 1_000)
+    assert by_words.leading == {"ferri": 30}
+    assert by_words.lending == [january, january]
+    assert by_dates.leading == {january: 400, year: 900}
 
 
 TEXTS = ("the ferry to 東京都 leaves", "Ana 👍", "Привет", "plain words", "修改youer服务端")
