@@ -218,6 +218,14 @@ def _is_subject(match: re.Match[str], language: str) -> bool:
     return _change_pattern(language, "predicate").match(after) is not None
 
 
+def reports_own_words(text: str) -> bool:
+    """Return whether a text says that its writer said or wrote something: "I told them"."""
+    plain = _plain(text)
+    return any(
+        _change_pattern(language, "own_report").search(plain) for language in languages_of(text)
+    )
+
+
 def begins_with_action(text: str) -> bool:
     """Return whether a text begins with another person's verb, except "is": " moved to Leeds".
 
@@ -439,7 +447,7 @@ def _plain(text: str) -> str:
 
 @cache
 def _change_pattern(
-    language: str, kind: ChangeKind | Literal["filler", "predicate", "weekday", "age"]
+    language: str, kind: ChangeKind | Literal["filler", "predicate", "weekday", "age", "own_report"]
 ) -> re.Pattern[str]:
     expressions = language_data("changes", "core.facts")[language][kind]
     return compile_expressions(expressions, language)

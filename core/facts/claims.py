@@ -101,6 +101,7 @@ _QUOTATION_MARK = re.compile(
     r"[\"“”„«»‟]"
     r"|(?:^|\s)['\u2018]\w[^'’]*['’](?:\s|[.,!?]|$)"
 )
+_EMPTY_QUOTATION = "“”"
 _DAY_NAMES = frozenset(map(str.lower, (*calendar.day_name, *calendar.month_name[1:])))
 """The English names of days and months."""
 
@@ -270,7 +271,8 @@ def _split_sentences(text: str, is_request: bool) -> Iterator[_Clause]:
         return
     if not is_request and claim_pattern("playful").search(text):
         return
-    sentences = _SENTENCE_END.split(_CODE.sub(" \n ", text))
+    text = _CODE.sub(" \n ", text)
+    sentences = _SENTENCE_END.split(text if is_request else _drop_quoted_sentences(text))
     if not is_request:
         sentences = sentences[count_taken_back(sentences) :]
     for sentence in sentences:
@@ -288,6 +290,24 @@ def _split_sentences(text: str, is_request: bool) -> Iterator[_Clause]:
             yield _Clause(line, is_requested=True)
         elif not _is_uncertain(line):
             yield _Clause(line, is_requested=False, is_certain=True)
+
+
+def _drop_quoted_sentences(text: str) -> str:
+    """Return a text with an empty quotation in place of each one of several sentences.
+
+    Otherwise, the sentences inside would have no quotation mark. If the text asks Mneme to remember
+    the quotation, it's returned unchanged.
+    """
+    if claim_pattern("request").fullmatch(" ".join(text.split()).rstrip(_SENTENCE_SIGNS)):
+        return text
+
+    def drop_sentences(quotation: re.Match[str]) -> str:
+        # The mark after a number means inches.
+        is_size = text[: quotation.start()][-1:].isdecimal()
+        has_sentences = _SENTENCE_END.search(quotation[0].strip()) is not None
+        return _EMPTY_QUOTATION if has_sentences and not is_size else quotation[0]
+
+    return QUOTATION.sub(drop_sentences, text)
 
 
 def count_taken_back(sentences: Sequence[str]) -> int:

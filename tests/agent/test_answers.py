@@ -357,6 +357,110 @@ def test_change_of_another_person_does_not_outdate_the_askers_own_statement(
     assert "no longer so" not in lines[0]
 
 
+@each_row(
+    ("question", "own", "quotation"),
+    [
+        (
+            "what's my email?",
+            "my email is sam@posteo.net",
+            "Priya replied “my email is p@posteo.net”",
+        ),
+        ("who is my boss?", "my boss is Ingrid", 'mail from Petra: "my new boss is called Lorcan"'),
+        (
+            "Wer ist mein Hausarzt?",
+            "Mein Hausarzt ist Dr. Lenz",
+            "Miriam: „Mein neuer ist Dr. Vogt“",
+        ),
+        (
+            "Welches Auto fahre ich?",
+            "Ich fahre einen Polo",
+            'Jens: "Golf verkauft, fahre jetzt Tesla"',
+        ),
+        (
+            "Où est-ce que je travaille ?",
+            "Je travaille à la mairie",
+            "Hugo : « je travaille chez Thales »",
+        ),
+        ("¿Dónde vivo?", "Vivo en Soria", 'Mi prima me puso: "ya me he mudado, vivo en Vigo"'),
+        ("Onde eu moro?", "Moro em Belém", 'A Júlia escreveu: "me mudei, agora moro em Natal"'),
+        ("Где я работаю?", "Я работаю в школе", "Костя написал: «теперь работаю в банке»"),
+        ("我在哪里工作？", "我在学校工作", "小陈说：“我现在在银行工作了”"),
+        ("私はどこに住んでいますか？", "名古屋に住んでいます", "妹からLINE「札幌に引っ越したよ」"),
+        ("나는 어디에서 일해?", "도서관에서 일해", '지훈이 문자: "나 이제 은행에서 일해"'),
+        (
+            "Nerede çalışıyorum?",
+            "Kütüphanede çalışıyorum",
+            'Selin yazdı: "artık bankada çalışıyorum"',
+        ),
+    ],
+)
+def test_quoted_words_of_another_person_never_outdate_the_askers_own_statement(
+    question: str, own: str, quotation: str
+) -> None:
+    lines = ask(question, own, quotation)
+
+    assert own in lines[0]
+    assert "no longer so" not in lines[0]
+
+
+@each_row(
+    ("question", "first", "own", "quotation"),
+    [
+        (
+            "what's Nadia's number?",
+            "222",
+            "my number is 111",
+            'Nadia\'s text: "my new number is 222 33"',
+        ),
+        ("where do I work?", "Lidl", "I work at Aldi", 'I told mum "I\'ve got a new job at Lidl"'),
+        ("what's our wifi called?", "Badger", "our wifi is Maple", 'our wifi is now "Badger"'),
+        (
+            "where do I live?",
+            "Goole",
+            "I live in Hull",
+            "long day.\n\nanyway, we've moved to Goole now",
+        ),
+    ],
+)
+def test_quoted_words_count_if_the_question_names_their_speaker_or_the_asker_said_them(
+    question: str, first: str, own: str, quotation: str
+) -> None:
+    assert first in ask(question, own, quotation)[0]
+
+
+@each_row(
+    ("question", "own", "not_meant"),
+    [
+        (
+            "where do I work?",
+            "I'm a nurse at Whitegate",
+            "I quit for the circus. not really, though",
+        ),
+        (
+            "Wo arbeite ich?",
+            "Ich arbeite im Tierheim",
+            "Hab gekündigt, werde Astronaut, kleiner Witz",
+        ),
+        ("Wo wohne ich?", "Ich wohne in Fulda", "Bin auf den Mars gezogen, Spaß"),
+        ("Quelle voiture je conduis ?", "Je conduis une Clio", "J'aurais dû vendre la Clio"),
+        ("¿Qué coche conduzco?", "Conduzco un León", "Habría vendido el León si pudiera"),
+        ("Onde eu moro?", "Moro em Olinda", "me mudei pra Marte, zoeira"),
+        ("Где я живу?", "Я живу в Пскове", "переехал на Марс, разыгрываю тебя"),
+        ("我住在哪里？", "我住在苏州", "早知道就搬到厦门了"),
+        ("私はどこで働いていますか？", "病院で働いています", "銀行に転職していれば楽だったのに"),
+        ("나는 어디에 살아?", "수원에 살아", "제주도로 이사했더라면 좋았을 텐데"),
+        ("Kedimin adı ne?", "Kedimin adı Pamuk", "Kedinin adı Paşa oldu, dalga geçiyorum"),
+    ],
+)
+def test_joke_or_imagined_change_never_outdates_the_askers_statement(
+    question: str, own: str, not_meant: str
+) -> None:
+    lines = ask(question, own, not_meant)
+
+    assert own in lines[0]
+    assert "no longer so" not in lines[0]
+
+
 def test_question_about_a_person_is_answered_with_another_word_for_that_person() -> None:
     lines = ask("who is my manager?", "I work at Aldi", "my boss is Ingrid")
 

@@ -7,7 +7,10 @@ from __future__ import annotations
 from datetime import date
 
 from core.facts.changes import languages_of, read_changes, starts_later, topic_query, topics_of
+from core.text.normalize import fold, language_data, plain_with_offsets
 from tests.fixtures.tables import each_row
+
+LATIN_LANGUAGES = ("english", "german", "french", "spanish", "portuguese", "turkish")
 
 REPLACES = """
 We've sold the boat
@@ -209,3 +212,15 @@ def test_topics_of_a_text_follow_its_unambiguous_words(text: str, topics: set[st
 
 def test_name_inside_of_a_question_is_not_a_verb_of_its_writer() -> None:
     assert "speaker" not in read_changes("¿cuántos años tiene Leo?").kinds
+
+
+def test_expressions_have_only_letters_that_remain_in_a_compared_text() -> None:
+    # Texts are compared without accents and with "ss" for "ß", so "heißt" would never be found.
+    lists = language_data("changes", "core.facts")
+    for language in (*LATIN_LANGUAGES, "russian"):
+        for kind, expressions in lists[language].items():
+            for character in set("".join(expressions)) - {"’"}:
+                compared = plain_with_offsets(fold(character))[0].casefold()
+                assert not character.isalpha() or compared.casefold() == character.casefold(), (
+                    f"{character!r} in {kind} of {language}"
+                )

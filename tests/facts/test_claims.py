@@ -20,6 +20,7 @@ STATED = (
     ("I moved to Porto in May.", "me|home", "porto"),
     ("i live in lisbon since 2019", "me|home", "lisbon"),
     ("Hi! I live in Porto.", "me|home", "porto"),
+    ('The TV is 55" wide. I live in Porto. The monitor is 24".', "me|home", "porto"),
     ("Btw, I now live in Porto", "me|home", "porto"),
     ("I moved to the Netherlands last year", "me|home", "the netherlands"),
     ("We have lived in Braga since 2020.", "me|home", "braga"),
@@ -230,6 +231,8 @@ Imagine this. I live in Porto.
 Let's say this. My name is Bond.
 Translate this: I live in Berlin. My name is Max.
 Fix the grammar: I lives in Berlin. I am vegetarian.
+Example for class: "I am a nurse. I live in Dublin. My brother is called Sean."
+aus dem Kurs: „Ich heiße Paul. Ich wohne in Kassel.“
 I live in Porto now, do I
 I work at night
 My wife is German

@@ -145,7 +145,10 @@ def rank_quotes(question: AskedQuestion, quotes: Iterable[Quote]) -> list[Quote]
     for quote in quotes:
         quote.coverage = quote.relevance = question.measure_coverage(quote)
         quote.word_count = question.count_words(quote)
-    answers = _rank_answers(question, [quote for quote in quotes if quote.is_askers])
+    own_quotes = [quote for quote in quotes if quote.is_askers]
+    answers = _rank_answers(
+        question, [quote for quote in own_quotes if not question.is_only_quoted(quote)]
+    )
     other_quotes = [quote for quote in quotes if quote not in answers and quote.rank is not None]
     if answers:
         is_answered = answers[0].coverage == 1

@@ -22,15 +22,17 @@ from core.facts.changes import (
     find_values,
     languages_of,
     read_changes,
+    reports_own_words,
     separate_speaker,
     starts_later,
     topic_words_in,
     topics_of,
     topics_of_people,
 )
-from core.facts.wording import have_same_stem
+from core.facts.wording import extract_own_words, have_same_stem
 from core.text.languages import latin_stop_words
 from core.text.normalize import fold, is_unspaced, language_data, plain_with_offsets, words_of
+from core.text.pastes import QUOTATION, TYPED_CHARS
 from core.text.terms import content_words, names_in, query_terms, word_terms
 
 NAME_WEIGHT = 2
@@ -57,6 +59,8 @@ MIN_ROOT_CHARS = 6
 """A longer word may be derived from a word with at least this many letters."""
 MIN_RELEVANCE = 0.5
 """A statement answers a question if it covers at least this share of the question's words."""
+MIN_QUOTED_RUN_CHARS = 8
+"""A quotation without spaces of at least this many characters is a sentence, not a name."""
 MAX_CACHED_TEXTS = 500
 SPACED_LANGUAGES = ("german", "french", "spanish", "portuguese", "turkish")
 """Languages with stop words of their own. English ones are always ignored."""
@@ -65,6 +69,7 @@ _SUBJECT_LANGUAGES = (("english",), ("german",), ("french",))
 """Languages in which every sentence has a subject."""
 _INNER_NAME = re.compile(r"(?<=[\w,] )[A-Z][a-z]{2,}(?!\w)")
 _INNER_NOUN = re.compile(r"(?<=[\w,] )[A-ZÄÖÜ]\w+")
+_PARAGRAPH_END = re.compile(r"\n\s*\n")
 _POSSESSIVE_NAME = re.compile(r"\w+['’]s ")
 _FURTHER_NAMES = re.compile(r"^(?: [^\W\d_a-zß-öø-ÿа-яё]\w+)+")
 """Further names of a person: " Львовна" after "Марина"."""
@@ -274,6 +279,21 @@ class AskedQuestion:
             return False
         return any(word in plain_text(name) for name in self.names)
 
+    def is_only_quoted(self, quote: Quote) -> bool:
+        """Return whether a message answers the question only in words that it quotes.
+
+        "Nadia wrote: “I live in Bath”" says where Nadia lives. It's about the asker only if they
+        say the same in their own words, or quote themselves.
+        """
+        own_words = find_own_words(quote.text)
+        if own_words == quote.text.strip() or reports_own_words(own_words):
+            return False
+        if any(map(words_in(own_words).contain, self.words)):
+            return False
+        own_reading = read_changes(own_words)
+        is_about_asker = "speaker" in own_reading.kinds and "other" not in own_reading.kinds
+        return not is_about_asker or own_reading.topics.isdisjoint(self.topics)
+
     def compute_penalty(self, quote: Quote, others: Sequence[Quote]) -> int:
         """Return 0 for a statement about the asker's present state, and more for another statement.
 
@@ -445,6 +465,24 @@ def find_opening_name(text: str) -> str | None:
     if topics_of(name):
         return None
     return name
+
+
+@lru_cache(maxsize=MAX_CACHED_TEXTS)
+def find_own_words(text: str) -> str:
+    """Return a message without the sentences that it quotes or introduces ("Nadia wrote: …").
+
+    Long paragraphs are kept, because they may be stories of the writer.
+    """
+    paragraphs = [
+        paragraph if len(paragraph) > TYPED_CHARS else extract_own_words(paragraph)
+        for paragraph in _PARAGRAPH_END.split(text.strip())
+    ]
+    return QUOTATION.sub(_drop_quoted_run, "\n\n".join(paragraphs)).strip()
+
+
+def _drop_quoted_run(quotation: re.Match[str]) -> str:
+    unspaced_count = sum(map(is_unspaced, quotation[0]))
+    return " " if unspaced_count >= MIN_QUOTED_RUN_CHARS else quotation[0]
 
 
 @lru_cache(maxsize=MAX_CACHED_TEXTS)
