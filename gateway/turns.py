@@ -393,7 +393,8 @@ class TurnRunner:
         if answer.has_erased_data:
             # The command's own erasure doesn't make its answer stale.
             turn = replace(turn, epoch=None)
-        text = with_attachments(self._commands.render_stored_text(command), inbound.attachments)
+        line = self._commands.render_stored_text(command)
+        text = with_attachments(line, inbound.attachments) if inbound.attachments else line
         await self._agent.store_command(turn, session, text, answer, actions, is_silent=is_silent)
         return answer
 

@@ -641,9 +641,10 @@ class Agent:
 
 def _question_row(session: Session, inbound: Inbound, quote: Quote | None = None) -> Message:
     """Return an incoming message as a row of the session, without a sent form."""
+    files = inbound.attachments
     return Message(
         role="user",
-        text=with_attachments(inbound.text, inbound.attachments),
+        text=with_attachments(inbound.text, files) if files else inbound.text,
         session_id=session.id,
         created_at=inbound.sent_at,
         external_id=inbound.message_id,

@@ -189,6 +189,10 @@ class Notebook:
         """Return the notes of all scopes without duplicates, in order of scopes and files."""
         return await asyncio.to_thread(lambda: merge_entries(self._read(scopes, target)))
 
+    def has_files(self, scopes: Scopes) -> bool:
+        """Return whether any of the scopes may have notes. Fast, without reading a file."""
+        return any(map(self._files.has_folder, scopes))
+
     def is_nearly_full(self, target: str, entries: Sequence[str]) -> bool:
         return measure(entries) > NEARLY_FULL * self._limits[target]
 

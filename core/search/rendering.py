@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, tzinfo
 from functools import cache
 from pathlib import Path
@@ -19,13 +19,16 @@ from core.store.query import (
     FileHit,
     FoundSession,
     Hit,
+    NoteHit,
     SearchResults,
     Shape,
     ShownMessage,
 )
-from core.text.normalize import isolate_title, join_sentences
+from core.text.normalize import isolate_title, join_sentences, shorten
 
 TITLE_CHARS = 80
+MAX_NOTE_CHARS = 500
+"""A longer note is cut."""
 MAX_CARD_MATCHES = 2
 """A card shows at most this many matches of its session."""
 # Kinds of files whose names on the platform are meaningless.
@@ -70,6 +73,7 @@ _FORWARDED = re.compile(
 _OMITTED_VALUES: dict[str, Any] = {
     "messages": [],
     "files": [],
+    "notes": [],
     "has_more": False,
     "origin": "typed",
     "note": None,
@@ -96,6 +100,7 @@ def to_json(results: SearchResults) -> dict[str, Any]:
             "sessions": list(map(_session_fields, results.sessions)),
             "messages": list(map(_message_fields, results.messages)),
             "files": [file._asdict() | {"at": file.at.isoformat()} for file in results.files],
+            "notes": [note._asdict() for note in results.note_hits],
             "has_more": results.has_more,
             "note": results.note,
         }
@@ -245,7 +250,7 @@ def name_attachments(text: str, kinds: Mapping[str, str], forwarded_from: str) -
 
 def to_markdown(results: SearchResults, zone: tzinfo, words: ResultWords = ENGLISH_WORDS) -> str:
     """Render the results as Markdown. The text is never empty."""
-    if not results.sessions and not results.files:
+    if not has_results(results):
         return escape(describe_no_results(results, words))
     return "\n\n".join(list_parts(results, zone, words))
 
@@ -256,9 +261,9 @@ def list_parts(
     """Render the results in parts, as Markdown.
 
     Depending on the shape, a part is a card for one session, or the messages of one conversation.
-    Files and a note come first. If nothing was found, there are no parts.
+    Explanations, files and the person's notes come first. If nothing was found, there are no parts.
     """
-    if not results.sessions and not results.files:
+    if not has_results(results):
         return []
     if results.shape in ("scroll", "read"):
         parts = [
@@ -269,12 +274,25 @@ def list_parts(
             _render_card(number, result, zone, words)
             for number, result in enumerate(results.sessions, 1)
         ]
+    if results.note_hits:
+        parts.insert(0, _render_notes(results.note_hits, words))
     if results.files:
         parts.insert(0, "\n".join(_render_file(file, zone, words) for file in results.files))
     if results.notes:
         notes = join_sentences(map(words.word, results.notes))
         parts.insert(0, f"_{escape(notes)}_")
     return parts
+
+
+def has_results(results: SearchResults) -> bool:
+    """Return whether a search found anything."""
+    return bool(results.sessions or results.files or results.note_hits)
+
+
+def _render_notes(notes: Sequence[NoteHit], words: ResultWords) -> str:
+    """Render notes as quotations below a heading, without dates, as they have none."""
+    quotations = [f"> {_escape_line(shorten(note.text, MAX_NOTE_CHARS))}" for note in notes]
+    return "\n\n".join([f"📝 **{words.templates['from_notes']}**", *quotations])
 
 
 def describe_file(file: FileHit, words: ResultWords = ENGLISH_WORDS) -> str:

@@ -165,6 +165,14 @@ FILE_KINDS: Mapping[str, tuple[str, ...]] = {
 }
 
 
+class NoteHit(NamedTuple):
+    """A note that a search found."""
+
+    text: str
+    # The name of its file: "MEMORY.md".
+    file: str
+
+
 class FileHit(NamedTuple):
     """A file of a message that a search found."""
 
@@ -268,6 +276,8 @@ class SearchResults:
     has_more: bool = False
     # The files whose text or name matches.
     files: tuple[FileHit, ...] = ()
+    # The person's notes that match. Only commands search them (`core/search/note_search.py`).
+    note_hits: tuple[NoteHit, ...] = ()
 
     @property
     def note(self) -> str | None:

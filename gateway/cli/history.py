@@ -21,6 +21,8 @@ import typer
 
 from core.dates.schedule import load_zone
 from core.errors import MnemeError, Refused
+from core.notes.notebook import Notebook
+from core.search.note_search import add_notes
 from core.search.recall import HistorySearch
 from core.search.rendering import describe_no_results, to_json, to_markdown
 from core.search.results import MATCH_END, MATCH_START
@@ -82,8 +84,8 @@ def recall_command(  # noqa: PLR0913  Typer reads the options from the signature
 ) -> None:
     """Search the history, in your own words.
 
-    The result is a list of the best sessions, each with its best messages. Without a query, the
-    latest sessions are listed.
+    The result is a list of the best sessions, each with its best messages, and of the notes that
+    match. Without a query, the latest sessions are listed.
     """
     search_query = SearchQuery(
         scopes=frozenset(),
@@ -101,11 +103,13 @@ def recall_command(  # noqa: PLR0913  Typer reads the options from the signature
         visible_query = replace(search_query, scopes=context.scopes)
         async with _open_search(services, visible_query.help) as search:
             if visible_query.text == STDIN:
-                await _answer_lines(search, visible_query)
+                await _answer_lines(search, services.notebook, visible_query)
                 return None
             results = await search.recall(visible_query)
         if files:
             results = replace(results, sessions=(), messages=(), has_more=False)
+        else:
+            results = await add_notes(results, services.notebook, visible_query)
         if files and not visible_query.text.strip():
             results = replace(results, files=await _list_latest_files(services, visible_query))
         if not results.sessions and results.shape in ("read", "scroll"):
@@ -173,7 +177,7 @@ async def _open_search(services: Services, model_help: ModelHelp) -> AsyncIterat
             await model.close()
 
 
-async def _answer_lines(search: HistorySearch, query: SearchQuery) -> None:
+async def _answer_lines(search: HistorySearch, notebook: Notebook, query: SearchQuery) -> None:
     """Search for each line of stdin, and print one JSON object per line, even for a blank line.
 
     If a search fails, the field ``error`` of its object contains the reason.
@@ -181,8 +185,9 @@ async def _answer_lines(search: HistorySearch, query: SearchQuery) -> None:
     for line in sys.stdin.buffer:
         text = line.decode("utf-8", "replace").rstrip("\r\n")
         try:
-            results = await search.recall(replace(query, text=text))
-            shell.print_json(to_json(results))
+            line_query = replace(query, text=text)
+            results = await search.recall(line_query)
+            shell.print_json(to_json(await add_notes(results, notebook, line_query)))
         except MnemeError as error:
             shell.print_json({"query": text, "error": str(error)})
 

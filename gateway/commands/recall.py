@@ -54,7 +54,8 @@ _CHOOSES_SPEAKER = re.compile(r"\b(?:role|from):", re.IGNORECASE)
 class RecallCommands:
     """Answers /recall. If a switch requests a model's help, `expanded_recall` is searched.
 
-    If no message matches, results of tools are searched, such as pages that were read.
+    If no message matches, results of tools are searched, such as pages that were read. The notes
+    that match are shown, too.
     """
 
     specs = load_specs("recall")
@@ -72,12 +73,19 @@ class RecallCommands:
         text, switches = _split_switches(command.arguments)
         search = self._expanded_recall if switches else self._recall
         zone = ZoneInfo(context.zone) if context.zone else self._services.zone
-        results = await search.recall(_build_query(text, switches, context, zone))
+        query = _build_query(text, switches, context, zone)
+        results = await search.recall(query)
         if not results.sessions and not results.files and not _CHOOSES_SPEAKER.search(text):
             text_of_tools = f"{text} role:tool"
             tool_results = await search.recall(_build_query(text_of_tools, switches, context, zone))
             if tool_results.sessions:
                 text, results = text_of_tools, tool_results
+
+        if self._services.notebook.has_files(context.scopes):
+            # Imported here because most people have few notes or none.
+            from core.search.note_search import add_notes
+
+            results = await add_notes(results, self._services.notebook, query)
 
         buttons = _make_result_buttons(texts, results, context.session.id)
         if len(text) <= _MAX_NEXT_PAGE_CHARS:

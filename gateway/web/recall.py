@@ -8,6 +8,7 @@ from datetime import timedelta
 from functools import partial
 from urllib.parse import quote
 
+from core.search.note_search import add_notes
 from core.search.query import extract_filters, split_filters, text_for_next_page
 from core.search.rendering import NAMELESS_KINDS, word_place, word_quote
 from core.store.query import FileHit, ResultLimits, SearchQuery, SearchResults
@@ -62,6 +63,7 @@ async def load_recall(request: PageRequest) -> Values:
         limits=ResultLimits(sessions=MAX_SESSIONS, budget_chars=MAX_RESULT_CHARS),
     )
     results = await request.services.recall.recall(query)
+    results = await add_notes(results, request.services.notebook, query)
     next_query = text_for_next_page(text) if results.has_more else ""
     words, filters = split_filters(text)
     chips = _list_chips(request, words, filters, results)
