@@ -12,6 +12,7 @@ from typing import Protocol, runtime_checkable
 
 from core.menus.command_specs import CommandSpec
 from core.types import (
+    Account,
     Address,
     Answer,
     Attachment,
@@ -19,6 +20,7 @@ from core.types import (
     Inbound,
     Origin,
     Request,
+    Scope,
     Sender,
 )
 
@@ -208,6 +210,23 @@ class Autocompleter(Protocol):
         `source` is the `suggests` of the option. If it's empty, the first option of the command is
         used. Returns the labels of the values, by value, best first. The result is empty if Mneme
         doesn't answer the sender.
+        """
+
+
+@runtime_checkable
+class AutocompletingGroup(Protocol):
+    """A command group that can complete the values of options while a person types them."""
+
+    @property
+    def suggests(self) -> Sequence[str]:
+        """Return the sources that this group can suggest values for. See `Option.suggests`."""
+
+    async def autocomplete(
+        self, source: str, typed: str, scope: Scope, account: Account | None
+    ) -> Mapping[str, str]:
+        """Return the labels of values that match `typed`, by value, best first.
+
+        `source` is one of `suggests`. Labels have times in the zone of `account`, who types.
         """
 
 

@@ -524,7 +524,7 @@ class Admission:
         may_type = judgement.may_set_up and name == "setup"
         if not (name and (may_type or judgement.verdict is Verdict.SERVED)):
             return {}
-        return await self._commands.autocomplete(name, typed, source, judgement.scope)
+        return await self._commands.autocomplete(inbound, typed, source, judgement.scope)
 
     async def resume(
         self,

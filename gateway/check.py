@@ -31,6 +31,7 @@ from core.errors import (
 from core.memory.provider import MemoryProvider, implements
 from core.memory.provider_thread import ProviderThread, translate_foreign_errors
 from core.store.mailbox import OutboxCounts
+from core.store.ownership.people import TERMINAL
 from core.store.sqlite import salvage
 from core.store.sqlite.database import Database
 from core.store.sqlite.integrity import find_damage
@@ -485,9 +486,10 @@ async def _check_store(texts: Texts, services: Services) -> AsyncIterator[CheckR
     )
     letters = await services.inbox.list_dead_letters()
     if letters:
+        zone = await services.load_zone(TERMINAL)
         descriptions = []
         for at, platform, error in letters:
-            moment = texts.format_moment(at, services.zone)
+            moment = texts.format_moment(at, zone)
             descriptions.append(texts.pair(f"{moment} {platform}", error))
         yield CheckResult(
             subject="set aside",
@@ -500,7 +502,8 @@ async def _check_store(texts: Texts, services: Services) -> AsyncIterator[CheckR
         )
     dead_items = await services.outbox.list_dead()
     if dead_items:
-        descriptions = [texts.describe_dead_item(item, services.zone) for item in dead_items]
+        zone = await services.load_zone(TERMINAL)
+        descriptions = [texts.describe_dead_item(item, zone) for item in dead_items]
         numbers = [dead_item.item.id for dead_item in dead_items]
         yield CheckResult(
             subject="outbox",

@@ -268,6 +268,10 @@ class Services:
         """Return the time zone with this IANA name, or that of the settings if the name is ""."""
         return ZoneInfo(name) if name else self.zone
 
+    async def load_zone(self, account: Account | None) -> ZoneInfo:
+        """Return the time zone that a person chose, or that of the settings."""
+        return ZoneInfo(await self.appointments.zone_of(account))
+
     async def find_quiet_end(self, job: Job) -> datetime | None:
         """Return when the quiet hours of a job's author end, or None if the job needn't wait."""
         if job.is_urgent or job.account is None:

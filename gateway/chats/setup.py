@@ -22,7 +22,7 @@ from core.store.preferences import (
     introduction_key,
     server_key,
 )
-from core.types import Address, Answer, Command, Scope
+from core.types import Account, Address, Answer, Command, Scope
 from gateway.chats.admins import ChatAdmins
 from gateway.commands.language import find_language
 from gateway.commands.menus.suggestions import filter_labels
@@ -97,7 +97,9 @@ class SetupCommands:
         narrowest_key, widest_key = keys[0], keys[-1]
         return await change(widest_key if is_whole else narrowest_key, value.strip(), context)
 
-    async def autocomplete(self, source: str, typed: str, scope: Scope) -> Mapping[str, str]:
+    async def autocomplete(
+        self, source: str, typed: str, scope: Scope, account: Account | None
+    ) -> Mapping[str, str]:
         """Return the labels of a setting's values. `typed` begins with the setting's name."""
         texts = self._services.languages.of_scope(scope)
         name, _, value = typed.partition(" ")

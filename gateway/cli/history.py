@@ -116,7 +116,7 @@ def recall_command(  # noqa: PLR0913  Typer reads the options from the signature
             raise Refused(describe_no_results(results, texts.result_words))
         if as_json:
             return to_json(results)
-        _print_results(results, services.zone)
+        _print_results(results, services.zone_of(context.zone))
         return None
 
     shell.run_as_owner(work, scope)
@@ -221,7 +221,7 @@ def sessions_command(
                 raise Refused(describe_no_results(results, texts.result_words))
             if as_json:
                 return to_json(results)
-            _print_results(results, services.zone)
+            _print_results(results, services.zone_of(context.zone))
             return None
         if as_json:
             sessions = await find_sessions(services, context.scopes, text, limit, texts)

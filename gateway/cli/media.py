@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Annotated, Any
+from zoneinfo import ZoneInfo
 
 import typer
 
@@ -47,9 +48,10 @@ def list_command(
                 _to_json(match.file) | {"place": match.part.label if match.part else ""}
                 for match in matches
             ]
+        zone = services.zone_of(context.zone)
         lines = []
         for match in matches:
-            lines.append(_render(match.file, services, describe_part(texts, match.part)))
+            lines.append(_render(match.file, zone, describe_part(texts, match.part)))
         if not lines:
             lines = [texts.NO_SUCH_MEDIA if text.strip() else texts.NO_FILES_YET]
         shell.print_text("\n".join(lines))
@@ -75,7 +77,7 @@ def show_command(number: Number, scope: InScope = None, as_json: AsJson = False)
         if file.problem:
             name = to_single_line(file.name)
             problem = texts.table("FILE_PROBLEMS")[file.problem].format(name=name)
-        lines = [_render(file, services, ""), *filter(None, (path, problem))]
+        lines = [_render(file, services.zone_of(context.zone), ""), *filter(None, (path, problem))]
         lines += [f"\n— {describe_part(texts, part)} —\n{part.text}" for part in parts]
         shell.print_text("\n".join(lines))
         return None
@@ -146,11 +148,11 @@ async def _find(number: int, services: Services, context: CommandContext) -> Att
     return file
 
 
-def _render(file: AttachedFile, services: Services, place: str) -> str:
+def _render(file: AttachedFile, zone: ZoneInfo, place: str) -> str:
     name = to_single_line(file.name)
     name = texts.COMMA.join([name, place] if place else [name])
     line = texts.pair(file.id, texts.annotate(name, describe_details(texts, file)))
-    return texts.COMMA.join([line, texts.format_day(file.at, services.zone)])
+    return texts.COMMA.join([line, texts.format_day(file.at, zone)])
 
 
 def _to_json(file: AttachedFile) -> dict[str, Any]:

@@ -43,16 +43,17 @@ def list_command(as_json: AsJson = False) -> None:
     Only messages to you are quoted.
     """
 
-    async def work(services: Services, _: CommandContext) -> object:
+    async def work(services: Services, context: CommandContext) -> object:
         """Print the list of undeliverable messages, or return it for JSON."""
         dead_items = await services.outbox.list_dead()
         if as_json:
             return [_dead_item_to_json(dead_item) for dead_item in dead_items]
         own_chats = await services.people.list_private_chats(LOCAL_SCOPE)
         own_addresses = {address for address, _ in own_chats}
+        zone = services.zone_of(context.zone)
         lines = []
         for dead_item in dead_items:
-            line = texts.describe_dead_item(dead_item, services.zone)
+            line = texts.describe_dead_item(dead_item, zone)
             answer = dead_item.item.answer
             if answer is not None and dead_item.item.address in own_addresses:
                 line += f"\n   “{shorten(answer.text, _EXCERPT_CHARS)}”"

@@ -44,7 +44,8 @@ from gateway.texts.text_files import describe_unreadable_files
 
 # The services are loaded when they are opened, so that a chat with a running Mneme starts fast.
 if TYPE_CHECKING:
-    from gateway.commands.registry import AutocompletingGroup, CommandContext, CommandGroup
+    from core.ports import AutocompletingGroup
+    from gateway.commands.registry import CommandContext, CommandGroup
     from gateway.services import Services
 
 TERMINAL_ADDRESS = Address(platform="terminal", chat_id="local")
@@ -88,6 +89,7 @@ def complete_words(context: typer.Context, incomplete: str) -> list[tuple[str, s
 
 async def _complete_line(spec: CommandSpec, line: str) -> Mapping[str, str]:
     """Return the lines that complete the beginning of a line. See `CommandSpec.complete`."""
+    from core.store.ownership.people import TERMINAL
     from gateway.services import STATE_FILE, Services
 
     settings = Settings.load()
@@ -98,7 +100,9 @@ async def _complete_line(spec: CommandSpec, line: str) -> Mapping[str, str]:
         logs.configure(settings, settings.home / LOG_FILE_NAME)
         async with Services.open(settings) as services:
             group = _make_completer(source, services)
-            return {} if group is None else await group.autocomplete(source, typed, LOCAL_SCOPE)
+            if group is None:
+                return {}
+            return await group.autocomplete(source, typed, LOCAL_SCOPE, TERMINAL)
 
     return await spec.complete(line, load)
 

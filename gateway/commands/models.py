@@ -50,7 +50,9 @@ class ModelCommands:
             return await self._choose_helper(helper_name, context)
         return await self._choose(name, context)
 
-    async def autocomplete(self, source: str, typed: str, scope: Scope) -> Mapping[str, str]:
+    async def autocomplete(
+        self, source: str, typed: str, scope: Scope, account: Account | None
+    ) -> Mapping[str, str]:
         """Return the offered models whose names contain `typed`.
 
         Helpers have the form "helper NAME".
@@ -234,7 +236,9 @@ class ToolCommands:
                     return group, is_on
         return None
 
-    async def autocomplete(self, source: str, typed: str, scope: Scope) -> Mapping[str, str]:
+    async def autocomplete(
+        self, source: str, typed: str, scope: Scope, account: Account | None
+    ) -> Mapping[str, str]:
         """Return the groups whose names contain `typed`, named in the language of the chat."""
         texts = self._services.languages.of_scope(scope)
         wanted = comparison_form(typed)

@@ -15,13 +15,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 from pydantic import TypeAdapter
 
 from core.errors import Refused, word_clause
 from core.menus.command_specs import CommandSpec
-from core.ports import Clock
+from core.ports import AutocompletingGroup, Clock
 from core.scheduling.talk.agenda_questions import PhraseIndex, may_ask_about_period
 from core.store.actions import (
     YES_TO_MODEL,
@@ -158,21 +158,6 @@ class CommandGroup(Protocol):
         """Run one command and return its answer.
 
         Raises Refused with a sentence for the person if the command can't be run.
-        """
-
-
-@runtime_checkable
-class AutocompletingGroup(Protocol):
-    """A command group that can complete the values of options while a person types them."""
-
-    @property
-    def suggests(self) -> Sequence[str]:
-        """Return the sources that this group can suggest values for. See `Option.suggests`."""
-
-    async def autocomplete(self, source: str, typed: str, scope: Scope) -> Mapping[str, str]:
-        """Return the labels of values that match `typed`, by value, best first.
-
-        `source` is one of `suggests`.
         """
 
 
@@ -415,18 +400,20 @@ class CommandRegistry:
         return f"/{command.name}"
 
     async def autocomplete(
-        self, name: str, typed: str, source: str, scope: Scope
+        self, inbound: Inbound, typed: str, source: str, scope: Scope
     ) -> Mapping[str, str]:
-        """Return completions for an option of the command `name`. See `AutocompletingGroup`.
+        """Return completions for an option of a command. See `AutocompletingGroup`.
 
         If `source` is empty, `typed` and the completions are whole command lines.
         """
 
         async def load(source: str, value: str) -> Mapping[str, str]:
             group = self._completers.get(source)
-            return {} if group is None else await group.autocomplete(source, value, scope)
+            if group is None:
+                return {}
+            return await group.autocomplete(source, value, scope, inbound.account)
 
-        spec = self._specs.get(name)
+        spec = self._specs.get(inbound.command.name) if inbound.command is not None else None
         return await load(source, typed) if source or not spec else await spec.complete(typed, load)
 
     async def answer(

@@ -14,7 +14,7 @@ from core.search.rendering import describe_no_results
 from core.store.mailbox import InboxEntry, OutboxItem
 from core.store.query import ResultLimits, SearchQuery
 from core.text.normalize import isolate_title, shorten
-from core.types import Address, Answer, Button, Command, Json, Scope, Session
+from core.types import Account, Address, Answer, Button, Command, Json, Scope, Session
 from gateway.commands.registry import CommandContext, load_specs, make_button, parse_number
 from gateway.services import Services
 from gateway.texts.catalog import ENGLISH, Texts
@@ -90,13 +90,15 @@ class SessionCommands:
             )
         return await self._resume(number, context)
 
-    async def autocomplete(self, source: str, typed: str, scope: Scope) -> Mapping[str, str]:
+    async def autocomplete(
+        self, source: str, typed: str, scope: Scope, account: Account | None
+    ) -> Mapping[str, str]:
         """Return the numbers of recent conversations whose titles contain `typed`.
 
         The label of each number is the title and the day of the last message.
         """
         texts = self._services.languages.of_scope(scope)
-        zone = self._services.zone
+        zone = await self._services.load_zone(account)
         scopes = await self._services.people.load_visible_scopes(scope)
         sessions = await self._services.conversations.list_recent(scopes, _MAX_COMPLETIONS, typed)
         completions = {}

@@ -17,7 +17,7 @@ from core.skills.format import Skill
 from core.skills.tools import RuleReader, SkillTools, render_files, render_skill
 from core.store.notes import Operation
 from core.text.normalize import join_sentences
-from core.types import Answer, Command, Inbound, Scope
+from core.types import Account, Answer, Command, Inbound, Scope
 from gateway.commands.registry import (
     CommandContext,
     is_command,
@@ -80,7 +80,9 @@ class SkillCommands:
         scopes = await self._services.people.load_visible_scopes(scope)
         return await self.turns.find_called_skill(inbound.text, scopes) is not None
 
-    async def autocomplete(self, source: str, typed: str, scope: Scope) -> Mapping[str, str]:
+    async def autocomplete(
+        self, source: str, typed: str, scope: Scope, account: Account | None
+    ) -> Mapping[str, str]:
         """Return the names of skills that contain `typed`.
 
         Names that begin with `typed` come first.

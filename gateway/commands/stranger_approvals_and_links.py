@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from zoneinfo import ZoneInfo
 
 from core.errors import Refused
 from core.markup.markdown import escape
@@ -55,23 +56,24 @@ class AccountCommands:
                 raise Refused(texts.NOT_IN_A_ROOM)
             if command.name == "approve":
                 return await approve_code(texts, self._services, arguments)
-            return await self._manage_people(texts, arguments)
+            return await self._manage_people(context, arguments)
         if context.scope.is_group or not context.inbound.is_direct:
             raise Refused(texts.DIRECT_ONLY.format(name=command.name))
         if command.name == "unlink":
             return await self._unlink(context, arguments)
         return await self._link(context, arguments)
 
-    async def _manage_people(self, texts: Texts, arguments: str) -> Answer:
+    async def _manage_people(self, context: CommandContext, arguments: str) -> Answer:
         """Run /people: list everyone, or end the access of an account or a person.
 
         "revoke" ends the access of one account. Any other action ends the access of all accounts of
         the person. Raises Refused if the arguments are wrong, or if the account belongs to the
         owner.
         """
+        texts = context.texts
         action, _, account_key = arguments.partition(" ")
         if action in ("", "list"):
-            return await self._list_people(texts)
+            return await self._list_people(texts, self._services.zone_of(context.zone))
         confirmations = texts.table("PEOPLE_DONE")
         if action not in confirmations:
             raise Refused(texts.PEOPLE_USAGE)
@@ -105,7 +107,7 @@ class AccountCommands:
             text += " " + texts.PEOPLE_IN_SETTINGS.format(accounts=texts.join_list(remaining))
         return Answer(text=text, has_erased_data=True)
 
-    async def _list_people(self, texts: Texts) -> Answer:
+    async def _list_people(self, texts: Texts, zone: ZoneInfo) -> Answer:
         """List everyone who has or had access, and the groups in the settings.
 
         Each person and each group gets one line. People who only wrote in groups aren't listed.
@@ -115,20 +117,23 @@ class AccountCommands:
         month_start = today.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
         lines = []
         for accounts in await load_persons(services.people, services.settings.access.people):
-            line = await self._describe_person(texts, accounts, month_start)
+            line = await self._describe_person(texts, accounts, month_start, zone)
             if line is not None:
                 lines.append(line)
         lines += [texts.PEOPLE_ROOM.format(room=room) for room in services.settings.access.rooms]
         return Answer(text="\n".join(lines))
 
     async def _describe_person(
-        self, texts: Texts, accounts: Sequence[KnownAccount], month_start: datetime
+        self,
+        texts: Texts,
+        accounts: Sequence[KnownAccount],
+        month_start: datetime,
+        zone: ZoneInfo,
     ) -> str | None:
         """Return the line of a person in the list, or None if they never had access.
 
         The line says why they have access, when they last wrote, and what they cost this month.
         """
-        zone = self._services.zone
         reasons = texts.table("PEOPLE_WHY")
         details = []
         for account in accounts:

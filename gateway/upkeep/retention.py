@@ -174,7 +174,8 @@ class RetentionKeeper:
         `counts` has the number of messages for each scope of the announcement.
         """
         texts = await self._services.owner_notices.load_texts()
-        moment = texts.format_moment(now + NOTICE_PERIOD, self._services.zone)
+        zone = await self._services.load_zone(TERMINAL)
+        moment = texts.format_moment(now + NOTICE_PERIOD, zone)
         group_counts = {
             scope: count for scope, count in counts.items() if periods[scope].group is not None
         }

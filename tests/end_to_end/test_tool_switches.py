@@ -86,8 +86,12 @@ async def test_autocomplete_of_tools_names_groups_in_the_language_of_the_chat(ho
         await harness.say("/language fr")
         command = ToolCommands(harness.services, harness.agent.tool_runner.tools.values())
         scope = Scope.account("telegram", "42")
-        assert await command.autocomplete("tools", "Cale", scope) == {"calendar": "calendrier"}
-        assert await command.autocomplete("tools", "calendar", scope) == {"calendar": "calendrier"}
+        assert await command.autocomplete("tools", "Cale", scope, None) == {
+            "calendar": "calendrier"
+        }
+        assert await command.autocomplete("tools", "calendar", scope, None) == {
+            "calendar": "calendrier"
+        }
 
 
 async def test_linked_accounts_share_the_tools_turned_off(home: Path) -> None:

@@ -13,7 +13,7 @@ from core.scheduling.zones import find_zones
 from core.store.media.files import FileFilter
 from core.store.ownership.people import TERMINAL
 from core.text.normalize import plain_with_offsets, shorten
-from core.types import LOCAL_SCOPE, Answer, Command, Scope, Scopes
+from core.types import LOCAL_SCOPE, Account, Answer, Command, Scope, Scopes
 from gateway.commands.registry import CommandContext, list_all_specs, parse_number
 from gateway.services import Services
 from gateway.texts.text_files import load_names
@@ -53,7 +53,9 @@ class Suggestions:
         """Raise an error: this group has no commands, so this method is never called."""
         raise NotImplementedError(command.name)
 
-    async def autocomplete(self, source: str, typed: str, scope: Scope) -> Mapping[str, str]:
+    async def autocomplete(
+        self, source: str, typed: str, scope: Scope, account: Account | None
+    ) -> Mapping[str, str]:
         """Return the labels of the values that contain all typed words, by value."""
         scopes = await self._services.people.load_visible_scopes(scope)
         match source:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -39,6 +40,16 @@ async def bury(home: Path, *chat_ids: str) -> list[int]:
             await outbox.put(item)
             await outbox.record_failure(item.key, REASON)
         return [dead_item.item.id for dead_item in await outbox.list_dead()]
+
+
+async def test_time_of_a_failure_is_in_the_zone_that_the_owner_chose(home: Path) -> None:
+    await bury(home, "7")
+    async with open_gateway(home) as harness:
+        await harness.say("/timezone Tokyo", message_id="90")
+        (dead_item,) = await harness.services.outbox.list_dead()
+    moment = dead_item.dead_at.astimezone(ZoneInfo("Asia/Tokyo"))
+    assert f"{moment:%H:%M}" in good(home, "outbox")
+    assert f"{moment:%H:%M}" in mneme(home, "check").stdout
 
 
 async def due_texts(home: Path) -> Sequence[str]:

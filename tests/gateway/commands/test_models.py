@@ -71,9 +71,9 @@ async def test_model_that_is_not_offered_is_refused_with_those_that_are(
 
 async def test_model_names_are_autocompleted_for_the_model_command(home: Path) -> None:
     async with open_gateway(home, options=OPTIONS) as harness:
-        group = harness.commands
-        scope = harness.inbound("x").scope
-        assert await group.autocomplete("model", "ASTRA", "", scope) == {OTHER: OTHER}
+        asked = harness.inbound("/model ASTRA")
+        suggestions = await harness.commands.autocomplete(asked, "ASTRA", "", asked.scope)
+        assert suggestions == {OTHER: OTHER}
 
 
 HELPERS = '[model]\nhelper_choices = ["openai/gpt-6-luna", "ollama/qwen4"]\n'
@@ -154,8 +154,8 @@ async def test_helper_model_that_is_not_offered_is_refused(home: Path) -> None:
 
 async def test_helper_models_are_suggested_while_they_are_typed(home: Path) -> None:
     async with open_gateway(home, options=HELPERS) as harness:
-        scope = harness.inbound("x").scope
-        suggestions = await harness.commands.autocomplete("model", "helper o", "", scope)
+        asked = harness.inbound("/model helper o")
+        suggestions = await harness.commands.autocomplete(asked, "helper o", "", asked.scope)
         assert list(suggestions) == ["helper openai/gpt-6-luna", "helper ollama/qwen4"]
 
 

@@ -36,6 +36,7 @@ def name_day(harness: GatewayHarness, zone: str) -> str:
         "/memory why f1",
         "/files",
         "/files send 1",
+        "/people",
     ],
 )
 async def test_answer_of_a_command_has_days_in_the_zone_of_the_person(
@@ -55,3 +56,14 @@ async def test_answer_of_a_command_has_days_in_the_zone_of_the_person(
         days.append(name_day(harness, OWN_ZONE))
         assert any(re.search(rf"\b{day}", answer) for day in days), answer
         assert not re.search(rf"\b{name_day(harness, ZONE_OF_SETTINGS)}", answer), answer
+
+
+async def test_conversations_are_suggested_with_days_in_the_zone_of_the_person(home: Path) -> None:
+    async with open_gateway(home, zone=ZONE_OF_SETTINGS) as harness:
+        await harness.say(f"/timezone {OWN_ZONE}")
+        await harness.say("the boiler leaks")
+        days = [name_day(harness, OWN_ZONE)]
+        labels = await harness.admission.autocomplete(harness.inbound("/sessions"), "")
+        days.append(name_day(harness, OWN_ZONE))
+    (label,) = labels.values()
+    assert any(f"({day}" in label for day in days), label

@@ -7,13 +7,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from core.store.rows import set_meta
 from core.store.sqlite.copying import copy_database
 from core.types import Address, Scope
-from gateway.upkeep.retention import ANNOUNCED_KEY, RetentionKeeper
+from gateway.upkeep.retention import ANNOUNCED_KEY, NOTICE_PERIOD, RetentionKeeper
 from tests.end_to_end.test_media import kept_files
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.gateway_harness import GatewayHarness, open_gateway
@@ -85,6 +86,16 @@ async def test_owner_is_told_a_day_before_the_first_run(home: Path) -> None:
         assert "bees" not in texts
         assert "tea" not in texts
         assert len(await notices_of(harness)) == 1
+
+
+async def test_time_of_the_announcement_is_in_the_zone_of_the_owner(home: Path) -> None:
+    async with talked(home) as harness:
+        await harness.say("/timezone Tokyo")
+        keeper, clock = keeper_of(harness, days=31)
+        await run(keeper)
+        (notice,) = await notices_of(harness)
+        moment = (clock.now() + NOTICE_PERIOD).astimezone(ZoneInfo("Asia/Tokyo"))
+        assert f"{moment:%H:%M}" in notice
 
 
 async def test_retention_neither_tells_nor_erases_while_all_messages_are_new(home: Path) -> None:
