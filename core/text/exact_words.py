@@ -7,7 +7,8 @@ contains a 5. So a text may have only the words of another text and still say so
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 from functools import cache
@@ -81,27 +82,48 @@ def compare_exactly(text: str, sources: Sequence[str]) -> Difference:
 
     Words and numbers that the other texts don't contain in any form aren't compared.
     """
-    source = "\n".join(sources)
+    compared = _ExactText.of(text)
+    source = _ExactText.of("\n".join(sources))
     return max(
-        _compare_figures(find_figures(text), find_figures(source)),
-        _compare_signed_words(text, source),
-        _compare_accents(text, source),
-        _compare_crosses(text, source),
+        _compare_figures(compared, source),
+        _compare_signed_words(compared, source),
+        _compare_accents(compared, source),
+        _compare_crosses(compared, source),
     )
 
 
-def _compare_crosses(text: str, source: str) -> Difference:
-    is_crossed_out = _CROSS.search(source) is not None and _CROSS.search(text) is None
-    return Difference.UNCLEAR if is_crossed_out else Difference.NONE
+@dataclass(frozen=True, slots=True)
+class _ExactText:
+    """A text and its normal forms. Folding a long text takes long, so it happens only once."""
+
+    written: str
+    # In NFKC.
+    normal: str
+    # The comparison form, see `core.text.normalize.comparison_form`.
+    plain: str
+
+    @classmethod
+    def of(cls, text: str) -> _ExactText:
+        normal = to_normal_form("NFKC", text)
+        return cls(text, normal, comparison_form(normal))
+
+    def find_exact_words(self) -> set[str]:
+        """Return the words in lower case, with their accents."""
+        return {*_WORD.findall(self.normal.casefold())}
+
+
+def _compare_crosses(text: _ExactText, source: _ExactText) -> Difference:
+    is_removed = _CROSS.search(source.written) and not _CROSS.search(text.written)
+    return Difference.UNCLEAR if is_removed else Difference.NONE
 
 
 # --- Figures ---
 
 
-def find_figures(text: str) -> list[Figure]:
-    """Return the numbers of a text in digits."""
-    plain = _MINUS_SIGNS.sub("-", comparison_form(text))
-    return [_read_figure(match, plain) for match in _FIGURE.finditer(plain)]
+def _find_figures(text: _ExactText) -> Collection[Figure]:
+    """Return the different numbers of a text in digits, in their order."""
+    plain = _MINUS_SIGNS.sub("-", text.plain)
+    return dict.fromkeys(_read_figure(match, plain) for match in _FIGURE.finditer(plain)).keys()
 
 
 def _read_figure(match: re.Match[str], plain: str) -> Figure:
@@ -115,12 +137,12 @@ def _read_figure(match: re.Match[str], plain: str) -> Figure:
         value=_shorten(digits),
         sign=_LIMITS.get(sign, sign) or _find_word(match, plain, "signs"),
         unit=unit or _find_word(match, plain, "units"),
-        kind=_find_kind(digits, plain[match.end("value") :]),
+        kind=_find_kind(digits, plain[match.end("value") : match.end("value") + 1]),
     )
 
 
-def _find_kind(digits: str, behind: str) -> FigureKind:
-    is_day_and_month = behind.startswith(".") and _DAY_AND_MONTH.fullmatch(digits) is not None
+def _find_kind(digits: str, next_character: str) -> FigureKind:
+    is_day_and_month = next_character == "." and _DAY_AND_MONTH.fullmatch(digits) is not None
     if len(re.findall("[./-]", digits)) > 1 or is_day_and_month:
         return FigureKind.DATE
     return FigureKind.DECIMAL if _DECIMAL.fullmatch(digits) else FigureKind.OTHER
@@ -140,48 +162,72 @@ def _shorten(digits: str) -> str:
 def _find_word(match: re.Match[str], plain: str, name: str) -> str:
     """Return the sign that the word before or after a number means, or ""."""
     before = plain[max(0, match.start() - MAX_SIGN_WORD_CHARS) : match.start()].rstrip()
-    behind = plain[match.end() :].lstrip()
     for sign, forms in language_data("signs")[name].items():
         ahead, after = _compile_words(forms)
-        if ahead.search(before) or after.match(behind):
+        if ahead.search(before) or after.match(plain, match.end()):
             return str(sign)
     return ""
 
 
 @cache
 def _compile_words(forms: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Return a pattern for words at the end of a text, and one for words at its beginning."""
-    return re.compile(rf"(?<![^\W\d])(?:{forms})$"), re.compile(rf"(?:{forms})(?![a-z])")
+    """Return a pattern for words at the end of a text, and one for words after any spaces."""
+    return re.compile(rf"(?<![^\W\d])(?:{forms})$"), re.compile(rf"\s*+(?:{forms})(?![a-z])")
 
 
-def _compare_figures(figures: Iterable[Figure], sources: Sequence[Figure]) -> Difference:
-    differences = [_compare_figure(figure, sources) for figure in figures]
-    return max(differences, default=Difference.NONE)
+def _compare_figures(text: _ExactText, source: _ExactText) -> Difference:
+    figures = _find_figures(text)
+    if not figures:
+        return Difference.NONE
+    sources = _FigureIndex(_find_figures(source))
+    return max(_compare_figure(figure, sources) for figure in figures)
 
 
-def _compare_figure(figure: Figure, sources: Sequence[Figure]) -> Difference:
-    same = [each for each in sources if _is_same_value(each, figure)]
+class _FigureIndex:
+    """Finds numbers by their digits, so that each of many numbers is found at once."""
+
+    def __init__(self, figures: Iterable[Figure]) -> None:
+        self._by_value: dict[str, list[Figure]] = {}
+        # The length of the longest number, by its digits without zeros at the beginning.
+        self._longest: dict[str, int] = {}
+        # The first number with a part, such as "10:30" for "10" and "30".
+        self._by_part: dict[str, Figure] = {}
+        for figure in figures:
+            self._add(figure)
+
+    def _add(self, figure: Figure) -> None:
+        self._by_value.setdefault(figure.value.replace(":", "."), []).append(figure)
+        digits = figure.value.lstrip("0")
+        self._longest[digits] = max(len(figure.value), self._longest.get(digits, 0))
+        # The 5 of "0.5" isn't the number 5, but the parts of a date are numbers.
+        if figure.kind is not FigureKind.DATE:
+            for part in re.split("[.:/-]", figure.value):
+                self._by_part.setdefault(part, figure)
+
+    def find_same(self, figure: Figure) -> Sequence[Figure]:
+        """Return the numbers with the same digits. "10.30" may also be the time 10:30."""
+        return self._by_value.get(figure.value.replace(":", "."), ())
+
+    def has_other_zeros(self, figure: Figure) -> bool:
+        """Return whether zeros make a number different. The zero of the hour 07 doesn't."""
+        longest = self._longest.get(figure.value.lstrip("0"))
+        return longest is not None and max(longest, len(figure.value)) > MAX_HOUR_DIGITS
+
+    def find_with_part(self, figure: Figure) -> Figure | None:
+        """Return the first number that contains the whole other number as a part, or None."""
+        return self._by_part.get(figure.value)
+
+
+def _compare_figure(figure: Figure, sources: _FigureIndex) -> Difference:
+    same = sources.find_same(figure)
     if same:
         return min(_compare_signs(figure, each) for each in same)
-    if any(_has_other_zeros(each, figure) for each in sources):
+    if sources.has_other_zeros(figure):
         return Difference.UNCLEAR
-    for each in sources:
-        # The 5 of "0.5" isn't the number 5.
-        if each.kind is not FigureKind.DATE and figure.value in re.split("[.:/-]", each.value):
-            is_decimal = each.kind is FigureKind.DECIMAL
-            return Difference.CHANGED if is_decimal else Difference.UNCLEAR
-    return Difference.NONE
-
-
-def _is_same_value(figure: Figure, other: Figure) -> bool:
-    """Return whether two numbers have the same digits. "10.30" may also be the time 10:30."""
-    return figure.value.replace(":", ".") == other.value.replace(":", ".")
-
-
-def _has_other_zeros(figure: Figure, other: Figure) -> bool:
-    """Return whether zeros make two numbers different. The zero of the hour 07 doesn't."""
-    longest = max(len(figure.value), len(other.value))
-    return longest > MAX_HOUR_DIGITS and figure.value.lstrip("0") == other.value.lstrip("0")
+    whole = sources.find_with_part(figure)
+    if whole is None:
+        return Difference.NONE
+    return Difference.CHANGED if whole.kind is FigureKind.DECIMAL else Difference.UNCLEAR
 
 
 def _compare_signs(figure: Figure, other: Figure) -> Difference:
@@ -196,18 +242,19 @@ def _compare_signs(figure: Figure, other: Figure) -> Difference:
 # --- Words ---
 
 
-def _compare_signed_words(text: str, source: str) -> Difference:
+def _compare_signed_words(text: _ExactText, source: _ExactText) -> Difference:
     """Compare words such as "A+" with the same words that have another sign or none."""
-    signed, typed = _list_signed_words(text), _list_signed_words(source)
-    words, source_words = _WORD.findall(text), _WORD.findall(source)
-    difference = Difference.NONE
-    for word in signed.keys() | typed.keys():
-        signs, typed_signs = signed.get(word, set()), typed.get(word, set())
-        if signs and word in source_words and not signs <= typed_signs:
-            return Difference.CHANGED
-        if typed_signs and not signs and word in words:
-            difference = Difference.UNCLEAR
-    return difference
+    signed, typed = _list_signed_words(text.written), _list_signed_words(source.written)
+    if not signed and not typed:
+        return Difference.NONE
+    words, source_words = {*_WORD.findall(text.written)}, {*_WORD.findall(source.written)}
+    if any(
+        word in source_words and not signs <= typed.get(word, set())
+        for word, signs in signed.items()
+    ):
+        return Difference.CHANGED
+    loses_sign = any(word in words and word not in signed for word in typed)
+    return Difference.UNCLEAR if loses_sign else Difference.NONE
 
 
 def _list_signed_words(text: str) -> dict[str, set[str]]:
@@ -217,42 +264,71 @@ def _list_signed_words(text: str) -> dict[str, set[str]]:
     return signs
 
 
-def _compare_accents(text: str, source: str) -> Difference:
+def _compare_accents(text: _ExactText, source: _ExactText) -> Difference:
     """Compare the accents of words that have the same letters, or begin with them."""
-    exact_source = _write_exactly(source)
-    plain_source = _drop_marks(source)
-    source_words = {*_WORD.findall(exact_source)}
-    plain_words = {comparison_form(word) for word in source_words}
-    for word in {*_WORD.findall(_write_exactly(text))} - source_words:
-        if _KANA.match(word):
-            if word not in exact_source and _drop_marks(word) in plain_source:
-                return Difference.UNCLEAR
-        elif comparison_form(word) in plain_words or _drops_accent(word, source_words):
-            return Difference.UNCLEAR
-    return Difference.NONE
+    source_words = source.find_exact_words()
+    new_words = text.find_exact_words() - source_words
+    kana = {word for word in new_words if _KANA.match(word)}
+    if kana and _changes_kana_marks(kana, source):
+        return Difference.UNCLEAR
+    spellings = _Spellings(source_words)
+    is_changed = any(map(spellings.has_other_accents, new_words - kana))
+    return Difference.UNCLEAR if is_changed else Difference.NONE
 
 
-def _write_exactly(text: str) -> str:
-    return to_normal_form("NFKC", text).casefold()
+def _changes_kana_marks(words: Iterable[str], source: _ExactText) -> bool:
+    """Return whether a text has one of the words, but with other marks, such as "ba" for "pa"."""
+    exact_source = source.normal.casefold()
+    plain_source = _drop_kana_marks(source.normal)
+    return any(
+        word not in exact_source and _drop_kana_marks(word) in plain_source for word in words
+    )
 
 
-def _drop_marks(text: str) -> str:
-    """Return a text without the marks that tell kana apart, such as those of "ba" and "pa"."""
+def _drop_kana_marks(text: str) -> str:
     return to_normal_form("NFKC", _KANA_MARK.sub("", to_normal_form("NFKD", text)))
 
 
-def _drops_accent(word: str, source_words: Collection[str]) -> bool:
-    """Return whether words begin with the same letters, and all have an accent that `word` lacks.
+class _Spellings:
+    """The words of a text, found by their letters without accents."""
 
-    The last shared letter isn't compared, because it may belong to an ending: "nací", "nació".
-    """
-    drops = set()
-    for other in source_words:
-        shared = _count_shared(comparison_form(word), comparison_form(other))
-        if shared >= max(MIN_STEM_LETTERS, len(word) - 2):
-            stem, other_stem = word[: shared - 1], other[: shared - 1]
-            drops.add(stem.isascii() and stem != other_stem)
-    return drops == {True}
+    def __init__(self, words: Iterable[str]) -> None:
+        self._words = sorted((comparison_form(word), word) for word in words)
+
+    def has_other_accents(self, word: str) -> bool:
+        """Return whether the same letters occur with other accents, or only with accents.
+
+        `word` itself doesn't occur.
+        """
+        plain = comparison_form(word)
+        is_written_otherwise = any(other == plain for other, _ in self._iterate_from(plain, 1))
+        return is_written_otherwise or self._drops_accent(word, plain)
+
+    def _drops_accent(self, word: str, plain: str) -> bool:
+        """Return whether words begin with the same letters, and all have an accent `word` lacks.
+
+        The last shared letter isn't compared, because it may belong to an ending: "nací", "nació".
+        """
+        min_shared = max(MIN_STEM_LETTERS, len(word) - 2)
+        if len(plain) < min_shared:
+            return False
+        is_found = False
+        for other_plain, other in self._iterate_from(plain[:min_shared]):
+            shared = _count_shared(plain, other_plain)
+            if shared < min_shared:
+                break
+            stem = word[: shared - 1]
+            if not stem.isascii() or stem == other[: shared - 1]:
+                return False
+            is_found = True
+        return is_found
+
+    def _iterate_from(self, plain: str, count: int | None = None) -> Iterator[tuple[str, str]]:
+        """Yield words in the order of their plain forms, from this one on."""
+        first = bisect_left(self._words, (plain, ""))
+        end = len(self._words) if count is None else first + count
+        for index in range(first, min(end, len(self._words))):
+            yield self._words[index]
 
 
 def _count_shared(word: str, other: str) -> int:

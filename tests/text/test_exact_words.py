@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import pytest
+
+from core.text import exact_words
 from core.text.exact_words import Difference, compare_exactly
+from core.text.normalize import NormalForm, to_normal_form
 from tests.fixtures.growth import assert_linear
 from tests.fixtures.tables import each_row
 
@@ -41,6 +47,34 @@ def test_text_differs_if_a_sign_unit_decimal_or_accent_does(
     text: str, source: str, difference: Difference
 ) -> None:
     assert compare_exactly(text, [source]) is difference
+
+
+@each_row(
+    "make_word",
+    [
+        # Numbers that differ, and a sign with spaces before its word.
+        lambda number: f"{number}.{number} ",
+        lambda number: f"-{number}     x ",
+        # Words that all begin with the same letters, all with an accent.
+        lambda number: "\u00e1" * 6 + "".join(chr(97 + int(digit)) for digit in str(number)) + " ",
+    ],
+)
+def test_comparing_many_different_words_takes_linear_time(make_word: Callable[[int], str]) -> None:
+    words = "".join(map(make_word, range(1_000, 5_000)))
+    assert_linear(lambda text: compare_exactly(text[1:], [text]), words)
+
+
+def test_normal_form_of_each_text_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ["Bring 5 l\u00edtros, por fav\u00f3r", "Traz 5 litros \u00e0s nove"]
+    converted: list[str] = []
+
+    def convert(form: NormalForm, text: str) -> str:
+        converted.append(text)
+        return to_normal_form(form, text)
+
+    monkeypatch.setattr(exact_words, "to_normal_form", convert)
+    compare_exactly(texts[0], texts[1:])
+    assert converted == texts
 
 
 def test_comparing_with_many_combining_marks_takes_linear_time() -> None:
