@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
-from functools import lru_cache
-from itertools import pairwise
+from functools import cached_property, lru_cache
+from itertools import filterfalse, islice, pairwise
 
 from core.text.normalize import is_unspaced, words_of
 from core.text.terms import terms_of, word_terms
 
 SEQUENCE_WORDS = 4
 SEQUENCE_CHARACTERS = 8
+MAX_SEARCHED_SEQUENCES = 64
+"""A text with more sequences is compared with all sequences of a foreign text."""
+CHECKED_LETTERS = 200
+"""So many letters show whether the words of a text have spaces between them."""
 MIN_SHARED_RUN = 2
 """Shared words count as repeated if at least this many of them follow each other."""
 MIN_REPEATED_WORDS = 5
@@ -81,50 +85,125 @@ def borrows_name(
 
 
 def repeats(text: str, foreign_texts: Sequence[str]) -> bool:
-    """Return whether a text repeats one of the foreign texts.
-
-    It does if it shares half of its sequences of words with a foreign text, or most of its words in
-    their order. A text of three or four words must equal a whole foreign sentence.
-    """
-    sequences = _word_sequences(text)
-    words = words_of(text.casefold())
-    for foreign in foreign_texts:
-        if _is_whole_sentence(words, foreign) or _is_retyped(words, foreign):
-            return True
-        if sequences and 2 * len(sequences & _word_sequences(foreign)) >= len(sequences):
-            return True
-    return False
+    """Return whether a text repeats one of the foreign texts. See `RepetitionFinder`."""
+    return RepetitionFinder(foreign_texts).is_repetition(text)
 
 
-def _is_whole_sentence(words: Sequence[str], foreign: str) -> bool:
+class RepetitionFinder:
+    """Finds texts that repeat foreign texts. It reads each foreign text at most once."""
+
+    def __init__(self, foreign_texts: Iterable[str] = ()) -> None:
+        self._foreign = [_Wording(text) for text in foreign_texts]
+
+    def add(self, foreign_texts: Iterable[str]) -> None:
+        """Compare later texts with these ones, too."""
+        self._foreign += [_Wording(text) for text in foreign_texts]
+
+    def is_repetition(self, text: str) -> bool:
+        """Return whether a text repeats one of the foreign texts.
+
+        It does if it shares half of its sequences of words with a foreign text, or most of its
+        words in their order. A text of three or four words must equal a whole foreign sentence.
+        """
+        if not self._foreign:
+            return False
+        wording = _Wording(text)
+        return any(_is_repetition(wording, foreign) for foreign in self._foreign)
+
+
+class _Wording:
+    """A text as words and sequences of words, which are read when they are needed."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    @cached_property
+    def folded(self) -> str:
+        """The text without upper case. It contains each of the words."""
+        return self._text.casefold()
+
+    @cached_property
+    def words(self) -> Sequence[str]:
+        return words_of(self.folded)
+
+    @cached_property
+    def is_unspaced(self) -> bool:
+        """Whether most letters at the beginning belong to scripts without spaces."""
+        first_letters = islice(filterfalse(str.isspace, self._text), CHECKED_LETTERS)
+        kinds = [is_unspaced(letter) for letter in first_letters]
+        return 2 * sum(kinds) > len(kinds)
+
+    @cached_property
+    def line(self) -> str:
+        """The words with a space before and after each, or all letters without spaces."""
+        if self.is_unspaced:
+            return "".join(self._text.split())
+        return f" {' '.join(self.words)} "
+
+    @cached_property
+    def sequences(self) -> frozenset[str]:
+        """All sequences of four words or, in scripts without spaces, of eight characters."""
+        return frozenset(self.iterate_sequences())
+
+    def iterate_sequences(self) -> Iterator[str]:
+        """Yield each part of `line` that is a sequence, also those that are equal to others."""
+        line = self.line
+        if self.is_unspaced:
+            for start in range(len(line) - SEQUENCE_CHARACTERS + 1):
+                yield line[start : start + SEQUENCE_CHARACTERS]
+            return
+        spaces = [match.start() for match in re.finditer(" ", line)]
+        for start, end in zip(spaces, spaces[SEQUENCE_WORDS:], strict=False):
+            yield line[start : end + 1]
+
+
+def _is_repetition(wording: _Wording, foreign: _Wording) -> bool:
+    shares_sequences = 2 * _count_shared_sequences(wording, foreign) >= len(wording.sequences)
+    if wording.sequences and shares_sequences:
+        return True
+    return _is_whole_sentence(wording, foreign) or _is_retyped(wording, foreign)
+
+
+def _count_shared_sequences(wording: _Wording, foreign: _Wording) -> int:
+    """Return how many sequences of a text occur in a foreign text, or 0 if less than half do."""
+    sequences = wording.sequences
+    is_too_short = 2 * len(foreign.folded) < len(sequences)
+    if wording.is_unspaced != foreign.is_unspaced or is_too_short:
+        return 0
+    if len(sequences) > MAX_SEARCHED_SEQUENCES:
+        return len(sequences.intersection(foreign.iterate_sequences()))
+    if not wording.is_unspaced:
+        # Searching for words takes a thousandth of the time that reading those of a long text does.
+        words = set(wording.words)
+        missing = {word for word in words if word not in foreign.folded}
+        sequences = frozenset(item for item in sequences if missing.isdisjoint(item.split()))
+        if 2 * len(sequences) < len(wording.sequences):
+            return 0
+    return sum(item in foreign.line for item in sequences)
+
+
+def _is_whole_sentence(wording: _Wording, foreign: _Wording) -> bool:
+    words = wording.words
     if not 2 < len(words) < MIN_REPEATED_WORDS:
         return False
-    return any(words == words_of(part) for part in _SENTENCE_END.split(foreign.casefold()))
+    if any(word not in foreign.folded for word in words):
+        return False
+    return any(words == words_of(part) for part in _SENTENCE_END.split(foreign.folded))
 
 
-def _is_retyped(words: Sequence[str], foreign: str) -> bool:
+def _is_retyped(wording: _Wording, foreign: _Wording) -> bool:
     """Return whether a foreign text contains most of the words in the same order.
 
     Only sequences of at least two words count.
     """
+    words = wording.words
     if not MIN_REPEATED_WORDS <= len(words) <= MAX_COMPARED_WORDS:
         return False
-    foreign_words = words_of(foreign.casefold())
-    if len(set(words).intersection(foreign_words)) < MIN_REPEATED_SHARE * len(set(words)):
+    min_shared = MIN_REPEATED_SHARE * len(set(words))
+    if sum(word in foreign.folded for word in set(words)) < min_shared:
         return False
-    blocks = SequenceMatcher(None, words, foreign_words, autojunk=False).get_matching_blocks()
+    if len(set(words).intersection(foreign.words)) < min_shared:
+        return False
+    blocks = SequenceMatcher(None, words, foreign.words, autojunk=False).get_matching_blocks()
     shared = sum(block.size for block in blocks if block.size >= MIN_SHARED_RUN)
     return shared >= MIN_REPEATED_SHARE * len(words)
-
-
-def _word_sequences(text: str) -> frozenset[tuple[str, ...]]:
-    """Return all sequences of four words or, in scripts without spaces, of eight characters."""
-    items: Sequence[str] = words_of(text.casefold())
-    length = SEQUENCE_WORDS
-    letters = [letter for letter in text if not letter.isspace()]
-    if sum(is_unspaced(letter) for letter in letters[:200]) * 2 > len(letters[:200]):
-        items = letters
-        length = SEQUENCE_CHARACTERS
-    return frozenset(
-        tuple(items[start : start + length]) for start in range(len(items) - length + 1)
-    )

@@ -44,11 +44,11 @@ from core.review.phrases import (
     mask_quotations,
 )
 from core.review.repetition import (
+    RepetitionFinder,
     borrows_name,
     has_terms_of,
     join_neighbors,
     list_sentence_terms,
-    repeats,
     shares_words,
 )
 from core.review.searches import list_page_requests
@@ -329,7 +329,7 @@ def read_transcript(
     if prompt:
         foreign.insert(0, ForeignText(_PROMPT_SOURCE, prompt))
     texts = [item.text for item in foreign if item.source != _PROMPT_SOURCE]
-    texts += earlier_foreign
+    finder = RepetitionFinder([*texts, *earlier_foreign])
     current = _list_answered_messages(rows)
     # A scheduled question was typed or approved when it was set.
     is_scheduled = session.address.platform == "cron"
@@ -340,7 +340,7 @@ def read_transcript(
     for index, row in enumerate(rows):
         part = _get_typed_text(row, asker)
         # An address that the person copies from a page is their own choice.
-        if part and not is_scheduled and repeats(_ADDRESS.sub(" ", part), texts):
+        if part and not is_scheduled and finder.is_repetition(_ADDRESS.sub(" ", part)):
             foreign.append(ForeignText(Sentence("source_repetition"), part))
         elif part:
             all_typed.append(part)
@@ -577,17 +577,17 @@ def mark_repeats(rows: Sequence[Message], earlier_foreign: Sequence[str]) -> lis
     `earlier_foreign` are foreign texts of earlier conversations. A foreign text counts from the row
     in which it appears.
     """
-    texts = list(earlier_foreign)
+    finder = RepetitionFinder(earlier_foreign)
     marked: list[Message] = []
     for row in rows:
         if row.role == "user" and row.sender is not None:
             parts = [item.text for item in list_message_parts(row)]
             text = row.text.strip()
             doubtful_text = text[find_foreign_start(text, row.sender_name) :].strip()
-            if texts and doubtful_text and repeats(doubtful_text, texts):
+            if doubtful_text and finder.is_repetition(doubtful_text):
                 row = replace(row, text=typed_part(row.text, sender_name=row.sender_name))
-            texts += parts
-        if texts and (part := typed_text(row)) and repeats(part, texts):
+            finder.add(parts)
+        if (part := typed_text(row)) and finder.is_repetition(part):
             row = replace(row, origin="pasted")
         marked.append(row)
     return marked

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from core.facts.evidence import Evidence
+from core.review import repetition
 from core.review.pending import shows_question
 from core.review.phrases import is_plain_yes
 from core.review.transcript import (
@@ -16,6 +17,7 @@ from core.review.transcript import (
     mark_repeats,
     read_transcript,
 )
+from core.text.normalize import words_of
 from core.types import Address, Message, Scope, Sender, Session
 
 AT = datetime(2026, 11, 20, 9, 0, tzinfo=UTC)
@@ -73,6 +75,36 @@ def test_message_that_repeats_an_earlier_forward_counts_as_pasted() -> None:
     assert [row.origin for row in mark_repeats(rows, ())] == ["forwarded", "pasted"]
     assert [row.origin for row in mark_repeats([person(text)], [text])] == ["pasted"]
     assert [row.origin for row in mark_repeats([person("hello there")], [text])] == ["typed"]
+
+
+def test_foreign_text_is_read_once_for_all_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = "The ferry to the island leaves at nine from the old harbour. " * 50
+    rows = [person(f"The ferry leaves at {hour} from the new harbour") for hour in range(10, 20)]
+    read_chars: list[int] = []
+
+    def read_words(text: str) -> list[str]:
+        read_chars.append(len(text))
+        return words_of(text)
+
+    monkeypatch.setattr(repetition, "words_of", read_words)
+    assert [row.origin for row in mark_repeats(rows, [page])] == ["typed"] * 10
+    assert read_chars.count(len(page)) <= 1
+
+
+def test_message_without_words_of_a_foreign_text_is_compared_without_reading_that_text(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    page = "我们明天下午三点在图书馆见面。" * 50
+    read_chars: list[int] = []
+
+    def read_words(text: str) -> list[str]:
+        read_chars.append(len(text))
+        return words_of(text)
+
+    monkeypatch.setattr(repetition, "words_of", read_words)
+    rows = [person("Remind me on Monday at 10:00 to call mum, please")]
+    assert [row.origin for row in mark_repeats(rows, [page, "word " * 500])] == ["typed"]
+    assert max(read_chars) < 100
 
 
 def test_yes_to_another_group_members_question_does_not_count_as_the_persons_own_words() -> None:
