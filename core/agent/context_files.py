@@ -33,7 +33,7 @@ from core.notes.edits import normalize_newlines
 from core.notes.notebook import Notebook
 from core.skills.format import front_matter
 from core.store.notes import INSTRUCTIONS
-from core.text.normalize import language_data, to_single_line, truncate_middle
+from core.text.normalize import language_data, to_single_line
 from core.types import LOCAL_SCOPE, Address, Message, Scope, ToolContext
 
 FILE_NAMES = (
@@ -125,7 +125,7 @@ class OwnerFiles:
         """
         text, _ = await asyncio.to_thread(_read_file, self.home / name)
         return await _check_and_clean(
-            self.warn, name, truncate_middle(text, limit_chars, name), text
+            self.warn, name, _truncate_middle(text, limit_chars, name), text
         )
 
 
@@ -233,7 +233,7 @@ class ContextFiles:
             if file.path in owner_paths:
                 continue
             limit_chars = max(0, min(self.options.file_chars, remaining_chars))
-            text = truncate_middle(file.text, limit_chars, file.path.name).strip()
+            text = _truncate_middle(file.text, limit_chars, file.path.name).strip()
             remaining_chars -= len(text)
             sections.append(f"## {file.path}\n{await self._clean(file, text)}")
         sections.reverse()
@@ -464,6 +464,20 @@ def _parse_rule(path: Path, text: str, reason: Sentence | None) -> ContextFile:
     if description:
         line += f": {description}"
     return replace(file, description=to_single_line(line)[:DESCRIPTION_CHARS], globs=globs)
+
+
+def _truncate_middle(text: str, limit_chars: int, name: str) -> str:
+    """Return the text, or its beginning and end if it's too long.
+
+    The beginning takes 70 % of the limit, and the end 20 %. A mark between them says how many
+    characters of `name`, such as a file, are left out.
+    """
+    if len(text) <= limit_chars:
+        return text
+    head = limit_chars * 7 // 10
+    tail = limit_chars // 5
+    mark = f"[{name} is cut here: {len(text) - head - tail:,} characters are left out]"
+    return f"{text[:head]}\n{mark}\n{text[len(text) - tail :]}"
 
 
 def _parse_globs(value: Any) -> tuple[str, ...]:

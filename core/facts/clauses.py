@@ -302,8 +302,9 @@ def _find_script_language(text: str) -> str:
 def _count_common_words(text: str) -> Mapping[str, int]:
     """Count a text's common words per language with Latin letters."""
     plain = _plain(_without_common_names(text)).replace("’", "'")
-    words = set(re.findall(r"[^\W\d_]+", plain)) - _SPLIT_LETTERS
-    words |= set(re.findall(r"[\w']+", plain))
+    # A call of findall would stop all other threads until the end of a long text.
+    words = {match[0] for match in re.finditer(r"[^\W\d_]+", plain)} - _SPLIT_LETTERS
+    words |= {match[0] for match in re.finditer(r"[\w']+", plain)}
     return {language: len(words & _common_words(language)) for language in _LATIN_LANGUAGES}
 
 

@@ -138,6 +138,8 @@ GRAPHEME_JOINER = "\u034f"
 letters."""
 NORMALIZED_PIECE_CHARS = 8_000
 """Longer texts are normalized in pieces of about this length, each in at most 10 ms."""
+MAX_FINDALL_CHARS = 8_000
+"""`findall` in a longer text would stop all other threads for several milliseconds."""
 _MAX_MARKS_IN_LETTER = 3
 """A composed letter decomposes to a plain letter and at most this many marks."""
 _CERTAINLY_SAFE = MAX_NONSTARTERS - _MAX_MARKS_IN_LETTER
@@ -377,7 +379,8 @@ def plain_with_offsets(text: str) -> tuple[str, list[int] | None]:
     if _ASCII_AND_RUNS.fullmatch(text) and unicodedata.is_normalized("NFKC", text):
         return fold(text).lower(), None
     if not _MAY_HAVE_RUNS.search(text) or not _COMPOSED.search(text):
-        parts = list(map(_plain_character, text))
+        # A loop in C would stop all other threads until the end of a long text.
+        parts = [_plain_character(character) for character in text]
         plain = "".join(parts)
         if len(plain) == len(text) and "" not in parts:
             return plain, None
@@ -422,7 +425,9 @@ _OTHER_SPACE = re.compile(r"[^\S ]|\s\s")
 
 def words_of(text: str) -> list[str]:
     """Return the words of a folded text, without changing their case."""
-    return WORD_PATTERN.findall(text)
+    if len(text) <= MAX_FINDALL_CHARS:
+        return WORD_PATTERN.findall(text)
+    return [match[0] for match in WORD_PATTERN.finditer(text)]
 
 
 def is_unspaced(text: str) -> bool:
@@ -442,7 +447,9 @@ def split_unspaced(text: str) -> tuple[str, list[tuple[str, str]]]:
     folded_text = fold(text)
     if not _MAY_HAVE_RUNS.search(folded_text):
         return folded_text, []
-    return _RUN_OR_SYMBOL.sub(" ", folded_text), _RUN_OR_SYMBOL.findall(folded_text)
+    matches = _RUN_OR_SYMBOL.finditer(folded_text)
+    parts = [(match[1] or "", match[2] or "") for match in matches]
+    return _RUN_OR_SYMBOL.sub(" ", folded_text), parts
 
 
 def split_by_script(text: str) -> list[tuple[str, str]]:
@@ -662,20 +669,6 @@ def shorten(text: str, limit_chars: int) -> str:
     if len(line) <= limit_chars:
         return line
     return line[:limit_chars].rsplit(" ", 1)[0] + " …"
-
-
-def truncate_middle(text: str, limit_chars: int, name: str) -> str:
-    """Return the text, or its beginning and end if it's too long.
-
-    The beginning takes 70 % of the limit, and the end 20 %. A mark between them says how many
-    characters of `name`, such as a file, are left out.
-    """
-    if len(text) <= limit_chars:
-        return text
-    head = limit_chars * 7 // 10
-    tail = limit_chars // 5
-    mark = f"[{name} is cut here: {len(text) - head - tail:,} characters are left out]"
-    return f"{text[:head]}\n{mark}\n{text[len(text) - tail :]}"
 
 
 # --- Stemming ---

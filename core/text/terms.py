@@ -204,7 +204,8 @@ def _message_terms(text: str, name: str, day_number: int) -> MessageTerms:
     """
     terms = terms_of(text[:MAX_INDEXED_CHARS])
     return MessageTerms(
-        terms=tuple(terms if text.isascii() else map(sys.intern, terms)),
+        # A loop in C would stop all other threads until the last term of a long text.
+        terms=tuple(terms if text.isascii() else [sys.intern(term) for term in terms]),
         name_terms=name_terms(name),
         day_terms=date_terms(date.fromordinal(day_number)),
         is_question=is_question(text),

@@ -65,6 +65,8 @@ FIRST_MESSAGES = 100
 """Most searches need at most this many ranked messages."""
 FIRST_CHUNKS = 100
 """Most searches need at most this many ranked chunks, if the query names no period."""
+MAX_COUNTED_TERMS = 10_000
+"""Terms that are counted in one step."""
 TAIL_MESSAGES = 256
 """Up to this many messages that aren't part of a chunk yet are read directly."""
 VECTORS_AT_ONCE = 512
@@ -346,16 +348,23 @@ class TextSearch:
         """
         counts: Counter[str] = Counter()
         for _, message in self._tail:
-            counts.update(message.terms)
+            # Counting all terms of a long message at once would stop all other threads.
+            for start in range(0, len(message.terms), MAX_COUNTED_TERMS):
+                counts.update(message.terms[start : start + MAX_COUNTED_TERMS])
             counts.update(message.name_terms)
             counts.update(message.day_terms)
         return counts
 
     def is_in_unchunked(self, term: str) -> bool:
         """Return whether a message that isn't part of a chunk yet contains a term."""
-        return any(
-            term in message.terms or term in message.name_terms or term in message.day_terms
-            for _, message in self._tail
+        return term in self._unchunked_terms
+
+    @cached_property
+    def _unchunked_terms(self) -> frozenset[str]:
+        return frozenset().union(
+            *(message.terms for _, message in self._tail),
+            *(message.name_terms for _, message in self._tail),
+            *(message.day_terms for _, message in self._tail),
         )
 
     # --- Candidates for ranking ---
