@@ -201,8 +201,7 @@ def measure_memory_mb(pids: Iterable[int], system: System = SYSTEM) -> int:
     On Linux, memory that several processes share is counted once.
     """
     if system == "linux":
-        family = _find_family(pids, _read_parents())
-        return sum(_read_pss_kb(pid) for pid in family) // 1024
+        return sum(_read_pss_kb(pid) for pid in find_family(pids)) // 1024
     parents: dict[int, int] = {}
     sizes_kb: dict[int, int] = {}
     for line in _run_ps("-axo", "pid=,ppid=,rss=").splitlines():
@@ -210,6 +209,11 @@ def measure_memory_mb(pids: Iterable[int], system: System = SYSTEM) -> int:
         parents[pid] = parent
         sizes_kb[pid] = size_kb
     return sum(sizes_kb.get(pid, 0) for pid in _find_family(pids, parents)) // 1024
+
+
+def find_family(pids: Iterable[int]) -> set[int]:
+    """Return processes and all their descendants. Needs Linux."""
+    return _find_family(pids, _read_parents())
 
 
 def _find_family(pids: Iterable[int], parents: Mapping[int, int]) -> set[int]:

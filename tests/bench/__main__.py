@@ -4,8 +4,8 @@
 PYTHON]``. Each figure is compared with another figure of the same run.
 
 NAME is one of shape, cache, long, facts, guard, evidence, recall, screen, hurry, owner, questions,
-changes, reminders, jobs, speed, gateway, media and page. The benchmarks grow, cold, peers, services
-and engines take long, so they run only if you name them.
+changes, reminders, jobs, speed, gateway, media and page. The benchmarks grow, cold, peers,
+services, engines and scale take long, so they run only if you name them.
 
 * gateway, grow and cold also measure another checkout if --before names its folder.
 * services needs the engines that ``tests/services/setup.sh`` installs, and names those that are
@@ -45,6 +45,7 @@ from tests.bench import (
     peers,
     recall,
     reminders,
+    scale,
     screen,
     services,
     shape,
@@ -73,7 +74,7 @@ BENCHES = [
     "media",
     "page",
 ]
-NAMED_ONLY = ["grow", "cold", "peers", "services", "engines"]
+NAMED_ONLY = ["grow", "cold", "peers", "services", "engines", "scale"]
 
 
 def main() -> int:
@@ -129,7 +130,8 @@ def main() -> int:
         "--messages",
         type=int,
         help="of grow: how long the conversation becomes, 5,000 by default; of page and engines: how "
-        "many messages one person has, 200,000 and 1,000,000 by default",
+        "many messages one person has, 200,000 and 1,000,000 by default; of scale: how many are "
+        "measured, 2,000 by default",
     )
     asked = parser.parse_args()
     which = asked.only or BENCHES
@@ -278,6 +280,13 @@ def main() -> int:
                     sys.stdout.write(line + "\n")
         else:
             sys.stdout.write("left out: there is no shared/bench/speed/corpus.py\n")
+        sys.stdout.write("\n")
+    if "scale" in which:
+        sys.stdout.write("## Several gateways over one PostgreSQL server\n\n")
+        with tempfile.TemporaryDirectory() as folder:
+            messages = asked.messages or scale.MESSAGES
+            for line in asyncio.run(scale.measure(Path(folder), messages)):
+                sys.stdout.write(line + "\n")
         sys.stdout.write("\n")
     if "cold" in which:
         sys.stdout.write("## Cold starts: processor time of a fresh process\n\n")
