@@ -654,3 +654,8 @@ def _add_if_missing(counted: _MissingForms, message: Message) -> _MissingForms:
 def scoped_term(scope_id: int, term: str) -> str:
     """Return the indexed form of a term, with its scope's id: ``7xcoffee`` for scope 7."""
     return f"{scope_id}x{term}"
+
+
+def scope_of_term(index_term: str) -> str:
+    """Return the scope's id in a `scoped_term`: ``7`` for ``7xcoffee``."""
+    return index_term.partition("x")[0]

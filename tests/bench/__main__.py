@@ -127,6 +127,12 @@ def main() -> int:
         "--before", type=Path, metavar="FOLDER", help="of gateway, grow and cold: another checkout"
     )
     parser.add_argument(
+        "--chats",
+        type=int,
+        action="append",
+        help="of gateway: how many chats write at once; may be given again; 1, 10, 50 and 200 by default",
+    )
+    parser.add_argument(
         "--messages",
         type=int,
         help="of grow: how long the conversation becomes, 5,000 by default; of page and engines: how "
@@ -260,7 +266,8 @@ def main() -> int:
             "## The gateway: a message beside a bare echo bot, over a loopback Bot API\n\n"
         )
         with tempfile.TemporaryDirectory() as folder:
-            table = asyncio.run(gateway.measure(Path(folder), before=asked.before))
+            chats = asked.chats or gateway.CHATS
+            table = asyncio.run(gateway.measure(Path(folder), before=asked.before, all_chats=chats))
             sys.stdout.write(table + "\n\n")
             sys.stdout.flush()
             table = asyncio.run(gateway.measure_first_words(Path(folder), asked.before))

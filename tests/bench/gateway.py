@@ -20,7 +20,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from aiohttp import web
@@ -32,6 +32,9 @@ ROOT = Path(__file__).resolve().parents[2]
 CHATS = (1, 10, 50, 200)
 ONE_PERSON_CHATS = 50
 MESSAGES = 500
+ROUNDS = 5
+"""Each bot answers its messages in so many rounds, in turn with the others."""
+SETTLE_S = 1.0
 MILESTONES = (100, 300, 500, 700, 1_000, 2_000, 5_000)
 SPAN = 50
 """The cost at a milestone is the mean of so many messages before it."""
@@ -52,7 +55,7 @@ ANSWERING = frozenset({"sendMessage", "editMessageText"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayCost:
-    """The costs of the messages of a run.
+    """The costs of the messages of one round.
 
     `first_ms` and `last_ms` are the milliseconds from a message to the first call for it, and to
     the call that completes its answer.
@@ -63,7 +66,6 @@ class GatewayCost:
     first_ms: Sequence[float]
     last_ms: Sequence[float]
     calls: float
-    memory_mb: float
 
 
 class TimedApi(BotApi):
@@ -99,39 +101,129 @@ class SlowModel(MessagesApi):
         await super()._write(response, data, wire_bytes)
 
 
-async def measure(folder: Path, messages: int = MESSAGES, before: Path | None = None) -> str:
-    """Return a Markdown table. Ratios are to the echo bot with as many chats.
+@dataclass(slots=True, kw_only=True)
+class MeasuredBot:
+    """A running bot, and the costs of its rounds."""
 
-    `before` is the folder of another checkout.
+    kind: str
+    owner: str
+    """", one person" if all chats belong to the owner, and otherwise empty."""
+    root: Path
+    people: Sequence[int]
+    api: TimedApi
+    process: asyncio.subprocess.Process
+    costs: list[GatewayCost] = field(default_factory=list)
+
+    async def run_round(self, count: int) -> None:
+        """Measure `count` messages of each chat."""
+        calls, before, began = len(self.api.calls), cpu_s(self.process.pid), time.perf_counter()
+        first = WARM_UP + count * len(self.costs)
+        talks = (_talk(self.api, person, count, self.kind, first) for person in self.people)
+        latencies = [pair for talk in await asyncio.gather(*talks) for pair in talk]
+        took_s = time.perf_counter() - began
+        # The work after the answer is part of the cost of a message.
+        await asyncio.sleep(SETTLE_S)
+        used_s = cpu_s(self.process.pid) - before
+        messages = count * len(self.people)
+        made = [name for name, _ in self.api.calls[calls:] if name != "getUpdates"]
+        self.costs.append(
+            GatewayCost(
+                cpu_ms=1000 * used_s / messages,
+                per_s=messages / took_s,
+                first_ms=[1000 * first for first, _ in latencies],
+                last_ms=[1000 * last for _, last in latencies],
+                calls=len(made) / messages,
+            )
+        )
+
+    def compare(self, other: MeasuredBot | None) -> str:
+        """Return the median and the quartiles of the ratio to another bot, round by round."""
+        if other is None or other is self:
+            return ""
+        pairs = zip(self.costs, other.costs, strict=True)
+        ratios = [mine.cpu_ms / theirs.cpu_ms for mine, theirs in pairs]
+        low, _, high = statistics.quantiles(ratios, n=4, method="inclusive")
+        return f"{statistics.median(ratios):.2f} ({low:.2f} to {high:.2f})"
+
+
+async def measure(
+    folder: Path,
+    messages: int = MESSAGES,
+    before: Path | None = None,
+    all_chats: Sequence[int] = CHATS,
+) -> str:
+    """Return a Markdown table. Ratios are to the echo bot with as many chats, and to `before`.
+
+    All bots with the same number of chats run at the same time, and answer rounds of messages in
+    turn. So other programs on the machine affect all of them. `before` is the folder of another
+    checkout.
     """
     if sys.platform != "linux":
         return "left out: there is no /proc"
     lines = [
-        "| bot | chats | CPU ms a message | ratio | messages/s | first call p50 / p95 ms | last call p50 / p95 ms "
-        "| calls | MB |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| bot | chats | CPU ms a message | ratio to the echo bot | ratio to before | messages/s "
+        "| first call p50 / p95 ms | last call p50 / p95 ms | calls | MB |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
-    for chats in CHATS:
-        floor = 0.0
-        whose = ["", ", one person"] if chats == ONE_PERSON_CHATS else [""]
-        bots = [(ECHO_BOT, "", ROOT), (ECHO_BOT_WITH_MODEL, "", ROOT)] + [
-            (kind, owner, root)
-            for owner in whose
-            for kind in ("no model", "model")
-            for root in _trees(before)
-        ]
-        for kind, owner, root in bots:
-            name = f"{kind}{owner}{', before' if root == before else ''}"
-            home = folder / f"{name} {chats}"
-            home.mkdir()
-            cost = await _cost(kind, chats, messages, home, root, is_one_person=bool(owner))
-            floor = floor or cost.cpu_ms
-            first, last = (_percentiles(found) for found in (cost.first_ms, cost.last_ms))
-            lines.append(
-                f"| {name} | {chats} | {cost.cpu_ms:.1f} | {cost.cpu_ms / floor:.1f}x | {cost.per_s:.0f} "
-                f"| {first} | {last} | {cost.calls:.1f} | {cost.memory_mb:.0f} |"
-            )
+    for chats in all_chats:
+        async with AsyncExitStack() as stack:
+            bots = await _start_bots(stack, folder, chats, before)
+            count = max(1, messages // (ROUNDS * chats))
+            for _ in range(ROUNDS):
+                for bot in bots:
+                    await bot.run_round(count)
+            lines += [_line(bot, bots, before) for bot in bots]
     return "\n".join(lines)
+
+
+async def _start_bots(
+    stack: AsyncExitStack, folder: Path, chats: int, before: Path | None
+) -> list[MeasuredBot]:
+    """Start all bots with a number of chats. Each chat has received a few answers."""
+    bots = [(ECHO_BOT, "", ROOT), (ECHO_BOT_WITH_MODEL, "", ROOT)] + [
+        (kind, owner, root)
+        for owner in (["", ", one person"] if chats == ONE_PERSON_CHATS else [""])
+        for kind in ("no model", "model")
+        for root in _trees(before)
+    ]
+    return [
+        await _start_bot(stack, folder, kind, owner, root, range(PERSON, PERSON + chats))
+        for kind, owner, root in bots
+    ]
+
+
+async def _start_bot(
+    stack: AsyncExitStack, folder: Path, kind: str, owner: str, root: Path, people: range
+) -> MeasuredBot:
+    home = folder / f"{kind}{owner} {len(people)} {len(os.listdir(folder))}"
+    home.mkdir()
+    api = await stack.enter_async_context(TimedApi())
+    model = await stack.enter_async_context(MessagesApi(key=KEY)) if kind in WITH_MODEL else None
+    settings = _answer_at_once(root) + _lift_daily_limits(root)
+    _write_settings(home, people, len(people) if owner else 1, settings)
+    process = await stack.enter_async_context(_running(kind, home, api, model, root))
+    await asyncio.gather(*(_talk(api, person, WARM_UP, kind) for person in people))
+    return MeasuredBot(kind=kind, owner=owner, root=root, people=people, api=api, process=process)
+
+
+def _line(bot: MeasuredBot, bots: Sequence[MeasuredBot], before: Path | None) -> str:
+    """Return the row of a bot."""
+    kind = f"{bot.kind}{bot.owner}"
+    name = f"{kind}{', before' if bot.root == before else ''}"
+    earlier = (
+        other for other in bots if other.root == before and f"{other.kind}{other.owner}" == kind
+    )
+    cpu_ms, per_s, calls = (
+        statistics.median(getattr(cost, name) for cost in bot.costs)
+        for name in ("cpu_ms", "per_s", "calls")
+    )
+    first = _percentiles([ms for cost in bot.costs for ms in cost.first_ms])
+    last = _percentiles([ms for cost in bot.costs for ms in cost.last_ms])
+    return (
+        f"| {name} | {len(bot.people)} | {cpu_ms:.1f} | {bot.compare(bots[0])} "
+        f"| {bot.compare(next(earlier, None))} | {per_s:.0f} | {first} | {last} | {calls:.1f} "
+        f"| {memory_mb(bot.process.pid):.0f} |"
+    )
 
 
 async def measure_growth(folder: Path, messages: int, before: Path | None = None) -> str:
@@ -225,40 +317,6 @@ async def _wait_for_words(api: TimedApi, number: int) -> float:
 
 def _trees(before: Path | None) -> list[Path]:
     return [ROOT] if before is None else [before, ROOT]
-
-
-async def _cost(
-    kind: str, chats: int, messages: int, home: Path, root: Path, *, is_one_person: bool
-) -> GatewayCost:
-    async with AsyncExitStack() as stack:
-        api = await stack.enter_async_context(TimedApi())
-        model = (
-            await stack.enter_async_context(MessagesApi(key=KEY)) if kind in WITH_MODEL else None
-        )
-        people = range(PERSON, PERSON + chats)
-        settings = _answer_at_once(root) + _lift_daily_limits(root)
-        _write_settings(home, people, chats if is_one_person else 1, settings)
-        process = await stack.enter_async_context(_running(kind, home, api, model, root))
-        share = [max(1, messages // chats)] * chats
-        await asyncio.gather(*(_talk(api, person, WARM_UP, kind) for person in people))
-        calls, before, began = len(api.calls), cpu_s(process.pid), time.perf_counter()
-        spoken = await asyncio.gather(
-            *(_talk(api, person, count, kind) for person, count in zip(people, share, strict=True))
-        )
-        took_s = time.perf_counter() - began
-        # What is done after the answer has left is part of what it costs.
-        await asyncio.sleep(1.0)
-        used_s = cpu_s(process.pid) - before
-        made = [name for name, _ in api.calls[calls:] if name != "getUpdates"]
-        latencies = [pair for talk in spoken for pair in talk]
-        return GatewayCost(
-            cpu_ms=1000 * used_s / sum(share),
-            per_s=sum(share) / took_s,
-            first_ms=[1000 * first for first, _ in latencies],
-            last_ms=[1000 * last for _, last in latencies],
-            calls=len(made) / sum(share),
-            memory_mb=memory_mb(process.pid),
-        )
 
 
 @asynccontextmanager
@@ -358,9 +416,9 @@ def _percentiles(found: Sequence[float]) -> str:
 
 
 def cpu_s(pid: int) -> float:
-    """Return the processor time of a process in seconds, user and system."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    """Return the processor time of a process and its threads in seconds, user and system."""
+    # The id of another process's clock is computed as clock_getcpuclockid(3) does on Linux.
+    return time.clock_gettime(~pid << 3 | 2)
 
 
 def memory_mb(pid: int) -> float:

@@ -17,7 +17,7 @@ from typing import Any
 
 from core.store.engine import Connection, Ranking, Row, SqlCondition, T, Values, in_list
 from core.store.query import Clause, Phrase, SearchPlan
-from core.store.rows import clean, scoped_term
+from core.store.rows import clean, scope_of_term, scoped_term
 from core.store.sqlite.faults import close_cursors
 from core.store.visibility import encode_list
 from core.text.normalize import SCOPE_MARKER, is_unspaced
@@ -103,6 +103,16 @@ _NEWEST_OLDER_CHUNK = """
     SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH :expression {condition}
     ORDER BY rowid DESC LIMIT 1 OFFSET :limit
 """
+_RANKED_CHUNKS = """
+    SELECT chunks_fts.rowid AS id, chunks_fts.rank AS score
+    FROM json_each(:expressions) AS scopes CROSS JOIN chunks_fts
+    WHERE chunks_fts MATCH scopes.value AND chunks_fts.rowid {side} {condition}
+"""
+"""Each chunk belongs to one scope, so each scope is searched on its own.
+
+For each row, FTS5 compares all terms of an expression. With one expression for all scopes, the time
+would grow with the square of their number. The scores are the same.
+"""
 _RANKED_FILE_PARTS = """
     SELECT rowid AS part_id, rank AS score FROM files_fts
     WHERE files_fts MATCH :words AND +rowid IN (
@@ -181,10 +191,16 @@ class FtsIndex:
 
         FTS5 adds up the scores of all terms of the expression, so it counts leading terms twice.
         """
-        expression = _any_of(leading)
-        if lending:
-            expression = f"({expression}) AND ({expression} OR {_any_of(lending)})"
-        values = {**condition.values, "expression": expression, "limit": limit, "split": 0}
+        expressions = [
+            _chunk_expression(*terms) for terms in _group_by_scope(leading, lending).values()
+        ]
+        values = {
+            **condition.values,
+            "expression": " OR ".join(expressions),
+            "expressions": encode_list(expressions),
+            "limit": limit,
+            "split": 0,
+        }
         sides = ["> :split"]
         if match_count > limit:
             find_newest_older = _NEWEST_OLDER_CHUNK.format(condition=condition.sql)
@@ -193,10 +209,7 @@ class FtsIndex:
                 values["split"] = newest_older[0]
                 sides.append("<= :split")
         for side in sides:
-            sql = (
-                "SELECT rowid AS id, rank AS score FROM chunks_fts "
-                f"WHERE chunks_fts MATCH :expression AND rowid {side} {condition.sql}"
-            )
+            sql = _RANKED_CHUNKS.format(side=side, condition=condition.sql)
             yield Ranking(sql, values, limit)
 
     def score_facts(
@@ -289,6 +302,31 @@ class FtsIndex:
         from core.store.sqlite import indexing
 
         return indexing.find_damage(connection)
+
+
+def _group_by_scope(
+    leading: Iterable[str], lending: Iterable[str]
+) -> dict[str, tuple[list[str], list[str]]]:
+    """Return the leading and the lending terms of each scope that has a leading term."""
+    groups: dict[str, tuple[list[str], list[str]]] = {}
+    for term in leading:
+        groups.setdefault(scope_of_term(term), ([], []))[0].append(term)
+    for term in lending:
+        scope = scope_of_term(term)
+        if scope in groups:
+            groups[scope][1].append(term)
+    return groups
+
+
+def _chunk_expression(leading: Sequence[str], lending: Sequence[str]) -> str:
+    """Return the FTS5 expression for the chunks of a scope that contain a leading term.
+
+    The lending terms don't select chunks, but they count for the score.
+    """
+    expression = _any_of(leading)
+    if not lending:
+        return f"({expression})"
+    return f"(({expression}) AND ({expression} OR {_any_of(lending)}))"
 
 
 def _any_of(terms: Iterable[str]) -> str:

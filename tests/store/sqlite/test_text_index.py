@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from core.errors import StoreError
 from core.search.recall import Recall
+from core.store.engine import NO_CONDITION, Connection
+from core.store.rows import scoped_term
+from core.store.search import chunks
 from core.store.sqlite.database import Database
 from core.text import terms
+from core.types import Scope
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.search_queries import search_query
 from tests.fixtures.stored_history import ANA, StoredHistory
@@ -274,3 +280,39 @@ def test_the_terms_of_long_texts_are_made_once_and_only_the_latest_are_kept(
     assert [key[0] for key in remembered._terms] == [third, one]
     assert remembered("x " * 2_000, "", 1)[0]
     assert not remembered._terms
+
+
+async def test_chunks_of_many_scopes_are_ranked_scope_by_scope_with_unchanged_scores(
+    database: Database, stored: StoredHistory
+) -> None:
+    scopes = [Scope.account("telegram", str(number)) for number in range(1, 6)]
+    for number, scope in enumerate(scopes):
+        await stored.session(["ferry harbour " * (number + 1), "ferry at nine"], scope=scope)
+    while await database.write(chunks.index_pending):
+        pass
+
+    def rank(
+        connection: Connection,
+    ) -> tuple[list[tuple[int, float]], list[tuple[int, float]], int]:
+        rows = connection.execute("SELECT DISTINCT scope_id FROM chunks ORDER BY scope_id")
+        scope_ids = [row[0] for row in rows]
+        leading = [scoped_term(scope_id, "harbour") for scope_id in scope_ids]
+        lending = [scoped_term(scope_id, "ferri") for scope_id in scope_ids]
+        index = connection.index
+        (ranking,) = index.rank_chunks(connection, leading, lending, 5, 100, NO_CONDITION)
+        ranked = connection.execute(f"{ranking.sql} ORDER BY id", ranking.values)
+        as_one = connection.execute(
+            "SELECT rowid, rank FROM chunks_fts WHERE chunks_fts MATCH :expression ORDER BY rowid",
+            {"expression": f"({_any_of(leading)}) AND ({_any_of([*leading, *lending])})"},
+        )
+        expression_count = len(json.loads(ranking.values["expressions"]))
+        return [tuple(row) for row in ranked], [tuple(row) for row in as_one], expression_count
+
+    by_scope, as_one, expression_count = await database.read(rank)
+    assert len(by_scope) == 5
+    assert by_scope == as_one
+    assert expression_count == 5
+
+
+def _any_of(terms: list[str]) -> str:
+    return " OR ".join(f'"{term}"' for term in terms)
