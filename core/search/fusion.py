@@ -6,13 +6,10 @@ outperforms Condorcet and individual rank learning methods" (SIGIR 2009).
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from collections.abc import Hashable, Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 from core.store.query import MessageMatch
-
-if TYPE_CHECKING:
-    from core.search.ranking import RankedMatches
 
 DAMPING = 2
 """The higher the damping, the smaller the lead of the first items in a list. The paper uses 60 for
@@ -32,6 +29,18 @@ A remark has few words in common with the messages that fit it, so meaning count
 """
 
 K = TypeVar("K", bound=Hashable)
+
+
+class RankedMatches(NamedTuple):
+    """The messages and lineages that a search found, best first."""
+
+    # The score of each lineage, by root id.
+    scores: Mapping[int, float]
+    matches: list[MessageMatch]
+    # The text of the query, with the terms that were added to it.
+    text: str
+    # Maps typed words that no message contains to the words that were searched instead.
+    corrections: Mapping[str, str]
 
 
 class RankedList(NamedTuple):

@@ -14,11 +14,12 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from itertools import chain, pairwise, repeat
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from core.search.fusion import RankedMatches
 from core.search.term_weights import RELATED_WEIGHT, choose_chunks, weigh_terms
 from core.store.query import DAY_TERM_COUNT, CandidateMessage, MessageMatch, SearchQuery
 from core.store.search.text_search import LINEAGES_READ, TextSearch
@@ -32,18 +33,6 @@ MAX_LINEAGES = 100
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 IntArray: TypeAlias = npt.NDArray[np.int64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
-
-
-class RankedMatches(NamedTuple):
-    """The messages and lineages that a search found, best first."""
-
-    # The score of each lineage, by root id.
-    scores: Mapping[int, float]
-    matches: list[MessageMatch]
-    # The text of the query, with the terms that were added to it.
-    text: str
-    # Maps typed words that no message contains to the words that were searched instead.
-    corrections: Mapping[str, str]
 
 
 def rank_matches(index: TextSearch, query: SearchQuery, names: Sequence[str] = ()) -> RankedMatches:

@@ -12,10 +12,10 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 from zoneinfo import ZoneInfo
 
 from core.dates.periods_in_text import find_periods
@@ -27,6 +27,7 @@ from core.search.fusion import (
     NEAR_REMARK_WEIGHT,
     NEAR_WEIGHT,
     RankedList,
+    RankedMatches,
     WeightedMatches,
     fuse_matches,
 )
@@ -72,9 +73,6 @@ from core.text.normalize import shorten
 from core.text.terms import highlight_patterns, query_terms
 from core.text.terms import is_question as ends_with_question
 from core.types import BillingScope, ToolContext
-
-if TYPE_CHECKING:
-    from core.search.ranking import RankedMatches
 
 MIN_MATCHES = 20
 """A search reads at least this many matches, because several matches may belong to the same
@@ -159,8 +157,7 @@ class Recall:
         zone = query.zone or self._zone
         extraction = extract_filters(query, self._clock.now(), zone)
         today = self._clock.now().astimezone(zone).date()
-        periods = find_periods(extraction.query.text, today)
-        answer = await self._answer(replace(extraction.query, periods=periods), lists)
+        answer = await self._answer(_prepare(extraction.query, today), lists)
 
         notes = [*extraction.notes, *answer.notes]
         if (
@@ -403,7 +400,27 @@ def _search(
         return None
     if query.kind is TextKind.TURN:
         return search.find_for_turn()
+    search.read_periods()
     return search.find_any_word(notes, plan)
+
+
+def _prepare(query: SearchQuery, today: date) -> SearchQuery:
+    """Return a query with the asker's day, and with its periods if it will need them.
+
+    Keywords are usually found as typed. Only ranking by single words needs the periods, and the
+    words for them take 60 ms to load.
+    """
+    query = replace(query, today=today)
+    if query.kind is TextKind.TURN or is_question(query.text):
+        return _with_periods(query)
+    return query
+
+
+def _with_periods(query: SearchQuery) -> SearchQuery:
+    """Return the query with the periods that it names, unless they are known."""
+    if query.today is None:
+        return query
+    return replace(query, today=None, periods=find_periods(query.text, query.today))
 
 
 class _IndexSearch:
@@ -418,12 +435,20 @@ class _IndexSearch:
     ) -> None:
         self._connection = connection
         self._query = query
+        self._limits = limits
         self._lists = lists
         self._highlights = tuple(
             chain.from_iterable(ranked_list.highlights for ranked_list in lists)
         )
         self._index = TextSearch(connection, query, limits)
         self._excerpts = SessionExcerpts(connection, query)
+
+    def read_periods(self) -> None:
+        """Find the periods that the query names, unless they are known."""
+        query = _with_periods(self._query)
+        if query is not self._query:
+            self._query = query
+            self._index = TextSearch(self._connection, query, self._limits)
 
     def find_as_typed(self, plan: SearchPlan) -> SearchResults | None:
         """Return the results for `plan`, or None if no message matches it.
@@ -433,9 +458,6 @@ class _IndexSearch:
         matches = _take_enough(self._index.find_messages(plan), self._query)
         if not matches:
             return None
-        # Imported here, as in `_rank_by_words`, because numpy takes a while to load.
-        from core.search.ranking import RankedMatches
-
         ranking = self._fuse(RankedMatches({}, matches, self._query.text, {}))
         return results.build_discovery(
             self._excerpts,
@@ -493,6 +515,7 @@ class _IndexSearch:
 
     def _rank_by_words(self) -> RankedMatches:
         """Rank the messages of the best chunks by the words and name aliases of the query."""
+        # Imported here because numpy takes a while to load.
         from core.search.ranking import rank_matches
 
         words = strip_operators(self._query.text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from enum import Enum
 from typing import Literal, NamedTuple
 from zoneinfo import ZoneInfo
@@ -151,6 +151,8 @@ class SearchQuery:
     hidden: Window = ()
     # Whether the text must not be sent to any service.
     is_incognito: bool = False
+    # The asker's day, until `periods` are filled in. If it's None, the text isn't read for periods.
+    today: date | None = None
     # First and last day (ordinals) of each period that the text names. Messages from these days
     # rank higher.
     periods: tuple[tuple[int, int], ...] = ()

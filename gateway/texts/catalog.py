@@ -634,7 +634,7 @@ def load_catalog(language: str) -> Mapping[str, Any]:
     """Return the texts of a language by their keys. English texts fill the gaps."""
     if language == ENGLISH_CODE:
         # The English sentences of errors are in core, because the log and the model read them.
-        return {**load_file(language), "errors": load_sentences()}
+        return FilledTexts({"errors": load_sentences()}, load_file(language))
     return FilledTexts(load_file(language), load_catalog(ENGLISH_CODE))
 
 

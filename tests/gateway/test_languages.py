@@ -140,6 +140,22 @@ LANGUAGE_OPTION: TypeAdapter[str] = TypeAdapter(
 )
 
 
+def test_english_text_parses_only_its_own_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    file = read_file("en")
+    monkeypatch.setattr("gateway.texts.catalog.load_file", lambda language: file)
+    catalog = load_catalog.__wrapped__("en")
+    parsed: list[str] = []
+    parse = tomllib.loads
+
+    def record(text: str) -> dict[str, Any]:
+        parsed.append(text.partition("\n")[0])
+        return parse(text)
+
+    monkeypatch.setattr(tomllib, "loads", record)
+    assert catalog["FILE_KINDS"]["photo"] == "photo"
+    assert parsed == ["[FILE_KINDS]"]
+
+
 @each_row("language", ["auto", *list_languages(), "de-AT", "it"])
 def test_settings_take_the_code_of_a_language(language: str) -> None:
     assert LANGUAGE_OPTION.validate_python(language) == language

@@ -3,9 +3,12 @@ not his."""
 
 from __future__ import annotations
 
+import asyncio
+import subprocess
+import sys
 import threading
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +51,51 @@ def _account(sender: str) -> Account:
 
 def _messages(findings: SearchResults) -> list[int]:
     return [hit.message_id for found in findings.sessions for hit in found.matches]
+
+
+async def test_only_keywords_that_are_not_found_as_typed_are_read_for_periods(
+    stored: StoredHistory, recall: Recall, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The words for periods, and numpy for ranking by words, take long to load."""
+    await stored.session(["The ferry leaves at nine."])
+    read_texts: list[str] = []
+
+    def find_periods(text: str, today: date) -> tuple[tuple[int, int], ...]:
+        read_texts.append(text)
+        return ()
+
+    monkeypatch.setattr("core.search.recall.find_periods", find_periods)
+    assert (await _ask(recall, "ferry")).sessions
+    assert read_texts == []
+    assert (await _ask(recall, "ferry yesterday")).sessions
+    assert (await _ask(recall, "When does the ferry leave?")).sessions
+    assert read_texts == ["ferry yesterday", "When does the ferry leave?"]
+
+
+@pytest.mark.sqlite
+async def test_keywords_found_as_typed_need_no_numpy(stored: StoredHistory, tmp_path: Path) -> None:
+    await stored.session(["The ferry leaves at nine."])
+    script = (
+        "import asyncio, sys\n"
+        "from pathlib import Path\n"
+        "from core.search.recall import Recall\n"
+        "from core.store.query import SearchQuery\n"
+        "from core.store.sqlite.database import Database\n"
+        "from core.types import Scope\n"
+        "from gateway.supervisor import WallClock\n"
+        "async def search():\n"
+        "    async with Database.open(Path(sys.argv[1])) as database:\n"
+        "        query = SearchQuery(scopes=frozenset({Scope(key=sys.argv[2])}), text='ferry')\n"
+        "        return await Recall(database, WallClock()).recall(query)\n"
+        "print(len(asyncio.run(search()).sessions), 'numpy' in sys.modules)"
+    )
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", script, str(tmp_path / "state.db"), ANA.key),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    output, _ = await asyncio.wait_for(process.communicate(), 60)
+    assert output == b"1 False\n"
 
 
 async def test_discovery_shows_match_window_and_bookends(

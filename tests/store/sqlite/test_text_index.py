@@ -305,7 +305,7 @@ async def test_chunks_of_many_scopes_are_ranked_scope_by_scope_with_unchanged_sc
             "SELECT rowid, rank FROM chunks_fts WHERE chunks_fts MATCH :expression ORDER BY rowid",
             {"expression": f"({_any_of(leading)}) AND ({_any_of([*leading, *lending])})"},
         )
-        expression_count = len(json.loads(ranking.values["expressions"]))
+        expression_count = len(json.loads(str(ranking.values["expressions"])))
         return [tuple(row) for row in ranked], [tuple(row) for row in as_one], expression_count
 
     by_scope, as_one, expression_count = await database.read(rank)
