@@ -75,8 +75,9 @@ class Lexicon:
     watches: re.Pattern[str] | None = None
     # Matches words that replace the named day by another one: "not next Tuesday, the one after".
     other_day: re.Pattern[str] | None = None
-    # Matches "not next Tuesday, the one after", and a plainer form of it.
-    later_day: tuple[re.Pattern[str], str] | None = None
+    # Patterns of the original text and what replaces them: "not next Tuesday, the one after"
+    # becomes "the Tuesday after next".
+    rewrites: tuple[tuple[re.Pattern[str], str], ...] = ()
     # A star at the end of a phrase matches at most this many letters.
     max_ending_letters: int = MAX_ENDING_LETTERS
     phrases: dict[str, tuple[Token, ...]] = field(default_factory=dict)
@@ -168,7 +169,8 @@ class Triggers(NamedTuple):
     # Requests, mentions of reminders, and questions about them. A mention such as "reminder"
     # represents all phrases that contain it.
     asking: frozenset[str]
-    # The phrases of `asking`, and words such as "don't wake". No phrase begins with another one.
+    # The phrases of `asking`, words such as "don't wake", and the triggers of `rewrites`. No phrase
+    # begins with another one.
     all: tuple[str, ...]
 
     def may_concern(self, plain: str) -> bool:
@@ -188,6 +190,8 @@ def load_triggers(language: str) -> Triggers:
             forms[min(kinds)].update(filter(None, stems))
     asking = set().union(*(forms[kind] for kind in ASKING_KINDS))
     aside = set().union(*(forms[kind] for kind in ASIDE_KINDS))
+    rewrites = data.get("rewrites", ())
+    aside |= {plain_phrase(table["trigger"]) for table in rewrites if "trigger" in table}
     boundary = "" if data.get("is_unspaced", False) else r"(?<!\w)"
     mentions = forms[Kind.MENTION]
     mention = re.compile(boundary + f"(?:{'|'.join(map(re.escape, mentions))})")
@@ -235,7 +239,7 @@ def build_lexicon(language: str, data: Mapping[str, Any]) -> Lexicon:
         letters=re.compile(data.get("letters", LATIN_LETTERS)),
         watches=_compile(data.get("watches")),
         other_day=_compile(data.get("other_day")),
-        later_day=_read_replacement(data.get("later_day")),
+        rewrites=tuple(_read_rewrite(table) for table in data.get("rewrites", ())),
         particles=frozenset(particles),
         task_starts=tuple(map(plain_phrase, task.get("starts", ()))),
         task_ends=tuple(map(plain_phrase, task.get("ends", ()))),
@@ -263,9 +267,9 @@ def build_lexicon(language: str, data: Mapping[str, Any]) -> Lexicon:
     return lexicon
 
 
-def _read_replacement(data: Mapping[str, str] | None) -> tuple[re.Pattern[str], str] | None:
-    """Compile a pattern for original texts, and return it with its replacement."""
-    return None if data is None else (re.compile(data["pattern"], re.I), data["replacement"])
+def _read_rewrite(table: Mapping[str, str]) -> tuple[re.Pattern[str], str]:
+    """Return the pattern and the replacement of one of the tables `rewrites`."""
+    return re.compile(table["pattern"], re.I), table["replacement"]
 
 
 def _compile(pattern: str | None) -> re.Pattern[str] | None:

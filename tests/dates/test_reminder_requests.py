@@ -785,16 +785,113 @@ def test_story_about_another_assistant_or_a_reminder_that_is_not_needed_sets_not
         "recuérdame el martes que viene no, el otro, a las 9 llamar",
         "me lembra na terça que vem não, na outra, às 9 de ligar",
         "напомни в следующий вторник нет, через один, в 9 позвонить",
-        "不是下周二，是再下一个周二上午9点提醒我打电话",
-        "来週の火曜日じゃなくて、その次の火曜日の9時に電話するとリマインドして",
-        "다음 주 화요일 말고 그 다음 주 화요일 9시에 전화하라고 알려줘",
-        "gelecek salı değil, ondan sonraki salı saat 9'da aramayı hatırlat",
+        "下周二，不对，之后那个，上午9点提醒我打电话",
+        "火曜日、いや、その次の火曜日の9時に電話するとリマインドして",
+        "화요일 아니고 다음 화요일 9시에 전화하라고 알려줘",
+        "salı günü, yok, ondan sonraki salı saat 9'da aramayı hatırlat",
+        "recuérdame el martes de la otra semana a las 9 llamar",
+        "me lembra na terça da outra semana às 9 de ligar",
     ],
 )
 def test_day_that_another_one_replaces_is_asked_about_in_ten_languages(text: str) -> None:
     reading = read(text)
     assert (reading.intent, reading.moment) == (Intent.SET, None)
     assert reading.missing == {Missing.TIME}
+
+
+@each_row(
+    ("text", "task"),
+    [
+        ("remind me not next Tuesday but the one after at 9 to call", "call"),
+        ("remind me not this tuesday, the next one at 9 to call", "call"),
+        ("erinner mich nicht nächsten Dienstag, sondern den danach um 9 an Anna", "Anna"),
+        ("erinner mich nicht diesen Dienstag, sondern nächsten um 9 an Anna", "Anna"),
+        ("rappelle-moi pas mardi prochain mais celui d'après à 9h d'appeler", "appeler"),
+        ("rappelle-moi pas ce mardi, l'autre d'après, à 9h d'appeler", "appeler"),
+        ("recuérdame no el próximo martes, sino el siguiente, a las 9 llamar", "llamar"),
+        ("recuérdame no este martes sino el otro a las 9 llamar", "llamar"),
+        ("me lembra não na próxima terça, mas na seguinte, às 9 de ligar", "ligar"),
+        ("me lembra não nessa terça, na outra, às 9 de ligar", "ligar"),
+        ("напомни не в следующий вторник, а через один, в 9 позвонить", "позвонить"),
+        ("напомни не в этот вторник, а в следующий в 9 позвонить", "позвонить"),
+        ("不是下周二，是再下一个周二上午9点提醒我打电话", "打电话"),
+        ("来週の火曜日じゃなくて、その次の火曜日の9時に電話するとリマインドして", "電話する"),
+        ("다음 주 화요일 말고 그 다음 주 화요일 9시에 전화하라고 알려줘", "전화하기"),
+        ("gelecek salı değil, ondan sonraki salı saat 9'da aramayı hatırlat", "aramayı"),
+    ],
+)
+def test_week_after_the_next_one_is_read_in_ten_languages(text: str, task: str) -> None:
+    reading = read(text)
+    assert (reading.task, reading.missing) == (task, frozenset())
+    assert moments_of(reading) == ["2026-03-17 09:00"]
+
+
+@each_row(
+    ("text", "task"),
+    [
+        ("remind me in two tuesdays at 9 to call", "call"),
+        ("remind me two tuesdays from now at 9 to call", "call"),
+        ("erinnere mich in zwei Dienstagen um 9 an Anna", "Anna"),
+        ("rappelle-moi dans deux mardis à 9h d'appeler", "appeler"),
+        ("recuérdame dentro de dos martes a las 9 llamar", "llamar"),
+        ("me lembra daqui a duas terças às 9 de ligar", "ligar"),
+        ("напомни через два вторника в 9 позвонить", "позвонить"),
+    ],
+)
+def test_number_of_weekdays_from_now_is_the_last_of_them(text: str, task: str) -> None:
+    reading = read(text)
+    assert (reading.task, moments_of(reading)) == (task, ["2026-03-17 09:00"])
+
+
+@each_row(
+    "text", ["remind me in 3 paydays at 9 to save", "erinnere mich in zwei Vollmonden um 9 an Anna"]
+)
+def test_number_of_unknown_things_from_now_is_asked_about(text: str) -> None:
+    assert read(text).missing == {Missing.TIME}
+
+
+@each_row(
+    ("text", "moment", "task"),
+    [
+        ("remind me at half past five pm to leave", "2026-03-04 17:30", "leave"),
+        ("remind me tomorrow at quarter to one pm to leave", "2026-03-05 12:45", "leave"),
+        ("remind me at quarter past twelve am to leave", "2026-03-05 00:15", "leave"),
+        ("напомни завтра в четверть пятого дня выйти", "2026-03-05 16:15", "выйти"),
+        ("напомни завтра в половине пятого дня выйти", "2026-03-05 16:30", "выйти"),
+        ("напомни завтра без десяти пять дня выйти", "2026-03-05 16:50", "выйти"),
+    ],
+)
+def test_half_of_the_day_after_a_spoken_clock_time_belongs_to_it(
+    text: str, moment: str, task: str
+) -> None:
+    reading = read(text)
+    assert (moments_of(reading), reading.task) == ([moment], task)
+
+
+@each_row(
+    ("text", "moments", "task"),
+    [
+        (
+            "gib mir am 6. März um Viertel nach vier nachmittags Bescheid wegen der Heizung",
+            ["2026-03-06 16:15"],
+            "der Heizung",
+        ),
+        ("bir saat sonra çamaşırı almamı söyle", ["2026-03-04 12:30"], "çamaşırı almamı"),
+        (
+            "jeden Morgen um 8 bis Freitag erinnere mich an die Tablette",
+            ["2026-03-05 08:00", "2026-03-06 08:00"],
+            "die Tablette",
+        ),
+        (
+            "jueves sí, jueves no, a las 18:30 recuérdame correr",
+            ["2026-03-05 18:30", "2026-03-19 18:30", "2026-04-02 18:30"],
+            "correr",
+        ),
+    ],
+)
+def test_everyday_wording_of_one_language_is_read(text: str, moments: list[str], task: str) -> None:
+    reading = read(text)
+    assert (moments_of(reading)[:3], reading.task) == (moments, task)
 
 
 @each_row(

@@ -195,7 +195,7 @@ def _hour_and_half(match: Match, context: Context) -> TimeParts | None:
 @RULES.add(
     f"{_AT} the? (?: (?P<quarter> quarter ) | (?P<minutes> number ) minute? )"
     f"(?P<direction> past | to_hour | at_or_to | to ) the? (?P<half> half_to )?"
-    f"(?P<hour> number | one | clock ) {_SIGN}?",
+    f"(?P<hour> number | one | clock ) {_SIGN}? (?P<ampm> ampm )?",
     f"{_AT} (?P<hour> number | one | clock ) {_SIGN}? (?: the | and )*"
     "(?: (?P<quarter> quarter ) | (?P<minutes> number ) minute? )"
     "(?P<direction> past_after | to_after | past_or_part )",
@@ -205,16 +205,14 @@ def _hour_and_half(match: Match, context: Context) -> TimeParts | None:
     f"{_AT} (?P<hour> number | one ) (?P<sign> oclock | hour | hour_sign ) (?P<quarter> quarter )",
     f"{_MUST_AT} (?P<hour> number | one ) (?P<quarter> quarter )",
     f"{_AT} (?P<direction> without ) (?: (?P<quarter> quarter ) | (?P<minutes> number ) minute? )"
-    f"(?P<hour> number | one | clock ) {_SIGN}?",
+    f"(?P<hour> number | one | clock ) {_SIGN}? (?P<part> part )?",
 )
 def _minutes_around_hour(match: Match, context: Context) -> TimeParts | None:
-    """Read "quarter past 4", French "neuf heures moins dix", Russian "без десяти пять"."""
-    minutes = match.number("quarter") or match.number("minutes")
+    """Read "quarter past 4 pm", French "neuf heures moins dix", Russian "без десяти пять"."""
+    minutes = _count_minutes(match)
     token, direction = match.get("hour"), match.get("direction")
     assert token is not None
-    is_spoken = match.get("quarter") is not None or not match.all("minutes")[0].is_digits
-    is_range = direction is not None and direction.kind is Kind.TO and not is_spoken
-    if not 0 < minutes < 60 or is_range or (minutes % 5 and is_spoken):
+    if not minutes:
         return None
     is_named = token.kind is Kind.CLOCK
     total = int(token.number) if is_named else match.number("hour") * 60
@@ -222,22 +220,40 @@ def _minutes_around_hour(match: Match, context: Context) -> TimeParts | None:
         total -= 30  # "fünf vor halb acht"
     is_before = direction is not None and direction.kind in _BEFORE_KINDS
     total += -minutes if is_before else minutes
-    return clock_parts(total // 60, total % 60, is_bare=not is_named)
+    if is_named:
+        return clock_parts(total // 60, total % 60, is_bare=False)
+    # "Quarter to one pm" is 12:45.
+    parts = _half_of_day(match, total // 60 or HALF_DAY_HOURS, total % 60)
+    return _add_part(match, parts)
+
+
+def _count_minutes(match: Match) -> float:
+    """Return the minutes before or after an hour, or 0 if the numbers mean something else."""
+    minutes = match.number("quarter") or match.number("minutes")
+    direction = match.get("direction")
+    is_spoken = match.get("quarter") is not None or not match.all("minutes")[0].is_digits
+    is_range = direction is not None and direction.kind is Kind.TO and not is_spoken
+    if not 0 < minutes < 60 or is_range or (minutes % 5 and is_spoken):
+        return 0
+    return minutes
 
 
 _BEFORE_KINDS = (Kind.TO, Kind.AT_OR_TO, Kind.TO_HOUR, Kind.TO_AFTER, Kind.MINUS, Kind.WITHOUT)
 
 
 @RULES.add(
-    f"{_AT} the? (?P<half> half_to | half_past ) (?P<hour> {_HOUR_} ) {_SIGN}?",
-    f"{_AT} (?P<quarter> quarter ) (?P<hour> number | ordinal | month_day ) {_SIGN}?",
-    f"{_AT} (?P<minutes> number ) minute (?P<hour> ordinal | month_day ) {_SIGN}?",
+    f"{_AT} the? (?P<half> half_to | half_past ) (?P<hour> {_HOUR_} ) {_SIGN}?"
+    " (?P<ampm> ampm )? (?P<part> part )?",
+    f"{_AT} (?P<quarter> quarter ) (?P<hour> number | ordinal | month_day ) {_SIGN}?"
+    " (?P<part> part )?",
+    f"{_AT} (?P<minutes> number ) minute (?P<hour> ordinal | month_day ) {_SIGN}?"
+    " (?P<part> part )?",
 )
 def _half_hour(match: Match, context: Context) -> TimeParts | None:
     """Read half hours, and minutes that count towards the next hour.
 
-    Examples are "half past 8", German "halb acht" (7:30) and "viertel acht" (7:15), and Russian
-    "десять минут восьмого" (7:10).
+    Examples are "half past 8 pm", German "halb acht" (7:30) and "viertel acht" (7:15), and Russian
+    "десять минут восьмого" (7:10). A part of the day may follow: "в четверть пятого дня" (16:15).
     """
     hour = match.number("hour")
     hour_before = (hour - 1) or 12
@@ -248,10 +264,16 @@ def _half_hour(match: Match, context: Context) -> TimeParts | None:
         if token is None or token.is_digits:
             return None
         minutes = match.number("quarter") or match.number("minutes")
-        return clock_parts(hour_before, minutes, is_bare=True)
+        return _add_part(match, clock_parts(hour_before, minutes, is_bare=True))
     if half.kind is Kind.HALF_PAST:
-        return clock_parts(hour, 30, is_bare=True)
-    return clock_parts(hour_before, 30, is_bare=True)
+        return _add_part(match, _half_of_day(match, hour, 30))
+    return _add_part(match, clock_parts(hour_before, 30, is_bare=True))
+
+
+def _add_part(match: Match, parts: TimeParts | None) -> TimeParts | None:
+    """Return the parts with the part of the day after a clock time: Russian "дня"."""
+    part = match.get("part")
+    return parts if part is None or parts is None else replace(parts, part=int(part.number))
 
 
 @RULES.add(f"{_AT} (?P<hour> number ) (?P<sign> {_SIGN} )? (?P<part> part | past_or_part )")

@@ -509,14 +509,19 @@ class ClusterReader:
         return is_clock_alone and self._follows_unread_day(start, used_indexes)
 
     def _follows_unread_day(self, start: int, used_indexes: set[int]) -> bool:
-        """Return whether "on" and words that aren't in the lexicon come before a token."""
+        """Return whether words for a day that isn't in the lexicon come before a token.
+
+        Such a day begins with "on", or with "in" and a number.
+        """
         for index in range(start - 1, max(start - MAX_UNREAD_WORDS, 0), -1):
             token = self._tokens[index]
             if index in used_indexes:
                 return False
             if token.kind is Kind.ON and token.number == 1:
                 return self._sentence.neighbour(index, -1) in ASKING and index < start - 1
-            if token.kind not in _UNREAD_WORDS:
+            if token.kind is Kind.IN and self._tokens[index + 1].kind is Kind.NUMBER:
+                return self._sentence.neighbour(index, -1) in ASKING
+            if token.kind not in _UNREAD_WORDS | {Kind.NUMBER}:
                 return False
         return False
 

@@ -21,6 +21,7 @@ from core.dates.schedule import add_months, date_if_valid
 from core.dates.tokens import Kind, Match, Token, Unit
 
 MAX_HOUR = 24
+MAX_WEEKS = 53
 WEEKEND = 8
 """The number of a DAY_GROUP token that means Saturday and Sunday."""
 
@@ -103,6 +104,19 @@ def _weekday_in_weeks(match: Match, context: Context) -> TimeParts | None:
         days = days or 7  # On a Friday, the next Friday is in a week.
     weekday = context.today + timedelta(days=days)
     return TimeParts(days=(add_months(weekday, span.months) + timedelta(days=span.days),))
+
+
+@RULES.add(
+    "in (?P<count> number ) (?P<weekday> weekday | weekdays )",
+    "(?P<count> number ) (?P<weekday> weekday | weekdays ) later",
+)
+def _weekday_after_others(match: Match, context: Context) -> TimeParts | None:
+    """Read "in two Tuesdays" as the second Tuesday after today."""
+    count = int(match.number("count"))
+    if not 1 <= count <= MAX_WEEKS:
+        return None
+    days = (int(match.number("weekday")) - context.today.weekday()) % 7 or 7
+    return TimeParts(days=(context.today + timedelta(days=days + 7 * (count - 1)),))
 
 
 MONTH_DAY = "(?: number | month_day | ordinal | one )"

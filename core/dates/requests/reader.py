@@ -278,14 +278,19 @@ class _Settings(NamedTuple):
     default_hour: int | None = None
 
 
+def _rewrite(text: Text, lexicon: Lexicon) -> Text:
+    """Return a text with plainer forms for what the grammar can't read. See `Lexicon.rewrites`."""
+    original = text.original
+    for pattern, replacement in lexicon.rewrites:
+        original = pattern.sub(replacement, original)
+    return text if original == text.original else plain_text(original)
+
+
 class _Reader:
     """Reads a message with the lexicon of one language."""
 
     def __init__(self, text: Text, lexicon: Lexicon, settings: _Settings) -> None:
-        if lexicon.later_day is not None:
-            pattern, replacement = lexicon.later_day
-            later = pattern.sub(replacement, text.original)
-            text = text if later == text.original else plain_text(later)
+        text = _rewrite(text, lexicon)
         self._text = text
         self._lexicon = lexicon
         self._settings = settings
