@@ -100,6 +100,8 @@ class Lexicon:
     task_negations: frozenset[str] = frozenset()
     # Words between a verb and the name of another person: French "à" in "rappelle à Anna".
     before_names: frozenset[str] = frozenset()
+    # Given names in the form in which they follow the verb. Other names need a capital letter.
+    names: frozenset[str] = frozenset()
     # Matches a word after the name of another person, such as a Russian infinitive.
     after_names: re.Pattern[str] | None = None
     # Matches the person to remind, in languages that name them before the verb: Korean "Anna에게".
@@ -248,6 +250,7 @@ def build_lexicon(language: str, data: Mapping[str, Any]) -> Lexicon:
         task_things=frozenset(map(plain_phrase, task.get("things", ()))),
         task_negations=frozenset(map(plain_phrase, task.get("negations", ()))),
         before_names=frozenset(map(plain_phrase, task.get("before_names", ()))),
+        names=frozenset(map(plain_phrase, task.get("names", "").split(","))),
         after_names=re.compile(task["after_names"]) if "after_names" in task else None,
         recipients=_compile(task.get("recipients")),
         recipient_tasks=_compile(task.get("recipient_tasks")),

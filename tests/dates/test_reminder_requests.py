@@ -968,3 +968,44 @@ def test_dotted_time_after_a_group_of_days_is_a_clock_time(text: str, task: str)
     reading = read(text)
     moments = ["2026-03-05 07:45", "2026-03-06 07:45", "2026-03-09 07:45"]
     assert (moments_of(reading), reading.task) == (moments, task)
+
+
+@each_row(
+    "text",
+    [
+        "remind anna tomorrow at 9 about her pills",
+        "erinnere anna morgen um 9 an die pillen",
+        "lembra a ana amanhã às 9 de comer",
+        "напомни анне завтра в 9 поесть",
+        "завтра в 9 напомни лене про таблетки",
+        "напомни маше завтра в 9 про таблетки",
+        "annaya yarın saat 9'da ilacını hatırlat",
+        "mehmete yarın 9'da toplantıyı hatırlat",
+        "明天9点提醒安娜吃药",
+        "提醒大卫明天9点开会",
+        "提醒王老师明天9点开会",
+    ],
+)
+def test_other_person_is_recognized_by_a_lower_case_or_transliterated_name(text: str) -> None:
+    reading = read(text)
+    assert reading.intent is Intent.OTHER_PERSON
+    assert moments_of(reading) == ["2026-03-05 09:00"]
+
+
+@each_row(
+    "text",
+    [
+        "remind me tomorrow at 9 to call anna",
+        "remind anna's birthday tomorrow at 9",
+        "remind Anna's birthday tomorrow at 9",
+        "напомни завтра в 9 позвонить анне",
+        "yarın 9'da annaya para göndermemi hatırlat",
+        "明天9点提醒安装空调",
+        "明天9点提醒我给大卫打电话",
+        "明天9点提醒周总结",
+    ],
+)
+def test_request_with_a_name_or_a_similar_word_in_its_task_is_set(text: str) -> None:
+    reading = read(text)
+    assert reading.intent is Intent.SET
+    assert moments_of(reading) == ["2026-03-05 09:00"]

@@ -227,7 +227,7 @@ def _minutes_around_hour(match: Match, context: Context) -> TimeParts | None:
     return _add_part(match, parts)
 
 
-def _count_minutes(match: Match) -> float:
+def _count_minutes(match: Match) -> int:
     """Return the minutes before or after an hour, or 0 if the numbers mean something else."""
     minutes = match.number("quarter") or match.number("minutes")
     direction = match.get("direction")

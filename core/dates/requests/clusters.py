@@ -475,10 +475,15 @@ class ClusterReader:
                 start -= 1
             is_after_request = start > 0 and self._tokens[start - 1].kind is Kind.REQUEST
             words = self._tokens[start : cluster.start]
-            is_long = any(token.kind is Kind.OTHER for token in words)
+            is_long = any(self._is_unread(token) for token in words)
             if is_after_request and is_long and self._begins_task(cluster.end):
                 return not self._begins_task(start)
         return False
+
+    def _is_unread(self, token: Token) -> bool:
+        """Return whether a word is neither in the lexicon nor a given name."""
+        word = self._sentence.text.plain[token.start : token.end].strip()
+        return token.kind is Kind.OTHER and word not in self._lexicon.names
 
     def _begins_task(self, index: int) -> bool:
         """Return whether a token is a word such as "to" or "about"."""

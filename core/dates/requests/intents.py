@@ -136,8 +136,8 @@ class IntentReader:
     def _precedes_name(self, verb: int) -> bool:
         """Return whether a token is a verb such as "remind", and a name follows it.
 
-        The name begins with a capital letter, and is followed by a time, a word such as "to", or
-        nothing.
+        The name is in the lexicon or begins with a capital letter. A time, a word such as "to", or
+        nothing follows it. "Anna's" begins a task.
         """
         if verb + 1 >= len(self._tokens):
             return False
@@ -153,12 +153,18 @@ class IntentReader:
         if self._word(name) in self._lexicon.before_names and name + 1 < len(self._tokens):
             name += 1
             following = self._tokens[name]
-        text = self._sentence.text
-        is_name = text.original[text.locate(following.start) :][:1].isupper()
-        is_name = is_name or self._has_infinitive(name + 1)
+        is_name = self._is_name(name) or self._has_infinitive(name + 1)
         if following.kind is not Kind.OTHER or not is_name:
             return False
         return token.kind is Kind.OTHER_PERSON or self._may_follow_name(name + 1)
+
+    def _is_name(self, index: int) -> bool:
+        """Return whether a word may be the name of a person. "Anna's" isn't."""
+        text, token = self._sentence.text, self._tokens[index]
+        is_capital = text.original[text.locate(token.start) :][:1].isupper()
+        is_possessive = text.plain.startswith(("'", "’"), token.end)
+        is_known = self._word(index) in self._lexicon.names
+        return (is_capital or is_known) and not is_possessive
 
     def _has_infinitive(self, index: int) -> bool:
         """Return whether "to" and a word follow, as in "remind anna at 9 to eat"."""
