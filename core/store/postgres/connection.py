@@ -25,9 +25,28 @@ from core.store.postgres.text_index import PostgresIndex
 from core.types import Account, Address, Scope
 
 CONNECT_TIMEOUT_S = 10
-KEEPALIVE_IDLE_S = 30
-"""After this many seconds without traffic, the operating system checks whether the server still
-answers."""
+# After 10 seconds without packets, both sides check three times whether the other one still
+# answers. So 25 seconds after a cable was cut, this process can reconnect, and the server releases
+# the locks of a machine that is gone. By default, systems wait for hours.
+KEEPALIVE_IDLE_S = 10
+KEEPALIVE_INTERVAL_S = 5
+KEEPALIVE_COUNT = 3
+UNANSWERED_TIMEOUT_MS = 1_000 * (KEEPALIVE_IDLE_S + KEEPALIVE_COUNT * KEEPALIVE_INTERVAL_S)
+# On a socket of this machine, the server ignores the settings for TCP.
+_SESSION_SETTINGS = {
+    "search_path": SCHEMA,
+    # Searches are short, so compiling a statement takes longer than running it.
+    "jit": "off",
+    # The store writes joins in the order in which their tables are to be read.
+    "join_collapse_limit": "1",
+    # Without parallel workers, the rows of a UNION ALL come in the order of its parts.
+    "max_parallel_workers_per_gather": "0",
+    "tcp_keepalives_idle": str(KEEPALIVE_IDLE_S),
+    "tcp_keepalives_interval": str(KEEPALIVE_INTERVAL_S),
+    "tcp_keepalives_count": str(KEEPALIVE_COUNT),
+    "tcp_user_timeout": str(UNANSWERED_TIMEOUT_MS),
+}
+_SET_ALL = "; ".join(f"SET {name} TO {value}" for name, value in _SESSION_SETTINGS.items())
 
 
 class StoreRow(tuple[Any, ...]):
@@ -102,19 +121,16 @@ class StoreConnection:
             cursor_factory=StoreCursor,
             connect_timeout=CONNECT_TIMEOUT_S,
             keepalives_idle=KEEPALIVE_IDLE_S,
+            keepalives_interval=KEEPALIVE_INTERVAL_S,
+            keepalives_count=KEEPALIVE_COUNT,
+            tcp_user_timeout=UNANSWERED_TIMEOUT_MS,
             application_name="mneme",
             client_encoding="utf-8",
         )
         # How many rows were changed on this connection.
         self.total_changes = 0
         _adapt_types(self.raw)
-        self.raw.execute(f"SET search_path TO {SCHEMA}")
-        # Searches are short, so compiling a statement takes longer than running it.
-        self.raw.execute("SET jit TO off")
-        # The store writes joins in the order in which their tables are to be read.
-        self.raw.execute("SET join_collapse_limit TO 1")
-        # Without parallel workers, the rows of a UNION ALL come in the order of its parts.
-        self.raw.execute("SET max_parallel_workers_per_gather TO 0")
+        self.raw.execute(_SET_ALL.encode())
 
     def execute(self, statement: str, values: Any = (), /) -> StoreCursor:
         """Run a statement. Texts that aren't valid Unicode are repaired first."""
