@@ -15,7 +15,7 @@ from core.dates.requests.parts import Problem, TimeParts
 from core.dates.requests.reader import read_in_language, read_request
 from core.dates.schedule import add_months, resolve_wall_time
 
-_DAY_PARTS = frozenset({"days", "weekdays", "week_offset", "month_offset", "nth", "offset"})
+_DAY_PARTS = frozenset({"days", "weekdays", "week_offset", "month_offset", "nths", "offset"})
 _OTHER_PARTS = frozenset({"part", "assumptions"})
 NOON = 12
 UNSPACED_START = "\u2e80"

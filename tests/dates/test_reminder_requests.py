@@ -843,6 +843,73 @@ def test_number_of_weekdays_from_now_is_the_last_of_them(text: str, task: str) -
     assert (reading.task, moments_of(reading)) == (task, ["2026-03-17 09:00"])
 
 
+FIRST_AND_15TH = ["2026-03-15 12:00", "2026-04-01 12:00", "2026-04-15 12:00"]
+
+
+@each_row(
+    ("text", "task"),
+    [
+        ("remind me every 1st and 15th at noon to pay", "pay"),
+        ("erinnere mich jeden 1. und 15. um 12 an die Miete", "die Miete"),
+        ("rappelle-moi tous les 1er et 15 à midi le loyer", "le loyer"),
+        ("recuérdame cada día 1 y 15 a mediodía pagar", "pagar"),
+        ("me lembra todo dia 1 e 15 ao meio-dia de pagar", "pagar"),
+        ("напоминай каждое 1-е и 15-е число в полдень заплатить", "заплатить"),
+        ("напоминай 1-го и 15-го числа каждого месяца в полдень заплатить", "заплатить"),
+        ("每月1号和15号中午提醒我交房租", "交房租"),
+        ("毎月1日と15日の正午に家賃をリマインドして", "家賃"),
+        ("매월 1일과 15일 정오에 월세 내라고 알려줘", "월세 내기"),
+        ("her ayın 1 ve 15'inde saat 12'de kirayı hatırlat", "kirayı"),
+    ],
+)
+def test_two_days_of_every_month_are_read_in_ten_languages(text: str, task: str) -> None:
+    reading = read(text)
+    assert (moments_of(reading)[:3], reading.task) == (FIRST_AND_15TH, task)
+
+
+@each_row(
+    "text",
+    [
+        "remind me on the 1st and 15th at noon to pay",
+        "remind me on the 1st and 15th of december at noon to pay",
+        "remind me on december 1st and 15th at noon to pay",
+        "erinnere mich am 1. und 15. um 12 an die Miete",
+        "rappelle-moi le 1er et le 15 à midi de payer",
+        "recuérdame los días 1 y 15 a las 9 pagar",
+        "me lembra dia 1 e 15 ao meio-dia de pagar",
+        "напомни 1 и 15 числа в полдень заплатить",
+        "1号和15号中午提醒我交房租",
+        "1日と15日の正午に家賃をリマインドして",
+        "1일과 15일 정오에 월세 내라고 알려줘",
+    ],
+)
+def test_two_dates_of_one_request_are_asked_about(text: str) -> None:
+    assert Missing.TIME in read(text).missing
+
+
+@each_row(
+    ("text", "task"),
+    [
+        ("remind me on the first and third Monday of each month at 9 to clean", "clean"),
+        ("remind me every 1st and 3rd Monday at 9 to clean", "clean"),
+        ("erinnere mich am 1. und 3. Montag im Monat um 9 an den Müll", "den Müll"),
+        ("erinnere mich jeden ersten und dritten Montag um 9 an den Müll", "den Müll"),
+        ("rappelle-moi le premier et le troisième lundi du mois à 9h de nettoyer", "nettoyer"),
+        ("recuérdame el primer y tercer lunes de cada mes a las 9 limpiar", "limpiar"),
+        ("me lembra na primeira e terceira segunda do mês às 9 de limpar", "limpar"),
+        ("напоминай в первый и третий понедельник месяца в 9 убирать", "убирать"),
+        ("每月第一个和第三个周一9点提醒我打扫", "打扫"),
+        ("毎月第1・第3月曜日の9時に掃除をリマインドして", "掃除"),
+        ("매월 첫째와 셋째 월요일 9시에 청소하라고 알려줘", "청소하기"),
+        ("her ayın birinci ve üçüncü pazartesisi 9'da temizliği hatırlat", "temizliği"),
+    ],
+)
+def test_two_weekdays_of_every_month_are_read_in_ten_languages(text: str, task: str) -> None:
+    reading = read(text)
+    assert moments_of(reading)[:3] == ["2026-03-16 09:00", "2026-04-06 09:00", "2026-04-20 09:00"]
+    assert reading.task == task
+
+
 @each_row(
     "text", ["remind me in 3 paydays at 9 to save", "erinnere mich in zwei Vollmonden um 9 an Anna"]
 )

@@ -662,6 +662,31 @@ def test_alarm_after_an_alarm_moves_it() -> None:
     assert step.move is Move.CHANGE
 
 
+@each_row(
+    ("request_", "answer", "moment"),
+    [
+        ("remind me tomorrow at 5 pm to swim", "make that half past", "17:30"),
+        ("remind me tomorrow at 5 pm to swim", "no, quarter to", "16:45"),
+        ("remind me tomorrow at 5 pm to swim", "sorry, am", "05:00"),
+        ("erinner mich morgen um 17 Uhr ans Schwimmen", "nein, viertel nach", "17:15"),
+        ("rappelle-moi demain à 17h de nager", "non, et demie", "17:30"),
+        ("recuérdame mañana a las 17 nadar", "no, y media", "17:30"),
+        ("me lembra amanhã às 17 de nadar", "não, e meia", "17:30"),
+        ("напомни завтра в 17 поплавать", "нет, с половиной", "17:30"),
+        ("明天17点提醒我游泳", "不对，半", "17:30"),
+        ("明日の17時に泳ぐのをリマインドして", "いや、半で", "17:30"),
+        ("내일 17시에 수영하라고 알려줘", "아니, 반에", "17:30"),
+        ("yarın saat 17'de yüzmeyi hatırlat", "hayır, buçukta", "17:30"),
+    ],
+)
+def test_minutes_or_half_of_the_day_alone_correct_the_hour_named_before(
+    request_: str, answer: str, moment: str
+) -> None:
+    step = talk(request_, answer)
+    assert step.move is Move.CHANGE
+    assert moments(step) == [f"2026-03-05 {moment}"]
+
+
 MONDAY_AND_TUESDAY = "remind me every monday at 9 and every tuesday at 10 to plan"
 
 

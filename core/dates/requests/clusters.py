@@ -46,6 +46,13 @@ _LENGTHS = [
     for count in (Kind.NUMBER, Kind.ONE)
     for unit in (Kind.UNIT, Kind.HOUR, Kind.MINUTE)
 ]
+_MARKED_DAY = "(?: month_day | ordinal | number (?: day_sign | point )+ )"
+_TWO_DAYS = compile_grammar(
+    f"(?: {_MARKED_DAY} | number ) (?: comma | the | on )* and (?: the | on | day_prefix )*"
+    f"(?P<other> {_MARKED_DAY}"
+    " | number (?= at | at_or_to | clock | part | comma | of | from | month | $ ) )"
+)
+"""Two days of a month: "the 1st and 15th", Portuguese "1 e 15"."""
 _LIST_SIGNS = (Kind.COMMA, Kind.AND)
 _LIST_MARKS = (Kind.NO, Kind.OR, Kind.AT)
 _QUANTITY_UNITS = (Kind.MINUTE, Kind.UNIT, Kind.HOUR, Kind.MONTH, Kind.TIMES)
@@ -345,11 +352,7 @@ class ClusterReader:
         used_indexes: set[int] = set()
         for cluster in selection:
             used_indexes.update(range(cluster.start, cluster.end))
-        if parts.repeat is not None and self._has_unread_end(used_indexes):
-            return True
-        if parts.is_time and self._has_unread_rhythm(used_indexes):
-            return True
-        if parts.is_time and self._has_unread_lead(used_indexes):
+        if self._has_unread_part(parts, used_indexes):
             return True
         if self._has_unread_words_before_task(selection) or self._replaces_day(parts):
             return True
@@ -361,6 +364,16 @@ class ClusterReader:
             if self._follows_unread_words(cluster, used_indexes):
                 return True
         return False
+
+    def _has_unread_part(self, parts: TimeParts, used_indexes: set[int]) -> bool:
+        """Return whether an end, a rhythm, "the day before" or one of two days isn't used."""
+        if parts.repeat is not None and self._has_unread_end(used_indexes):
+            return True
+        if parts.is_time and self._has_unread_rhythm(used_indexes):
+            return True
+        if parts.is_time and self._has_unread_lead(used_indexes):
+            return True
+        return parts.has_day and self._has_unread_day(used_indexes)
 
     def _replaces_day(self, parts: TimeParts) -> bool:
         """Return whether words replace the named day: "next Tuesday, no, the one after"."""
@@ -441,6 +454,13 @@ class ClusterReader:
             if index not in used_indexes and kinds & _LEAD_KINDS and kinds & {Kind.UNIT, Kind.SPAN}:
                 return True
         return False
+
+    def _has_unread_day(self, used_indexes: set[int]) -> bool:
+        """Return whether only one of two days is used: Portuguese "dia 1 e 15"."""
+        return any(
+            (match.start() in used_indexes) != (match.start("other") in used_indexes)
+            for match in _TWO_DAYS.finditer(kinds_of(self._tokens))
+        )
 
     def _has_unread_limit(self, used_indexes: set[int]) -> bool:
         """Return whether words such as "before 11" are next to a time or to the request."""

@@ -36,7 +36,7 @@ AFTER_MARKERS = {
 }
 NOON = 12
 _RHYTHM_DAYS = {Unit.DAY: 1, Unit.WEEK: 7, Unit.MONTH: 31, Unit.YEAR: 366}
-_SLOTS = ("days", "weekdays", "month_days", "clocks", "offset", "repeat", "window", "nth", "part")
+_SLOTS = ("days", "weekdays", "month_days", "clocks", "offset", "repeat", "window", "nths", "part")
 
 
 def conflicts(parts: TimeParts, other: TimeParts) -> bool:
@@ -44,11 +44,19 @@ def conflicts(parts: TimeParts, other: TimeParts) -> bool:
     both = parts.names() & other.names() & set(_SLOTS)
     if any(getattr(parts, name) != getattr(other, name) for name in both):
         return True
+    if _name_different_days(parts, other) or _name_different_days(other, parts):
+        return True
     is_day, other_is_day = (
         bool(parts.days or parts.month_days),
         bool(other.days or other.month_days),
     )
     return (is_day and bool(other.offset)) or (other_is_day and bool(parts.offset))
+
+
+def _name_different_days(parts: TimeParts, other: TimeParts) -> bool:
+    """Return whether a date isn't on the named day of the month: "the 1st and 15 December"."""
+    days = {day.day for day in parts.days}
+    return bool(days and other.month_days) and not days & set(other.month_days)
 
 
 def contradict(times: Sequence[TimeParts], selection: Sequence[TimeParts]) -> bool:
@@ -108,7 +116,7 @@ def combine_further(parts: TimeParts, item: TimeParts, marker: Kind | None) -> T
 
 def _is_whole_rhythm(parts: TimeParts) -> bool:
     """Return whether the parts are days that recur and a clock time, and nothing else."""
-    allowed = {"repeat", "weekdays", "month_days", "nth", "clocks", "part", "assumptions"}
+    allowed = {"repeat", "weekdays", "month_days", "nths", "clocks", "part", "assumptions"}
     return bool(parts.repeat and parts.clocks) and parts.names() <= allowed
 
 
@@ -309,7 +317,7 @@ def _named_period(parts: TimeParts, today: date) -> tuple[date, date] | None:
 
     Returns None if the parts name a day of it.
     """
-    if parts.days or parts.weekdays or parts.month_days or parts.nth is not None:
+    if parts.days or parts.weekdays or parts.month_days or parts.nths:
         return None
     if parts.week_offset is not None:
         return forms.period_of_unit(Unit.WEEK, parts.week_offset, today)

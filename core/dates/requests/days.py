@@ -149,6 +149,15 @@ def date_parts(year: int, month: int, day: int, context: Context) -> TimeParts |
     return TimeParts(days=days) if days else TimeParts(problem=Problem.NO_SUCH_DATE)
 
 
+@RULES.add(
+    f"{WHEN} month_day (?: (?: comma | and | the | on )+ month_day )+"
+    "(?! of | the | in | month | weekday | weekdays | day_group )"
+)
+def _days_of_unnamed_month(match: Match, context: Context) -> TimeParts | None:
+    """Read "on the 1st and 15th", which may be meant once or every month."""
+    return TimeParts(problem=Problem.SEVERAL_DAYS)
+
+
 @RULES.add("(?: on | the | at | day_prefix | filler )* (?P<date> date )")
 def _numeric_date(match: Match, context: Context) -> TimeParts | None:
     """Read 2026-12-01, 2026-12, 3.5.2027 or 3/5.

@@ -97,7 +97,7 @@ class TimeParts:
     days: tuple[date, ...] = ()
     # Weekdays (0 for Monday), on which of them in a month, and in how many weeks.
     weekdays: tuple[int, ...] = ()
-    nth: int | None = None
+    nths: tuple[int, ...] = ()
     week_offset: int | None = None
     # Days of the month (-1 for the last), and in how many months.
     month_days: tuple[int, ...] = ()
@@ -201,7 +201,7 @@ class TimeParts:
 
 _DAY_PARTS = {
     *("days", "weekdays", "week_offset", "month_days", "month_offset"),
-    *("offset", "repeat", "nth", "times"),
+    *("offset", "repeat", "nths", "times"),
 }
 
 
@@ -413,7 +413,7 @@ class _Resolver:
             if parts.weekdays and days[0].weekday() not in parts.weekdays:
                 raise _Unclear(Missing.DATE, Problem.WRONG_WEEKDAY)
             return days
-        if parts.nth is not None:
+        if parts.nths:
             return self._nth_dates()
         if parts.weekdays and parts.month_offset is None:
             return self._weekday_dates(parts.weekdays[0])
@@ -457,7 +457,7 @@ class _Resolver:
         days = []
         for offset in months:
             month = add_months(first, offset)
-            day = nth_weekday(month, self.parts.nth or 1, self.parts.weekdays)
+            day = nth_weekday(month, self.parts.nths[0], self.parts.weekdays)
             if day is not None and day >= self.today:
                 days.append(day)
         if not days:
@@ -549,8 +549,8 @@ class _Resolver:
             months = ";BYMONTH=" + ",".join(map(str, numbers))
             if repeat.interval != 3:
                 self.assumptions.add(Assumption.FIRST_DAY)
-        if parts.nth is not None and parts.weekdays:
-            return f"FREQ=MONTHLY{months};{_nth_rule(parts.nth, parts.weekdays)}"
+        if parts.nths and parts.weekdays:
+            return f"FREQ=MONTHLY{months};{_nth_rule(parts.nths, parts.weekdays)}"
         if not parts.month_days:
             raise _Unclear(Missing.DATE)
         last = max(parts.month_days)
@@ -692,9 +692,9 @@ class _Resolver:
         return self._rules_at(minutes, self._date_rule(Repeat(Unit.DAY)))
 
 
-def _nth_rule(nth: int, weekdays: Sequence[int]) -> str:
-    """Return the part of an RRULE for a month's nth weekday or nth working day."""
+def _nth_rule(nths: Sequence[int], weekdays: Sequence[int]) -> str:
+    """Return the part of an RRULE for a month's nth weekdays or nth working days."""
     if len(weekdays) > 1:
         days = ",".join(_WEEKDAY_NAMES[day] for day in weekdays)
-        return f"BYDAY={days};BYSETPOS={nth}"
-    return f"BYDAY={nth}{_WEEKDAY_NAMES[weekdays[0]]}"
+        return f"BYDAY={days};BYSETPOS={','.join(map(str, nths))}"
+    return "BYDAY=" + ",".join(f"{nth}{_WEEKDAY_NAMES[weekdays[0]]}" for nth in nths)

@@ -27,6 +27,7 @@ from core.dates.tokens import Kind, Match, Token, Unit
 RULES = RequestRules()
 
 _NTH = "(?: ordinal | month_day | other_every | number point )"
+_NTHS = f"{_NTH} (?: (?: comma | and | the | on | day_prefix )* {_NTH} )*"
 _DAY = forms.WEEKDAY
 _SEPARATOR = "(?: comma | and | every | on | the | at | day_prefix | filler )*"
 _WEEKDAY_LIST = f"weekday (?: {_SEPARATOR} {ON} weekday )*"
@@ -213,10 +214,13 @@ _OF_EVERY = (
     "(?: (?: every | repeat ) (?: of | the )* (?P<unit> unit | quarter ) | (?P<repeat> repeat ) )"
 )
 _DAY_LIST = (
-    "(?: ordinal | month_day | number (?: day_sign | point )? | day_prefix number )"
+    "(?: ordinal | month_day | number (?: day_sign | point )* | day_prefix number )"
     "(?: (?: comma | and | the | on | day_prefix )+"
-    "(?: ordinal | month_day | number (?: day_sign | point )? ) )*"
+    "(?: ordinal | month_day | number (?: day_sign | point )* ) )*"
 )
+
+_MARKED_DAY = "(?: ordinal | month_day | day_prefix? number (?: day_sign | point )* )"
+_SEVERAL_DAYS = f"{_MARKED_DAY} (?: (?: comma | and | the | on | day_prefix )+ {_MARKED_DAY} )+"
 
 
 @RULES.add(
@@ -234,6 +238,8 @@ _DAY_LIST = (
     f"{WHEN} (?P<days> month_edge ) {_OF_EVERY}",
     f"{ON} every {ON} (?P<days> number ) point? (?: of | from | the | on | in )+ (?P<unit> unit )",
     f"{ON} every {ON} (?P<days> month_edge )",
+    f"{ON} every {ON} (?P<days> {_SEVERAL_DAYS} )"
+    "(?= at | on | comma | clock | part | filler | request | mention | to | $ )",
     f"{ON} every (?P<days> number ) point (?= at | comma | clock | request | mention | $ )",
     f"{ON} every (?P<unit> unit ) (?: on | the | at | of | comma )*(?P<days> month_edge )",
     f"{_OF_EVERY} (?: on | the | of )* (?P<days> {_DAY_LIST} ) (?P<day> unit | day_prefix )?",
@@ -256,32 +262,42 @@ def _every_month_day(match: Match, context: Context) -> TimeParts | None:
 
 
 @RULES.add(
-    f"{WHEN} every? {ON} (?P<nth> {_NTH} )(?P<weekday> {_DAY} ) {_OF_EVERY}",
+    f"{WHEN} every? {ON} (?P<nths> {_NTHS} )(?P<weekday> {_DAY} ) {_OF_EVERY}",
     f"{WHEN} (?P<every> every ) {ON}"
-    f"(?P<nth> {_NTH} ) (?P<weekday> {_DAY} )"
+    f"(?P<nths> {_NTHS} ) (?P<weekday> {_DAY} )"
     "(?: of | from | the | in | on )* (?P<unit> unit | quarter )",
-    f"{WHEN} (?P<nth> {_NTH} ) (?P<weekday> {_DAY} )"
+    f"{WHEN} (?P<nths> {_NTHS} ) (?P<weekday> {_DAY} )"
     "(?: of | from | the | in | on )* (?P<unit> unit )",
-    f"{_OF_EVERY} (?: on | the | at | of )*(?P<nth> {_NTH} ) (?P<weekday> {_DAY} )",
-    f"{WHEN} (?P<weekday> {_DAY} ) (?P<nth> {_NTH} ) {_OF_EVERY}",
+    f"{_OF_EVERY} (?: on | the | at | of )*(?P<nths> {_NTHS} ) (?P<weekday> {_DAY} )",
+    f"{WHEN} (?P<weekday> {_DAY} ) (?P<nths> {_NTH} ) {_OF_EVERY}",
     f"{ON} every {ON} (?P<only> ordinal ) (?P<weekday> {_DAY} )",
-    f"{_OF_EVERY} (?: on | the | at | of )* (?P<weekday> {_DAY} )(?P<nth> ordinal )",
+    f"{ON} every {ON} (?P<several> {_NTHS} ) (?P<weekday> {_DAY} )",
+    f"{_OF_EVERY} (?: on | the | at | of )* (?P<weekday> {_DAY} )(?P<nths> ordinal )",
     # Turkish has "of the month" first.
-    f"(?P<unit> day_prefix ) (?P<nth> {_NTH} ) (?P<weekday> {_DAY} )",
+    f"(?P<unit> day_prefix ) (?P<nths> {_NTHS} ) (?P<weekday> {_DAY} )",
 )
 def _every_nth_weekday(match: Match, context: Context) -> TimeParts | None:
-    """Read "the 2nd Tuesday of every month"."""
-    unit, nth = match.get("unit") or match.get("repeat"), match.number("nth")
+    """Read "the 2nd Tuesday of every month" and "every 1st and 3rd Tuesday"."""
+    unit = match.get("unit") or match.get("repeat")
     weekdays = _list_weekdays(match.all("weekday"))
-    if match.number("only") in (1, -1):
+    several = _list_nths(match.all("several"))
+    if match.number("only") in (1, -1) or len(several) > 1:
         # "Every last Friday" can only mean once a month. "Every second Monday" means every two
         # weeks.
-        nth = match.number("only")
-        return TimeParts(repeat=Repeat(Unit.MONTH), nth=nth, weekdays=weekdays)
+        nths = several or (match.number("only"),)
+        return TimeParts(repeat=Repeat(Unit.MONTH), nths=nths, weekdays=weekdays)
     repeat = _monthly_repeat(unit)
-    if unit is None or repeat.unit is not Unit.MONTH or nth not in (-1, 1, 2, 3, 4, 5):
+    nths = _list_nths(match.all("nths"))
+    if unit is None or repeat.unit is not Unit.MONTH or not nths:
         return None
-    return TimeParts(repeat=repeat, nth=nth, weekdays=weekdays)
+    return TimeParts(repeat=repeat, nths=nths, weekdays=weekdays)
+
+
+def _list_nths(tokens: Sequence[Token]) -> tuple[int, ...]:
+    """Return which weekdays of a month are named, or () if one of them can't exist."""
+    kinds = (Kind.ORDINAL, Kind.MONTH_DAY, Kind.OTHER_EVERY, Kind.NUMBER)
+    nths = tuple(int(token.number) for token in tokens if token.kind in kinds)
+    return nths if set(nths) <= {-1, 1, 2, 3, 4, 5} else ()
 
 
 @RULES.add(
@@ -296,7 +312,7 @@ def _nth_weekday_of_relative_month(match: Match, context: Context) -> TimeParts 
     if month is None or month.unit is not Unit.MONTH:
         return None
     weekdays = _list_weekdays(match.all("weekday"))
-    return TimeParts(nth=match.number("nth"), weekdays=weekdays, month_offset=int(month.number))
+    return TimeParts(nths=(match.number("nth"),), weekdays=weekdays, month_offset=int(month.number))
 
 
 def _has_passed(form: forms.NthWeekday, offset: int, context: Context) -> bool:
@@ -320,7 +336,7 @@ def _nth_weekday_of_month(match: Match, context: Context) -> TimeParts | None:
         offset += 12 if _has_passed(form, offset, context) else 0
     if offset < 0:
         return TimeParts(problem=Problem.PAST)
-    return TimeParts(nth=form.nth, weekdays=form.weekdays, month_offset=offset)
+    return TimeParts(nths=(form.nth,), weekdays=form.weekdays, month_offset=offset)
 
 
 @RULES.add(

@@ -7,10 +7,12 @@ import re
 from core.dates.requests.halves import NOON
 from core.dates.requests.reader import ReminderReading
 from core.scheduling.phrases import (
+    MAX_ANSWER_CHARS,
     drop_leads,
     drop_phrases,
     find_phrase,
     is_answer,
+    list_phrases,
     plain_words,
     strip_lead,
 )
@@ -18,22 +20,27 @@ from core.scheduling.phrases import (
 MAX_TASK_CHARS = 300
 """A longer message never becomes a task."""
 NOON_MINUTES = NOON * 60
+DAY_MINUTES = 2 * NOON_MINUTES
 _SIGNS_AT_END = re.compile(r"[^\w?？]+$")
-_PAST_HOUR = {"half past": 30, "quarter past": 15}
-_HALF_OF_DAY = re.compile(r"(?:no |nope |make it |i mean |i meant |in the )*([ap]) ?m")
+_MINUTES_PAST = {"half_past": 30, "quarter_past": 15, "quarter_to": -15}
+_HALVES_OF_DAY = {"before_noon": "am", "after_noon": "pm"}
 
 
 def with_clock(previous: ReminderReading, text: str) -> str:
     """Return "at 5:50 am" for "am" after "at 5:50", and "at 5:30" for "half past" after "at 5"."""
-    minute_words = drop_phrases("preference", text)
-    if minute_words in _PAST_HOUR and len(previous.parts.clocks) == 1:
-        minutes = previous.parts.clocks[0].minute // 60 * 60 + _PAST_HOUR[minute_words]
-        return f"at {minutes // 60}:{minutes % 60:02}"
-    half_of_day = _HALF_OF_DAY.fullmatch(plain_words(text))
-    if half_of_day is None or len(previous.parts.clocks) != 1:
+    if len(previous.parts.clocks) != 1 or len(text) > MAX_ANSWER_CHARS:
         return text
-    hour, minute = divmod(previous.parts.clocks[0].minute % NOON_MINUTES, 60)
-    return f"at {hour or 12}:{minute:02} {half_of_day[1]}m"
+    clock = previous.parts.clocks[0].minute
+    words = drop_phrases("preference", drop_leads("amendment", text) or text)
+    for kind, minutes_past in _MINUTES_PAST.items():
+        if words in list_phrases(kind):
+            hour, minute = divmod((clock // 60 * 60 + minutes_past) % DAY_MINUTES, 60)
+            return f"at {hour}:{minute:02}"
+    for kind, half in _HALVES_OF_DAY.items():
+        if words in list_phrases(kind):
+            hour, minute = divmod(clock % NOON_MINUTES, 60)
+            return f"at {hour or 12}:{minute:02} {half}"
+    return text
 
 
 def with_preposition(text: str) -> str:
