@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import unicodedata
 from collections.abc import Callable
+from typing import SupportsIndex
 
 import pytest
 from hypothesis import given
@@ -224,6 +225,25 @@ def test_180_000_marks_behind_a_letter_are_compared_in_linear_time(
 ) -> None:
     # Sorting the marks of one run took 24 seconds.
     assert_linear(form, ZALGO)
+
+
+class CopiedText(str):
+    """A text that counts the characters of all slices that are taken from it."""
+
+    copied_chars = 0
+
+    def __getitem__(self, place: SupportsIndex | slice) -> str:
+        part = super().__getitem__(place)
+        self.copied_chars += len(part)
+        return part
+
+
+def test_text_with_many_runs_of_marks_is_copied_only_once() -> None:
+    texts = [CopiedText(("a" + "\u0301\u0336" * 20) * count) for count in (100, 400)]
+    for text in texts:
+        assert len(make_stream_safe(text)) > len(text)
+    copied, copied_of_four = (text.copied_chars for text in texts)
+    assert copied_of_four <= 5 * copied
 
 
 def test_a_word_under_too_many_marks_is_the_same_word() -> None:
