@@ -31,6 +31,7 @@ from core.store.sqlite.faults import (
 )
 from core.store.sqlite.log_copy import LogCopy
 from core.store.sqlite.opening import (
+    count_file_bytes,
     create_file,
     is_current,
     leave_mark,
@@ -215,8 +216,9 @@ class Database:
             return result
 
         await self._wait_for_rescue()
-        if not self._guard.is_log_there():
-            await self._rescue_log()
+        # After VACUUM, the size is compared before the transaction, which may make the file larger.
+        if not (self._guard.is_file_there() and self._guard.is_log_there()):
+            await self.check_files()
         if is_short and self._next_short_write_is_inline():
             try:
                 result = self._write_inline(checked_work)
@@ -422,14 +424,12 @@ class Database:
         if not self._guard.is_smaller:
             return True
 
-        def count_bytes() -> int:
-            query = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
-            return int(self._writer.slot.connection.execute(query).fetchone()[0])
-
         try:
-            expected_bytes = await self._writer.call(count_bytes)
-        except sqlite3.DatabaseError:
+            expected_bytes = await self._try_on_writer(count_file_bytes)
+        except StoreError:
             return True
+        except _BusyError:
+            return False  # the next check tells
         if not 0 < expected_bytes < self._guard.file_bytes:
             return True
         self._guard.remember()

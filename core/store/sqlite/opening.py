@@ -174,6 +174,12 @@ def _turn_on_log(connection: sqlite3.Connection) -> None:
         time.sleep(RETRY_S)
 
 
+def count_file_bytes(connection: sqlite3.Connection) -> int:
+    """Return the size of the file as SQLite knows it, with all pages that are still in the log."""
+    query = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
+    return int(connection.execute(query).fetchone()[0])
+
+
 def truncate_log(connection: sqlite3.Connection, timeout_ms: int) -> bool:
     """Copy the log into the file and truncate it. Returns False if a reader prevented it."""
     connection.execute(f"PRAGMA busy_timeout = {int(timeout_ms)}")

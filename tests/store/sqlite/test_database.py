@@ -8,8 +8,9 @@ import shutil
 import sqlite3
 import stat
 import threading
+import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import AsyncExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -659,3 +660,54 @@ async def test_write_whose_log_is_removed_before_it_ends_is_kept_and_not_called_
                 await database.check_files()
         await database.check_files()
         assert await database.read(lambda connection: get_meta(connection, "a")) == "1"
+
+
+def fill(connection: sqlite3.Connection) -> None:
+    connection.execute("CREATE TABLE IF NOT EXISTS filler (content)")
+    connection.execute("INSERT INTO filler VALUES (zeroblob(3000000))")
+
+
+def vacuum_in_another_program(path: Path) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("DROP TABLE filler")
+        other.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        other.execute("VACUUM")
+        other.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+async def open_with_filled_file(stack: AsyncExitStack, path: Path) -> Database:
+    database = await stack.enter_async_context(Database.open(path))
+    await database.write(fill)
+    await database.checkpoint()
+    await database.check_files()
+    return database
+
+
+async def test_large_write_after_a_vacuum_elsewhere_is_not_called_lost(tmp_path: Path) -> None:
+    async with AsyncExitStack() as stack:
+        database = await open_with_filled_file(stack, tmp_path / "state.db")
+        vacuum_in_another_program(database.path)
+        for _ in range(2):
+            await database.write(fill)
+
+
+async def test_size_after_a_vacuum_elsewhere_is_not_read_during_a_write(tmp_path: Path) -> None:
+    may_read = threading.Event()
+
+    def fill_and_fail(connection: StoreConnection) -> None:
+        fill(connection)
+        may_read.set()
+        # The other thread would read the size of the unfinished transaction.
+        time.sleep(0.2)
+        raise RuntimeError("undone")
+
+    async with AsyncExitStack() as stack:
+        database = await open_with_filled_file(stack, tmp_path / "state.db")
+        vacuum_in_another_program(database.path)
+        waiting = asyncio.create_task(database._writer.call(lambda: may_read.wait(30)))
+        checking = asyncio.create_task(database.check_files())
+        await asyncio.sleep(0)
+        with pytest.raises(RuntimeError, match="undone"):
+            database._write_inline(fill_and_fail)
+        await waiting
+        await checking
