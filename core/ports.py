@@ -269,6 +269,13 @@ class Adapter(Protocol):
     def problem(self) -> str:
         """A clause that says why messages can't arrive. It's empty while the connection works."""
 
+    @property
+    def accepted_at(self) -> float:
+        """When the platform last let the bot receive events, in seconds of `time.monotonic`.
+
+        0 if it didn't yet.
+        """
+
     async def open(self) -> None:
         """Connect to the platform.
 

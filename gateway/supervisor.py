@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -60,13 +61,14 @@ class WallClock:
 @dataclass(slots=True)
 class _Platform:
     adapter: Adapter
-    # When the platform was last connected, on the event loop's clock. None while it's connected.
+    # When the platform was last connected, in seconds of `time.monotonic`. None while it is.
     down_since: float | None
     # The state that `Supervisor.run` has set.
     known_state: str = CONNECTING
     # Whether the owner was told that the platform is down.
     is_outage_reported: bool = False
-    # The time since which the platform refuses the token. None if it doesn't.
+    # The time since which the platform refuses the token, in seconds of `time.monotonic`. None if
+    # it doesn't.
     refused_since: float | None = None
     # A sentence with the reason why the platform refuses the token, and with advice.
     refusal: str = ""
@@ -82,8 +84,8 @@ class _Platform:
         self.known_state = CONNECTING
         self.refusal = reason
         self.is_refused_at_start = is_at_start
-        if self.refused_since is None:
-            self.refused_since = asyncio.get_running_loop().time()
+        if not self.is_refused:
+            self.refused_since = time.monotonic()
 
     def note_connection(self) -> None:
         """Record that the platform is connected, so it also accepts the token."""
@@ -91,16 +93,19 @@ class _Platform:
         self.refused_since = None
 
     @property
+    def is_refused(self) -> bool:
+        """Return whether the platform has rejected the token, and hasn't accepted it since."""
+        return self.refused_since is not None and self.adapter.accepted_at <= self.refused_since
+
+    @property
     def is_refused_for_long(self) -> bool:
         """Return whether the platform has rejected the token for some minutes."""
-        return _is_over(self.refused_since)
+        return self.is_refused and _is_over(self.refused_since)
 
     @property
     def is_off(self) -> bool:
         """Return whether the token is rejected, for some minutes or since the start."""
-        if self.refused_since is None:
-            return False
-        return self.is_refused_at_start or self.is_refused_for_long
+        return self.is_refused and (self.is_refused_at_start or self.is_refused_for_long)
 
     @property
     def is_dead(self) -> bool:
@@ -109,13 +114,13 @@ class _Platform:
             return False
         if self.is_outage_reported:
             return True
-        return self.is_off if self.refused_since is not None else _is_over(self.down_since)
+        return self.is_off if self.is_refused else _is_over(self.down_since)
 
     @property
     def state(self) -> str:
         """Return the current state. A connected adapter may still report a `problem`."""
         has_problem = self.known_state != CONNECTED or bool(self.adapter.problem)
-        if self.refused_since is not None and has_problem:
+        if self.is_refused and has_problem:
             return OFF + self.refusal if self.is_off else _describe_outage("the token is refused")
         if self.known_state == CONNECTED and has_problem:
             return _describe_outage(self.adapter.problem)
@@ -181,7 +186,7 @@ class Supervisor:
             _log.info("a platform is connected", platform=name, state=state)
         elif was_up and not is_up:
             _log.warning("a platform is not connected", platform=name, state=state)
-            platform.down_since = asyncio.get_running_loop().time()
+            platform.down_since = time.monotonic()
         return is_up and not was_up
 
     async def _report_outage(self, name: str, platform: _Platform, on_outage: OnOutage) -> None:
@@ -196,12 +201,11 @@ class Supervisor:
         Ends earlier if the input of the platform ends, or if only a change of the settings can
         help. If the platform rejects the token, it's retried, after some minutes only once an hour.
         """
-        loop = asyncio.get_running_loop()
-        platform = _Platform(adapter, loop.time())
+        platform = _Platform(adapter, time.monotonic())
         self._platforms[adapter.platform] = platform
         backoff_s = MIN_BACKOFF_S
         while True:
-            began_at = loop.time()
+            began_at = time.monotonic()
             try:
                 await self._listen(platform)
                 return
@@ -224,7 +228,7 @@ class Supervisor:
             except Exception as error:
                 _log.exception("a platform failed", platform=adapter.platform)
                 platform.known_state = _describe_outage(type(error).__name__)
-            if loop.time() - began_at > MAX_BACKOFF_S:
+            if time.monotonic() - began_at > MAX_BACKOFF_S:
                 backoff_s = MIN_BACKOFF_S
             await asyncio.sleep(backoff_s)
             backoff_s = min(backoff_s * 2, MAX_BACKOFF_S)
@@ -248,7 +252,7 @@ def _is_over(since: float | None) -> bool:
     """Return whether a problem that began at `since` has lasted for over `DEAD_AFTER_S`."""
     if since is None:
         return False
-    return asyncio.get_running_loop().time() - since > DEAD_AFTER_S
+    return time.monotonic() - since > DEAD_AFTER_S
 
 
 def _describe_outage(reason: str) -> str:

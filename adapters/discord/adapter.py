@@ -101,6 +101,10 @@ class Discord:
     def problem(self) -> str:
         return self._failure if self._client is None else self._client.problem
 
+    @property
+    def accepted_at(self) -> float:
+        return 0.0 if self._client is None else self._client.session_began_at
+
     async def open(self) -> None:
         """Acquire the lock of the token, and log in.
 

@@ -79,6 +79,8 @@ class DiscordClient(discord.Client):
         self._pause_s = pause_s
         # The connection that has a session.
         self._session_connection: discord.gateway.DiscordWebSocket | None = None
+        # When it got the session, in seconds of `time.monotonic`.
+        self.session_began_at = 0.0
         # The data of the event that is being parsed.
         self._raw: Any = None
         parsers = self._connection.parsers
@@ -128,6 +130,7 @@ class DiscordClient(discord.Client):
                 # "connect" is sent when the session begins. The library's "ready" event is sent
                 # seconds later, when all guilds are known.
                 self._session_connection = self.ws
+                self.session_began_at = time.monotonic()
                 self.is_identified = True
                 if event == "connect":
                     self._events.start_catch_up()

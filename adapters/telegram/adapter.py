@@ -179,6 +179,10 @@ class Telegram:
             return f"no poll was answered for {silence_s:.0f} seconds"
         return ""
 
+    @property
+    def accepted_at(self) -> float:
+        return self._polled_at
+
     async def open(self) -> None:
         """Acquire the lock of the token, and ask Telegram for the bot's name.
 

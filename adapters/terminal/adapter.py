@@ -53,6 +53,7 @@ class Terminal:
 
     platform = "terminal"
     problem = contact = ""
+    accepted_at = 0.0
     hint = language_data("hints", "adapters")["terminal"]
 
     # The folder in which the history of typed lines and the files of answers are stored.

@@ -59,6 +59,7 @@ class LocalTerminals:
 
     platform = "terminal"
     problem = contact = ""
+    accepted_at = 0.0
     hint = language_data("hints", "adapters")["terminal"]
 
     def __init__(

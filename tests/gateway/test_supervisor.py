@@ -4,6 +4,7 @@ mistakes end there."""
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Mapping, Sequence
 
 import pytest
@@ -278,3 +279,30 @@ async def test_outage_after_a_token_was_refused_once_and_accepted_again_is_calle
         for task in background:
             task.cancel()
     assert told == ["out of reach (no route to host), trying again"]
+
+
+async def test_outage_in_the_second_in_which_a_refused_token_is_accepted_is_called_an_outage(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The states aren't looked at in between."""
+    monkeypatch.setattr(supervisor_module, "MIN_BACKOFF_S", 0.005)
+
+    states: list[str] = []
+
+    class RefusedAndAccepted(Fragile):
+        async def listen(self, sink: InboundSink, commands: Sequence[CommandSpec]) -> None:
+            self.problem = "no route to host"
+            await super().listen(sink, commands)
+            states.append(supervisor.states["telegram"])
+            self.accepted_at = time.monotonic()
+            states.append(supervisor.states["telegram"])
+
+    async def do_nothing(_: Adapter) -> None:
+        return None
+
+    supervisor = Supervisor(Deaf(), (), do_nothing)
+    await supervisor.run(RefusedAndAccepted(listens=[AccessRefused("discord_token_refused")]))
+    assert states == [
+        f"out of reach ({reason}), trying again"
+        for reason in ("the token is refused", "no route to host")
+    ]
