@@ -156,7 +156,11 @@ def prune_parts(parts: HistoryParts, turn_tokens: float, max_message_tokens: flo
     """
     turns = split_turns(parts.tail)
     active_rows = turns[-1] if turns else []
-    answer_indexes = [index for index, row in enumerate(active_rows) if row.role == "assistant"]
+    answer_indexes = [
+        index
+        for index, row in enumerate(active_rows)
+        if row.role == "assistant" and row.origin != "job"
+    ]
     if answer_indexes and sum(map(estimate_row_tokens, active_rows)) > turn_tokens:
         active_rows = active_rows[answer_indexes[-1] :]
     rows = [*parts.head, *parts.tail]
@@ -351,7 +355,8 @@ def summarize_by_rules(
     decision or value replaces an earlier one, only the latest is kept.
     """
     statements = list_statements(rows, zone)
-    turn_lines = [_turn_line(turn, zone) for turn in (*_leading_answers(rows), *split_turns(rows))]
+    exchanges = [*_leading_answers(rows), *_list_exchanges(rows)]
+    turn_lines = [_turn_line(exchange, zone) for exchange in exchanges]
     if not turn_lines:
         tool_names = dict.fromkeys(row.tool_name for row in rows if row.tool_name)
         turn_lines = [f"- {len(rows):,} rows of tools: {', '.join(tool_names)}"]
@@ -390,6 +395,19 @@ def _leading_answers(rows: Sequence[Message]) -> list[list[Message]]:
         if row.role == "assistant" and row.text:
             answers.append([row])
     return answers
+
+
+def _list_exchanges(rows: Sequence[Message]) -> list[list[Message]]:
+    """Return the turns, and each result of a job as a turn of its own.
+
+    Results of jobs, such as reminders, are delivered at any time, so they don't answer a message.
+    """
+    exchanges: list[list[Message]] = []
+    for turn in split_turns(rows):
+        results = [row for row in turn if row.origin == "job"]
+        exchanges.append([row for row in turn if row.origin != "job"])
+        exchanges += [[row] for row in results]
+    return exchanges
 
 
 def _origin_prefix(row: Message) -> str:

@@ -213,8 +213,12 @@ class WhyCommand:
 
 
 def _list_answered(rows: Sequence[Message]) -> list[Sequence[Message]]:
-    """Return the turns that have an answer, oldest first."""
-    return [turn for turn in split_turns(rows) if any(row.role == "assistant" for row in turn)]
+    """Return the turns that have an answer, oldest first. A reminder is no answer."""
+    return [
+        turn
+        for turn in split_turns(rows)
+        if any(row.role == "assistant" and row.origin != "job" for row in turn)
+    ]
 
 
 def _build_query(

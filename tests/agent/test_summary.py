@@ -153,6 +153,24 @@ def test_summary_by_rules_includes_reports_before_the_first_question() -> None:
     assert "Report 4" in summarize_by_rules(rows, "", ZONE, 3_000)
 
 
+def test_summary_by_rules_gives_a_delivered_reminder_a_line_of_its_own() -> None:
+    rows = [
+        message(1, "When does the ferry leave?", id=1),
+        message(1, "At nine.", id=2, role="assistant"),
+        message(1, "Feed the cat", id=3, role="assistant", origin="job"),
+        message(1, "And on Sunday?", id=4),
+        message(1, "Water the plants", id=5, role="assistant", origin="job"),
+    ]
+    summary = summarize_by_rules(rows, "", ZONE, 3_000)
+    for line in (
+        "When does the ferry leave? \u2192 At nine.",
+        "Feed the cat",
+        "And on Sunday?",
+        "Water the plants",
+    ):
+        assert f"- 20 November 2026: {line}\n" in f"{summary}\n"
+
+
 def test_summary_input_keeps_the_last_of_equal_tool_results_and_names_old_pictures() -> None:
     picture = {
         "type": "image",

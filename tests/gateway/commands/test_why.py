@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from core.errors import ModelError
 from core.types import Scope
 from gateway.answers.explanation import MAX_LINES, ExplanationWriter
 from gateway.texts.catalog import load_texts
@@ -96,6 +97,23 @@ async def test_why_counts_answers_back_and_refuses_what_is_not_there(home: Path)
         assert "I used `session_search`: first" in (await harness.say("/why 2")).text
         assert (await harness.say("/why 9")).text == "There is no such answer in this conversation."
         assert "Write `/why`" in (await harness.say("/why banana")).text
+
+
+async def test_why_does_not_take_a_reminder_for_the_answer_to_a_question_without_one(
+    home: Path,
+) -> None:
+    model = ScriptedModel()
+    async with open_gateway(home, model) as harness:
+        model.script = [
+            calls(("session_search", {"query": "first"})),
+            says("A."),
+            ModelError("The model doesn't answer."),
+        ]
+        await harness.say("One")
+        await harness.say("Two")
+        await planned(harness, "feed the cat")
+        await run_jobs(harness)
+        assert "I used `session_search`: first" in (await harness.say("/why")).text
 
 
 async def test_why_leaves_out_calls_that_failed_and_arguments_that_are_no_object(
