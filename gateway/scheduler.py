@@ -93,6 +93,7 @@ class Scheduler:
     platform = PLATFORM
     problem = ""
     contact = ""
+    accepted_at = 0.0
     hint = language_data("hints", "adapters")[PLATFORM]
     # The rows are also read at this interval, because timers are late if the machine was asleep or
     # its clock was changed.

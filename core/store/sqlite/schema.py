@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -32,7 +32,14 @@ from core.text.normalize import (
     comparison_form,
     indexed_words,
 )
-from core.text.terms import date_terms, name_terms, terms_of
+from core.text.terms import (
+    SHORT_TEXT_CHARS,
+    date_terms,
+    has_cached_terms,
+    message_terms,
+    name_terms,
+    terms_of,
+)
 
 # --- Functions of triggers and views ---
 
@@ -52,7 +59,7 @@ class ChunkTerms:
     def step(self, scope_id: int, text: str, name: str | None, created_at: float) -> None:
         """Add a message of the chunk."""
         self._scope_id = scope_id
-        self._terms += terms_of(text[:MAX_INDEXED_CHARS])
+        self._terms += _find_terms(text, name or "", created_at)
         self._terms += name_terms(name or "")
         self._days.add(day_terms(created_at))
 
@@ -65,7 +72,17 @@ class ChunkTerms:
         for terms in sorted(self._days):
             days_terms += terms
         all_terms = self._terms + days_terms * DAY_TERM_COUNT
-        return " ".join(scoped_term(self._scope_id, term) for term in all_terms)
+        start = scoped_term(self._scope_id, "")
+        # This is faster than a call of `scoped_term` for each of the many terms of a long message.
+        return start + f" {start}".join(all_terms) if all_terms else ""
+
+
+def _find_terms(text: str, name: str, created_at: float) -> Sequence[str]:
+    """Return the terms of a message. Those of a long message may be known from a search."""
+    day_number = datetime.fromtimestamp(created_at, UTC).toordinal()
+    if len(text) > SHORT_TEXT_CHARS and has_cached_terms(text, name, day_number):
+        return message_terms(text, name, day_number).terms
+    return terms_of(text[:MAX_INDEXED_CHARS])
 
 
 def day_terms(created_at: float) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import date
+from datetime import UTC, date, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,16 +28,17 @@ from core.store.rows import scoped_term, set_meta
 from core.store.search import chunks
 from core.store.search.text_search import VERSION_KEY, TextSearch, is_stale
 from core.store.sessions import SHORT_TEXT_CHARS, Conversations
+from core.store.sqlite import schema
 from core.store.sqlite.database import Database
 from core.store.sqlite.fact_index import repair_fact_index
 from core.store.sqlite.indexing import (
     defer_indexing,
     reset_indexes,
 )
-from core.store.sqlite.schema import INDEX_TABLES, SCHEMA_VERSION, register_functions
+from core.store.sqlite.schema import INDEX_TABLES, SCHEMA_VERSION, ChunkTerms, register_functions
 from core.store.sqlite.text_index import StoreConnection
 from core.text.normalize import SCOPE_MARKER
-from core.text.terms import date_terms, names_in
+from core.text.terms import date_terms, message_terms, names_in
 from core.types import Message, Scope
 from tests.fixtures.clock import SteadyClock
 from tests.fixtures.new_database import write_earlier
@@ -170,6 +171,29 @@ async def test_a_changed_message_is_found_as_it_is_now(
     assert (await recall.recall(ASK)).sessions == ()
     assert second not in [row[0] for row in await stored.execute("SELECT id FROM messages")]
     assert await recall.verify() == []
+
+
+def test_terms_of_a_long_message_that_a_search_has_computed_are_used_for_its_chunk(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = "\u56fe\u4e66\u9986 Ferry " * 200
+    at = datetime(2026, 11, 20, 23, 59, tzinfo=UTC)
+
+    def index() -> str:
+        chunk = ChunkTerms()
+        chunk.step(7, text, "Ana", at.timestamp())
+        return chunk.finalize()
+
+    expected = index()
+    assert expected.startswith("7x")
+    assert " 7xana " in expected
+    message_terms(text, "Ana", at.toordinal())
+
+    def fail(_: str) -> list[str]:
+        raise AssertionError("the terms are known")
+
+    monkeypatch.setattr(schema, "terms_of", fail)
+    assert index() == expected
 
 
 def test_the_terms_of_a_chunk_do_not_depend_on_the_seed_of_hashes() -> None:
