@@ -677,10 +677,9 @@ class Request:
     # For the usage log.
     kind: CallKind = "chat"
     billing: BillingScope = UNBILLED
-    # The key of the turn that the call belongs to.
-    turn_key: str = ""
-    # A failed call isn't retried.
-    is_single_attempt: bool = False
+    turn_key: str = ""  # The key of the turn that the call belongs to.
+    is_single_attempt: bool = False  # A failed call isn't retried.
+    has_pictures: bool | None = None  # Whether `messages` have any. None if that isn't known.
     # Whether the last resort, which is no model, may answer if all models fail.
     has_fallback: bool = True
     language: str = ""

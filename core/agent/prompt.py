@@ -41,7 +41,13 @@ from core.guard.origin_and_fence import (
 )
 from core.markup.markdown import run_off_loop
 from core.memory.manager import MemoryManager
-from core.store.rows import History, find_missing_sent_forms
+from core.store.rows import (
+    History,
+    find_missing_sent_forms,
+    has_pictures,
+    join_memory,
+    list_job_results,
+)
 from core.types import (
     Account,
     Attachment,
@@ -113,10 +119,8 @@ async def _no_section(context: ToolContext) -> str:
 class PromptSections:
     """The parts of prompts and sent messages that other modules write. Each part is optional."""
 
-    # The owner's instructions for the chat.
-    instructions: Section = _no_section
-    # The index of skills.
-    skills: Section = _no_section
+    instructions: Section = _no_section  # The owner's instructions for the chat.
+    skills: Section = _no_section  # The index of skills.
     context_files: Section = _no_section
     # Adds the text of a called skill, or a nudge to save a skill. The callback is called only if a
     # message matches `skill_cue` or if the last turn made at least `MANY_TOOL_CALLS` tool calls.
@@ -137,10 +141,8 @@ class PromptWriter:
     soul: str  # The assistant's identity if there is no SOUL.md.
     zone: str  # The IANA time zone of people who have set none.
     memory: MemoryManager
-    # A turn gets at most this many characters of recalled memory.
-    budget_chars: int = 0
-    # All tools. A session may have fewer.
-    tools: Sequence[Tool] = ()
+    budget_chars: int = 0  # The maximum length of the recalled memory that a turn gets.
+    tools: Sequence[Tool] = ()  # All tools. A session may have fewer.
     sections: PromptSections = PromptSections()
     # Returns the maximum number of tokens of one message, given the name of the model.
     max_message_tokens: Callable[[str], float] = lambda model: math.inf
@@ -223,15 +225,17 @@ class PromptWriter:
 
     async def render_missing_sent_forms(
         self, rows: Sequence[Message], context: ToolContext
-    ) -> tuple[list[Message], dict[int, Message]]:
+    ) -> tuple[Sequence[Message], dict[int, Message]]:
         """Render the sent form of each chat message that lacks it.
 
         The sent form is missing after an edit, or if it comes from a parent session with memory
         that may not be shown here. Returns all rows, and the changed rows by id.
         """
         missing = find_missing_sent_forms(rows)
+        if not missing:
+            return rows, {}
         rows = list(rows)
-        has_jobs = bool(missing) and any(row.origin == "job" for row in rows)
+        has_jobs = bool(list_job_results(rows))
         for index in missing:
             earlier = rows[:index] if has_jobs else ()
             rendered_rows = self.render_sent_form_without_memory([rows[index]], context, earlier)
@@ -309,7 +313,7 @@ class PromptWriter:
 
         For a scheduled question, the frame contains the question's own earlier answers.
         """
-        jobs = [row for row in earlier if row.origin == "job"]
+        jobs = list_job_results(earlier)
         if not jobs:
             return ""
         is_scheduled = context.session.address.platform == "cron"
@@ -346,7 +350,7 @@ class PromptWriter:
         """
         if not lines:
             return ""
-        earlier_memory = "".join(block["text"] for row in earlier for block in row.memory_blocks)
+        earlier_memory = join_memory(earlier)
         selection: list[str] = []
         remaining_chars = self.budget_chars
         for line in lines:
@@ -530,6 +534,7 @@ def build_request(
         kind=kind,
         billing=billing,
         turn_key=turn_key,
+        has_pictures=has_pictures(rows),
     )
 
 

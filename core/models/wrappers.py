@@ -192,6 +192,8 @@ class MeteredModel:
 
 
 def _has_pictures(request: Request) -> bool:
+    if request.has_pictures is not None:
+        return request.has_pictures
     # A loop over the blocks of a long conversation takes four times as long.
     blocks = chain.from_iterable(map(itemgetter("content"), request.messages))
     return "image" in map(itemgetter("type"), blocks)

@@ -634,6 +634,34 @@ def leave_out(history: Sequence[Message], messages: Sequence[Message]) -> Sequen
     return [message for message in history if message.id not in ids] if ids else history
 
 
+def has_pictures(messages: Sequence[Message]) -> bool:
+    """Return whether the model sees a picture in any of the messages."""
+    return fold(messages, _note_picture, initial=False)
+
+
+def _note_picture(is_known: bool, message: Message) -> bool:
+    blocks = message.sent_blocks or message.blocks or ()
+    return is_known or any(block.get("type") == "image" for block in blocks)
+
+
+def list_job_results(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """Return the messages that are results of jobs."""
+    return fold(messages, _add_job_result, ())
+
+
+def _add_job_result(results: tuple[Message, ...], message: Message) -> tuple[Message, ...]:
+    return (*results, message) if message.origin == "job" else results
+
+
+def join_memory(messages: Sequence[Message]) -> str:
+    """Return the recalled memory that the messages contain."""
+    return fold(messages, _add_memory, "")
+
+
+def _add_memory(memory: str, message: Message) -> str:
+    return memory + "".join(block["text"] for block in message.memory_blocks)
+
+
 def find_missing_sent_forms(messages: Sequence[Message]) -> tuple[int, ...]:
     """Return the indexes of the people's chat messages that lack their sent form."""
     return fold(messages, _add_if_missing, _NO_MESSAGES)[1]
@@ -654,8 +682,3 @@ def _add_if_missing(counted: _MissingForms, message: Message) -> _MissingForms:
 def scoped_term(scope_id: int, term: str) -> str:
     """Return the indexed form of a term, with its scope's id: ``7xcoffee`` for scope 7."""
     return f"{scope_id}x{term}"
-
-
-def scope_of_term(index_term: str) -> str:
-    """Return the scope's id in a `scoped_term`: ``7`` for ``7xcoffee``."""
-    return index_term.partition("x")[0]

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import core.store.rows
 from core.agent.context_files import OwnerFiles
 from core.agent.prompt import (
     INTERRUPTED_RESULT,
@@ -24,11 +25,12 @@ from core.agent.prompt import (
     build_cache_control,
     build_conversation,
 )
+from core.guard.origin_and_fence import fence
 from core.memory.manager import MemoryManager
 from core.notes.notebook import Notebook
 from core.notes.provider import NotesProvider
 from core.store.notes import Notes
-from core.store.rows import History
+from core.store.rows import History, has_pictures, join_memory, list_job_results
 from core.store.sqlite.database import Database
 from core.types import (
     Address,
@@ -428,3 +430,52 @@ def test_conversation_of_a_growing_history_is_the_same_as_of_its_rows() -> None:
             assert build_conversation(turn) == build_conversation(list(turn))
             kept = kept.extend_copy(rows[len(kept) : len(kept) + chance.randrange(1, 4)])
         assert build_conversation(kept.share()) == build_conversation(rows)
+
+
+def make_sent_row(number: int) -> Message:
+    """A row with recalled memory, a picture or the result of a job, or with none of them."""
+    memory = {"type": "text", "text": fence(f"- m{number} The ferry leaves at nine.")}
+    picture = {"type": "image", "source": {"type": "file", "hash": str(number)}}
+    rows = (
+        message(1, f"m{number}", id=number, sent_blocks=(memory,)),
+        message(1, f"m{number}", id=number, sent_blocks=(picture,)),
+        message(1, f"m{number}", id=number, role="assistant", origin="job"),
+        message(1, f"m{number}", id=number, role="assistant"),
+    )
+    return rows[number % len(rows)]
+
+
+def test_pictures_memory_and_job_results_of_a_long_history_are_read_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read_count = 0
+    for name in ("_note_picture", "_add_memory", "_add_job_result"):
+        add = getattr(core.store.rows, name)
+
+        def count_and_add(value: Any, row: Message, add: Any = add) -> Any:
+            nonlocal read_count
+            read_count += 1
+            return add(value, row)
+
+        monkeypatch.setattr(core.store.rows, name, count_and_add)
+
+    def read(rows: list[Message]) -> tuple[bool, str, list[int]]:
+        return has_pictures(rows), join_memory(rows), [row.id for row in list_job_results(rows)]
+
+    rows = [make_sent_row(number) for number in range(100)]
+    kept = History(rows[:98])
+    assert read(kept.share()) == read(list(rows[:98]))
+    read_count = 0
+    turn = kept.extend_copy(rows[98:99]).share()
+    turn.append(rows[99])
+    last_values = read(turn)
+    assert read_count == 2 * 3
+    assert last_values == read(list(rows))
+
+
+async def test_history_with_all_sent_forms_is_not_copied(prompt: PromptWriter) -> None:
+    sent = ({"type": "text", "text": "Hello"},)
+    history = History([message(1, "Hello", id=1, sent_blocks=sent)])
+    rows, changed_rows = await prompt.render_missing_sent_forms(history, context())
+    assert rows is history
+    assert changed_rows == {}

@@ -173,3 +173,26 @@ async def test_model_answer_is_returned_even_if_the_usage_log_cannot_be_written(
     meter = MeteredModel(ScriptedModel(says("Good day.")), _ShutBooks(database), clock)
     request = Request(system=(), messages=_turns("Hello"), billing=BillingScope(session_id=1))
     assert (await meter.complete(request, lambda _: None, lambda _: None)).text == "Good day."
+
+
+async def test_request_that_is_known_to_have_no_pictures_is_not_searched_for_them(
+    database: Database, clock: SteadyClock
+) -> None:
+    filled: list[Request] = []
+
+    async def fill_pictures(request: Request) -> Request:
+        filled.append(request)
+        return request
+
+    model = ScriptedModel()
+    meter = MeteredModel(model, UsageLog(database), clock, fill_pictures=fill_pictures)
+    picture = {"role": "user", "content": [{"type": "image", "source": {"hash": "a"}}]}
+    unknown = Request(system=(), messages=(picture,))
+    for request in (unknown, replace(unknown, has_pictures=True)):
+        model.script.append(says("ok"))
+        await meter.complete_unlogged(request, lambda _: None, lambda _: None)
+        assert filled.pop() is request
+    model.script.append(says("ok"))
+    none = replace(unknown, has_pictures=False)
+    await meter.complete_unlogged(none, lambda _: None, lambda _: None)
+    assert filled == []

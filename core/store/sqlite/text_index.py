@@ -17,7 +17,7 @@ from typing import Any
 
 from core.store.engine import Connection, Ranking, Row, SqlCondition, T, Values, in_list
 from core.store.query import Clause, Phrase, SearchPlan
-from core.store.rows import clean, scope_of_term, scoped_term
+from core.store.rows import clean, scoped_term
 from core.store.sqlite.faults import close_cursors
 from core.store.visibility import encode_list
 from core.text.normalize import SCOPE_MARKER, is_unspaced
@@ -310,12 +310,17 @@ def _group_by_scope(
     """Return the leading and the lending terms of each scope that has a leading term."""
     groups: dict[str, tuple[list[str], list[str]]] = {}
     for term in leading:
-        groups.setdefault(scope_of_term(term), ([], []))[0].append(term)
+        groups.setdefault(_scope_of(term), ([], []))[0].append(term)
     for term in lending:
-        scope = scope_of_term(term)
+        scope = _scope_of(term)
         if scope in groups:
             groups[scope][1].append(term)
     return groups
+
+
+def _scope_of(index_term: str) -> str:
+    """Return the scope's id in a `scoped_term`: ``7`` for ``7xcoffee``."""
+    return index_term.partition("x")[0]
 
 
 def _chunk_expression(leading: Sequence[str], lending: Sequence[str]) -> str:
