@@ -16,6 +16,7 @@ from core.dates.requests.parts import Missing, Problem
 from core.dates.requests.reader import ReminderReading, read_request, revise_reading
 from core.scheduling.due import next_due
 from core.scheduling.phrases import (
+    drop_phrases,
     find_phrase,
     is_answer,
     list_phrases,
@@ -349,7 +350,7 @@ def _decide_answer(text: str, dialogue: Dialogue, situation: Situation) -> Step 
     previous = read_dialogue(dialogue, situation)
     reading = revise(previous, text, situation)
     if reading is not None:
-        return _step_for_revision(reading, text, dialogue)
+        return _step_for_revision(reading, text, dialogue, situation)
     if dialogue.job is not None:
         return _correct_task(previous, text, dialogue.job, dialogue.lines)
     if Missing.TASK in previous.missing and may_be_task(text):
@@ -359,16 +360,30 @@ def _decide_answer(text: str, dialogue: Dialogue, situation: Situation) -> Step 
     return None
 
 
-def _step_for_revision(reading: ReminderReading, text: str, dialogue: Dialogue) -> Step:
-    """Return the step for an answer that gives the dialogue's reminder a time."""
+def _step_for_revision(
+    reading: ReminderReading, text: str, dialogue: Dialogue, situation: Situation
+) -> Step:
+    """Return the step for an answer that gives the dialogue's reminder a time.
+
+    "Also on Sunday" sets a second reminder with the same text.
+    """
     lines = (*dialogue.lines, text)
     job = dialogue.job
     if job is None:
         return _step_for(reading, lines)
     if _is_once_for_recurring(reading, job):
         return Step(move=Move.SNOOZE, job=job, words=text)
+    if job.schedule.at is not None and _adds_time(text, situation):
+        return _step_for(reading, lines)
     move = Move.CHANGE if reading.is_complete else Move.ASK
     return Step(move=move, reading=reading, job=job, lines=lines)
+
+
+def _adds_time(text: str, situation: Situation) -> bool:
+    """Return whether a message only names a further time: "also on Sunday"."""
+    if not find_phrase("further_time", text):
+        return False
+    return names_only_time(drop_phrases("further_time", text), situation)
 
 
 def _correct_task(

@@ -843,6 +843,29 @@ def test_number_of_weekdays_from_now_is_the_last_of_them(text: str, task: str) -
     assert (reading.task, moments_of(reading)) == (task, ["2026-03-17 09:00"])
 
 
+@each_row(
+    ("text", "moments"),
+    [
+        (
+            "14'ten 22'ye kadar 3 saatte bir su içmemi hatırlat",
+            ["2026-03-04 14:00", "2026-03-04 17:00", "2026-03-04 20:00"],
+        ),
+        (
+            "sabah 9'dan akşam 6'ya kadar 3 saatte bir su içmemi hatırlat",
+            ["2026-03-04 12:00", "2026-03-04 15:00", "2026-03-04 18:00"],
+        ),
+        (
+            "her gün 9'da cuma gününe kadar ilaç almamı hatırlat",
+            ["2026-03-05 09:00", "2026-03-06 09:00"],
+        ),
+        ("gece yarısından bir saat önce kapıyı kilitlememi hatırlat", ["2026-03-04 23:00"]),
+        ("напомни за час до полуночи запереть дверь", ["2026-03-04 23:00"]),
+    ],
+)
+def test_window_and_midnight_with_an_ending_are_read(text: str, moments: list[str]) -> None:
+    assert moments_of(read(text)) == moments
+
+
 FIRST_AND_15TH = ["2026-03-15 12:00", "2026-04-01 12:00", "2026-04-15 12:00"]
 
 

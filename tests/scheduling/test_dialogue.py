@@ -687,6 +687,28 @@ def test_minutes_or_half_of_the_day_alone_correct_the_hour_named_before(
     assert moments(step) == [f"2026-03-05 {moment}"]
 
 
+@each_row(
+    ("request_", "answer"),
+    [
+        ("remind me tomorrow at 9 to call Bo", "also on sunday"),
+        ("remind me tomorrow at 9 to call Bo", "and on sunday too"),
+        ("erinner mich morgen um 9 an Bo", "und auch am Sonntag"),
+        ("rappelle-moi demain à 9h d'appeler Bo", "dimanche aussi"),
+        ("recuérdame mañana a las 9 llamar a Bo", "también el domingo"),
+        ("me lembra amanhã às 9 de ligar pro Bo", "no domingo também"),
+        ("напомни завтра в 9 позвонить Бо", "и в воскресенье тоже"),
+        ("明天9点提醒我打给小波", "还有周日"),
+        ("明日9時に電話するのをリマインドして", "日曜にもお願い"),
+        ("내일 9시에 전화하라고 알려줘", "추가로 일요일에"),
+        ("yarın 9'da aramayı hatırlat", "ayrıca pazar günü"),
+    ],
+)
+def test_further_time_of_a_single_reminder_sets_a_second_one(request_: str, answer: str) -> None:
+    step = talk(request_, answer)
+    assert (step.move, step.job) == (Move.SET, None)
+    assert moments(step) == ["2026-03-08 09:00"]
+
+
 MONDAY_AND_TUESDAY = "remind me every monday at 9 and every tuesday at 10 to plan"
 
 

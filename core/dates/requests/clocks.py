@@ -331,10 +331,12 @@ def _part(match: Match, context: Context) -> TimeParts | None:
     "(?P<mark> and | to | until | start_after | at ) (?: the | at )*"
     "(?P<p2> part )? (?P<high> number | clock ) (?P<s2> oclock | hour | hour_sign )?"
     "(?P<a2> ampm )? (?P<q2> part )?"
-    "(?P<end> range_end | until_after | during_after )?"
+    "(?P<end> range_end | until_after | during_after )?",
+    "(?P<p1> part )? (?P<low> number | clock ) (?P<s1> oclock )"
+    "(?P<p2> part )? (?P<high> number | clock ) (?P<s2> oclock )? (?P<end> until_after )",
 )
 def _window(match: Match, context: Context) -> TimeParts | None:
-    """Read "between 9 and 18" and "from 9am to 6pm"."""
+    """Read "between 9 and 18", "from 9am to 6pm" and Turkish "14'ten 22'ye kadar"."""
     low, high = match.get("low"), match.get("high")
     if low is None or high is None or not _is_window(match, low):
         return None

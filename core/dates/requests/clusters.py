@@ -426,6 +426,10 @@ class ClusterReader:
             is_next_to_time = bool({index - 1, index + 2} & used_indexes)
             if token.kind is Kind.EXCEPT and index not in used_indexes and is_next_to_time:
                 return True
+            if token.kind is Kind.UNTIL_AFTER and index not in used_indexes:
+                before = range(max(index - 2, 0), index)
+                if not used_indexes.isdisjoint(before):
+                    return True
             if token.kind is Kind.UNTIL and index not in used_indexes:
                 following = self._tokens[index + 1 : index + 5]
                 return any(other.kind in _TIME_WORDS for other in following)
