@@ -37,6 +37,8 @@ ChangeKind = Literal[
     "when",
 ]
 """The kinds of statements about change. See the top of `data/changes.toml`."""
+ExpressionList = Literal["filler", "predicate", "weekday", "age", "own_report", "begun", "lately"]
+"""The other lists of expressions in `data/changes.toml`."""
 MAX_TEXT_CHARS = 600
 """Longer messages are stories, so only their beginning is read."""
 MAX_QUERY_WORDS = 120
@@ -53,6 +55,8 @@ PHONE_DIGITS = 7
 FUTURE_DAYS = 330
 """A day without a year means a day that is at most this many days after the message."""
 
+MAX_DAY_DISTANCE = 14
+"""A day within this many characters of "moved" is the day to which something is moved."""
 MAX_MONTH_SHIFT = 31
 """If the day moves, the beginning of its week or month moves by about as many days, give or take
 this many."""
@@ -63,6 +67,9 @@ _HANGUL = re.compile("[\uac00-\ud7a3]")
 _KANA = re.compile("[\u3040-\u30ff]")
 _HAN = re.compile("[\u4e00-\u9fff]")
 _CYRILLIC = re.compile("[\u0400-\u04ff]")
+_TITLE = re.compile(r"(?<!eine )(?<!einer )\b(?:Frau|Herrn?) (?=[A-ZÄÖÜ])")
+"""The German title before a name. In "meine Frau Petra", the word means the wife."""
+_SPACED_WORD = re.compile(r"\S+\s+")
 _INNER_NAME = re.compile(r"(?<=[\w,;:] )[^\W\d_a-zß-öø-ÿа-яё]\w+")
 _PHONE = re.compile(rf"(?:\d[ ()/.-]?){{{PHONE_DIGITS},}}")
 _CLOCK = re.compile(r"\d{1,2}(?:[:.h]\d{2}| ?(?:uhr|h|am|pm|時|时|点|點|시)(?![a-z]))")
@@ -176,12 +183,20 @@ def _change_words(plain: str, languages: Iterable[str]) -> tuple[str, ...]:
 def _find(plain: str, kind: ChangeKind, language: str) -> re.Match[str] | None:
     """Find an expression of this kind in a text.
 
-    "From this week" doesn't count as a stay of one week. Returns None if there is none.
+    A period in which something began doesn't count as a stay. Returns None if there is none.
     """
     for match in _change_pattern(language, kind).finditer(plain):
-        if kind != "temporary" or not _since_pattern().search(plain[: match.start()]):
+        if kind != "temporary" or not _is_beginning(match, language):
             return match
     return None
+
+
+def _is_beginning(period: re.Match[str], language: str) -> bool:
+    """Return whether a period says when something began: "from this week", "started this week"."""
+    if _since_pattern().search(period.string[: period.start()]):
+        return True
+    is_lately = _change_pattern(language, "lately").fullmatch(period[0]) is not None
+    return is_lately and _change_pattern(language, "begun").search(period.string) is not None
 
 
 @cache
@@ -243,6 +258,20 @@ def begins_with_action(text: str) -> bool:
     return False
 
 
+def count_filler_chars(text: str) -> int:
+    """Return the length of the words such as "so" or "btw" before the subject of a text."""
+    start = 0
+    languages = languages_of(text)
+    for word in _SPACED_WORD.finditer(text):
+        plain_word = _plain(word[0]).strip(" ,.!:")
+        if not any(
+            _change_pattern(language, "filler").fullmatch(plain_word) for language in languages
+        ):
+            break
+        start = word.end()
+    return start
+
+
 def find_actor(text: str) -> str:
     """Return the other person whose name begins a text.
 
@@ -285,7 +314,7 @@ def topic_words_in(text: str) -> dict[str, set[str]]:
 
     A word within a negated expression doesn't count: "like" in "don't like".
     """
-    plain = _plain(text)
+    plain = _plain(_TITLE.sub("", text))
     words: dict[str, set[str]] = {}
     for language in languages_of(text):
         for topic, pattern in _topic_patterns(language).items():
@@ -298,11 +327,29 @@ def topic_words_in(text: str) -> dict[str, set[str]]:
         for part in words_of(phrase.replace("'", " ")):
             if part != phrase:
                 words.pop(part, None)
+    for verb in _list_rescheduling_verbs(text, plain):
+        words.pop(verb, None)
     if _MAIL.search(text):
         words.setdefault("@", set()).add("email")
     if _PHONE.search(text):
         words.setdefault("#", set()).add("phone")
     return _choose_topics(words)
+
+
+def _list_rescheduling_verbs(text: str, plain: str) -> list[str]:
+    """Return the verbs of a text that move something to another day: "choir moved to Thursday"."""
+    verbs = []
+    for match in _movement_pattern().finditer(plain):
+        nearby = plain[max(0, match.start() - MAX_DAY_DISTANCE) : match.end() + MAX_DAY_DISTANCE]
+        patterns = [_change_pattern(language, "weekday") for language in languages_of(text)]
+        if any(pattern.search(nearby) for pattern in patterns):
+            verbs.append(match[0])
+    return verbs
+
+
+@cache
+def _movement_pattern() -> re.Pattern[str]:
+    return re.compile(language_data("changes", "core.facts")["common"]["movement"])
 
 
 def _choose_topics(words: Mapping[str, set[str]]) -> dict[str, set[str]]:
@@ -446,9 +493,7 @@ def _plain(text: str) -> str:
 
 
 @cache
-def _change_pattern(
-    language: str, kind: ChangeKind | Literal["filler", "predicate", "weekday", "age", "own_report"]
-) -> re.Pattern[str]:
+def _change_pattern(language: str, kind: ChangeKind | ExpressionList) -> re.Pattern[str]:
     expressions = language_data("changes", "core.facts")[language][kind]
     return compile_expressions(expressions, language)
 
@@ -473,7 +518,7 @@ def _word_expression(word: str, language: str) -> str:
 
     Longer words may always have the endings of their language.
     """
-    plain = re.escape(plain_with_offsets(fold(word.replace("_", " ")))[0])
+    plain = re.escape(_plain(word.replace("_", " ")))
     expression = plain.replace(r"\*", r"\w*")
     if len(word) >= MIN_INFLECTED_CHARS and word[-1].isalpha():
         expression += _ENDINGS.get(language, "")

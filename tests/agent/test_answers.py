@@ -461,6 +461,126 @@ def test_joke_or_imagined_change_never_outdates_the_askers_statement(
     assert "no longer so" not in lines[0]
 
 
+@each_row(
+    ("question", "first", "statements"),
+    [
+        # A later change of something else, and a person who appears in both statements.
+        ("where do I live?", "Plover", ("we live in 5 Plover Mews", "choir's moved to Thursdays")),
+        (
+            "where do I live?",
+            "Court",
+            ("moved to 27 Quay Court", "rent's 875, goes out on the 1st"),
+        ),
+        (
+            "Wo wohne ich?",
+            "Lübeck",
+            ("ich wohne in Lübeck mit Ole", "Ole hat das Zelt zurückgegeben"),
+        ),
+        (
+            "am I allergic to anything?",
+            "shellfish",
+            (
+                "can't do shellfish, my throat closes up",
+                "doctor bumped the sertraline up to 100",
+            ),
+        ),
+        ("アレルギーはある？", "そば", ("そばアレルギーがあるんだ", "薬は10mgに増えた")),
+        (
+            "私の車は何？",
+            "ヤリス",
+            ("ジムニー売って、ヤリスにした", "自転車置き場の暗証番号は5519"),
+        ),
+        (
+            "where do I work?",
+            "Calder",
+            (
+                "I started at Calder Joinery this week",
+                "my shift pattern: 7 till 3, Fridays off",
+            ),
+        ),
+        (
+            "who's my vet?",
+            "Northgate",
+            (
+                "the vet for Pip is Northgate, she's a whippet",
+                "Orla's got a new teacher, Mr Pascoe",
+            ),
+        ),
+        # Words that the topics lacked.
+        (
+            "Was vertrage ich nicht?",
+            "Haselnüsse",
+            (
+                "Haselnüsse gehen bei mir gar nicht",
+                "der Arzt hat die Dosis erhöht",
+            ),
+        ),
+        (
+            "Wo arbeite ich?",
+            "Stadtgärtnerei",
+            (
+                "seit Montag bin ich bei der Stadtgärtnerei",
+                "Malte und ich sind ein Paar, er ist Arzt",
+            ),
+        ),
+        (
+            "which days do I go to the gym?",
+            "Wednesdays",
+            (
+                "gym on Tuesdays and Fridays",
+                "gym's Wednesdays now instead of Tuesdays",
+            ),
+        ),
+        # A change of the person leaves the time as it was.
+        (
+            "when's my physio?",
+            "Mondays",
+            (
+                "physio is Mondays 5pm with Ewan",
+                "Ewan's gone, so physio's with Becca now",
+            ),
+        ),
+    ],
+)
+def test_first_line_is_the_statement_about_what_is_asked_and_still_holds(
+    question: str, first: str, statements: tuple[str, ...]
+) -> None:
+    line = ask(question, *statements, session=1)[0]
+
+    assert first in line
+    assert "no longer so" not in line
+
+
+@each_row(
+    ("question", "now", "statements"),
+    [
+        ("do I still owe Danny money?", "paid", ("I owe Danny 60 quid", "paid Danny back today")),
+        (
+            "Schulde ich Jochen noch Geld?",
+            "gegeben",
+            (
+                "dem Jochen schulde ich 40 Euro",
+                "Jochen hab ich sein Geld gegeben",
+            ),
+        ),
+        ("健太にまだ借りてる？", "返した", ("健太に五千円借りてる", "健太にお金返した")),
+        ("血圧の薬は何mg？", "10mg", ("血圧の薬は5mgを飲んでる", "薬は10mgに増えた")),
+        (
+            "Wo ist meine Oma?",
+            "wieder",
+            ("meine Oma liegt im Krankenhaus", "Oma ist wieder zu Hause"),
+        ),
+    ],
+)
+def test_statement_in_other_words_ends_the_one_about_the_same_thing(
+    question: str, now: str, statements: tuple[str, ...]
+) -> None:
+    lines = ask(question, *statements, session=1)
+
+    assert now in lines[0]
+    assert "no longer so" in lines[1]
+
+
 def test_question_about_a_person_is_answered_with_another_word_for_that_person() -> None:
     lines = ask("who is my manager?", "I work at Aldi", "my boss is Ingrid")
 

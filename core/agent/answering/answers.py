@@ -20,6 +20,7 @@ from core.agent.answering.quotes import (
     find_acting_person,
     is_distinctive,
     plain_text,
+    states_time,
     words_in,
 )
 from core.agent.answering.updates import (
@@ -265,11 +266,12 @@ def _put_successors_first(answers: Sequence[Quote]) -> list[Quote]:
 
 def _sort_key(
     question: AskedQuestion, quote: Quote, penalty: int
-) -> tuple[bool, bool, int, bool, int, bool, int, int, bool, int, float]:
+) -> tuple[bool, bool, int, bool, int, bool, bool, int, int, bool, int, float]:
     """Return a key that sorts the best statement first.
 
     Statements about the asker come before those about others. Then come statements that are still
-    true, then relevant ones, and then the latest.
+    true, then relevant ones, then those with a day or a time if the question asks when, and then
+    the latest.
     """
     relevance = round(2 * quote.relevance)
     distance = _distance_from_asker(question, quote)
@@ -282,6 +284,7 @@ def _sort_key(
         penalty,
         quote.is_outranked,
         -relevance,
+        "when" in question.reading.kinds and not states_time(quote),
         distance > 1,
         -quote.word_count,
         -question.count_topic_words(quote),

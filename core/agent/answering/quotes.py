@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache, lru_cache
 
-from core.dates.periods_in_text import month_number
+from core.dates.periods_in_text import find_periods, month_number
 from core.facts.changes import (
     Reading,
     begins_with_action,
+    count_filler_chars,
     find_actor,
     find_subject,
     find_values,
@@ -37,7 +38,7 @@ from core.text.terms import content_words, names_in, query_terms, word_terms
 
 NAME_WEIGHT = 2
 ATTRIBUTE_WEIGHT = 0.5
-NARROW_TOPICS = frozenset(("rent", "boss", "code"))
+NARROW_TOPICS = frozenset(("rent", "boss", "code", "shift"))
 """The words of these topics also belong to a wider topic, such as home."""
 PEOPLE_TOPICS = frozenset(("partner", "children", "siblings"))
 """In these topics, a statement about one person ("my son") answers questions about the group ("my
@@ -69,6 +70,7 @@ _SUBJECT_LANGUAGES = (("english",), ("german",), ("french",))
 """Languages in which every sentence has a subject."""
 _INNER_NAME = re.compile(r"(?<=[\w,] )[A-Z][a-z]{2,}(?!\w)")
 _INNER_NOUN = re.compile(r"(?<=[\w,] )[A-ZÄÖÜ]\w+")
+CLAUSE_BREAK = re.compile(r"[,;，、。]\s*|\s(?:and|und|et|y|e|и|ve)\s")
 _PARAGRAPH_END = re.compile(r"\n\s*\n")
 _POSSESSIVE_NAME = re.compile(r"\w+['’]s ")
 _FURTHER_NAMES = re.compile(r"^(?: [^\W\d_a-zß-öø-ÿа-яё]\w+)+")
@@ -301,11 +303,12 @@ class AskedQuestion:
         penalty of 1, unless the question asks about that time or case. It is 2 for a statement
         about another person.
         """
-        if self._is_about_another_person(quote, others):
+        if self._is_about_another_person(quote, others) or self._is_answered_for_another(quote):
             return 2
         kinds = quote.reading.kinds
         unasked_topics = (NARROW_TOPICS & quote.reading.topics) - self.topics
-        if self._asks_for_own_state() and unasked_topics and "speaker" not in kinds:
+        has_only_topics = self.asks_for_own_state() or not self.words
+        if has_only_topics and unasked_topics and "speaker" not in kinds:
             # "The code at work is 5528" doesn't say where the asker works.
             return 1
         if starts_later(quote.text, quote.at.date(), self.now.date()) and self._asks_for_state():
@@ -330,10 +333,10 @@ class AskedQuestion:
         question."""
         if not self._is_about_asker() or self._names_subject_of(quote):
             return False
-        if self._asks_for_own_state() and self._has_other_subject(quote, others):
+        if self.asks_for_own_state() and self._has_other_subject(quote, others):
             return True
         if "other" in quote.reading.kinds:
-            return self._omits_person(quote.reading.person)
+            return self._omits_person(quote.reading.person) and not self._begins_with_asked(quote)
         if "speaker" in quote.reading.kinds:
             return False
         if self.is_impersonal and not _POSSESSIVE_NAME.match(quote.text):
@@ -346,6 +349,31 @@ class AskedQuestion:
             return False
         return not any(
             name in words_of(plain_text(other.text)) for other in others if other is not quote
+        )
+
+    def _begins_with_asked(self, quote: Quote) -> bool:
+        """Return whether a statement names the asked person before another one.
+
+        "The vet is Joe, she loves him" answers "who is my vet?".
+        """
+        if not self.asks_for_person:
+            return False
+        before, _, _ = plain_text(quote.text).partition(quote.reading.person)
+        return any(map(words_in(before).contain, self.topic_words))
+
+    def _is_answered_for_another(self, quote: Quote) -> bool:
+        """Return whether only a clause about another person has the topic of a question about the
+        asker's own home or work: "Tasha and I are a couple, she's a nurse"."""
+        names_other = bool(self.words) or not self.topics <= PERSONAL_TOPICS
+        if not self.asks_for_own_state() or names_other:
+            return False
+        clauses = [
+            read_changes(clause)
+            for clause in CLAUSE_BREAK.split(quote.text)
+            if not self.topics.isdisjoint(topics_of(clause))
+        ]
+        return bool(clauses) and all(
+            "other" in clause.kinds and "speaker" not in clause.kinds for clause in clauses
         )
 
     def _has_other_subject(self, quote: Quote, others: Sequence[Quote]) -> bool:
@@ -378,7 +406,7 @@ class AskedQuestion:
             return True
         return not is_own and bool(self.actor) and words.contain(self.actor)
 
-    def _asks_for_own_state(self) -> bool:
+    def asks_for_own_state(self) -> bool:
         """Return whether the question is about the asker's own home or work.
 
         "Who is my accountant?" is about a person.
@@ -436,6 +464,7 @@ def find_acting_person(text: str) -> str:
     """
     article = _ARTICLE.match(text) if "portuguese" in languages_of(text) else None
     begin = article.end() if article is not None else 0
+    begin += count_filler_chars(text[begin:])
     name = find_opening_name(text[begin:])
     if name is not None:
         following = _FURTHER_NAMES.sub("", text[begin + len(name) :])
@@ -444,6 +473,13 @@ def find_acting_person(text: str) -> str:
         if _POSSESSION.match(following) and "speaker" not in read_changes(text).kinds:
             return plain_text(name)
     return find_actor(text)
+
+
+def states_time(quote: Quote) -> bool:
+    """Return whether a statement names a day, a month or a time of day."""
+    if not find_values(quote.text).keys().isdisjoint(("weekday", "time")):
+        return True
+    return bool(find_periods(quote.text, quote.at.date()))
 
 
 def find_opening_name(text: str) -> str | None:

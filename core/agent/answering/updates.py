@@ -7,11 +7,11 @@ rules an update out.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Sequence
 
 from core.agent.answering.quotes import (
     ATTRIBUTE_TOPICS,
+    CLAUSE_BREAK,
     MIN_RELEVANCE,
     MIN_SHARED_CHARS,
     NARROW_TOPICS,
@@ -23,6 +23,7 @@ from core.agent.answering.quotes import (
     find_opening_name,
     is_distinctive,
     plain_text,
+    states_time,
     words_in,
 )
 from core.facts.changes import find_values, topics_of
@@ -39,13 +40,14 @@ MIN_ATTRIBUTE_CHARS = 3
 """A topic word without spaces names an attribute if it has at least this many characters."""
 MAX_STATEMENTS_WITH_WORD = 3
 """A word that occurs in more statements doesn't count as shared by two of them."""
-_CLAUSE_BREAK = re.compile(r"[,;，、。]\s*|\s(?:and|und|et|y|e|и|ve)\s")
 
 
 def are_about_different_things(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
     """Return whether a newer statement can't update an older one, because the subjects differ."""
     return (
-        _differ_in_narrow_topic(question, newer, older)
+        _is_another_persons_act(question, newer)
+        or _keeps_asked_time(question, newer, older)
+        or _differ_in_narrow_topic(question, newer, older)
         or _omits_person_of_question(question, newer, older)
         or _adds_name_of_question(question, newer, older)
         or is_about_another_person(newer, older)
@@ -158,6 +160,8 @@ def share_subject(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
     missing = _list_omitted_words(question, newer, older)
     if _differ_in_narrow_topic(question, newer, older):
         return False
+    if _is_another_persons_act(question, newer) or _keeps_asked_time(question, newer, older):
+        return False
     if _updates_other_clause(question, newer, older):
         return False
     if question.unspaced_subject in missing:
@@ -169,6 +173,30 @@ def share_subject(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
         return False
     common_topics = newer.reading.topics & older.reading.topics & question.topics
     return bool(common_topics and not missing) or _share_words(question, newer, older)
+
+
+def _is_another_persons_act(question: AskedQuestion, newer: Quote) -> bool:
+    """Return whether a person acts whom a question about the asker's home or work doesn't name.
+
+    "Ole gave me my tent back" doesn't end "I live in Lübeck with Ole".
+    """
+    is_about_home = "speaker" in question.reading.kinds and "home" in question.topics
+    if not (is_about_home or question.asks_for_own_state()):
+        return False
+    if not newer.reading.topics.isdisjoint(question.topics):
+        return False
+    name = find_acting_person(newer.text)
+    return bool(name) and not words_in(question.text).contain(name)
+
+
+def _keeps_asked_time(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
+    """Return whether a newer statement names another person, but no other time that is asked for.
+
+    "Physio is with Becca now" leaves the day of "physio is on Mondays with Ewan" as it was.
+    """
+    if "when" not in question.reading.kinds or not states_time(older):
+        return False
+    return not states_time(newer) and score_new_value(newer, older) > 0
 
 
 def _share_words(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
@@ -205,7 +233,7 @@ def _updates_other_clause(question: AskedQuestion, newer: Quote, older: Quote) -
         return True
     asked: list[str] = []
     others: list[str] = []
-    for clause in _CLAUSE_BREAK.split(older.text):
+    for clause in CLAUSE_BREAK.split(older.text):
         # "A poodle, called Coco": the name belongs to the poodle.
         clause_topics = topics_of(clause) - ATTRIBUTE_TOPICS
         if clause_topics:
@@ -226,13 +254,18 @@ def _share_new_word(question: AskedQuestion, newer: Quote, clauses: Iterable[str
 
 
 def _repeats_attribute(question: AskedQuestion, newer: Quote, older: Quote) -> bool:
-    """Return whether both statements name the asked attribute, such as 暗証番号, the code."""
+    """Return whether both statements name the asked attribute, such as 暗証番号, the code.
+
+    A short word counts if the newer statement begins with it: "薬は10mgに増えた".
+    """
     newer_words, older_words = words_in(newer.text), words_in(older.text)
-    return any(
-        len(word) >= MIN_ATTRIBUTE_CHARS and newer_words.contain(word) and older_words.contain(word)
-        for word in question.topic_words
-        if is_unspaced(word)
-    )
+    start = plain_text(newer.text)
+    for word in question.topic_words:
+        is_attribute = len(word) >= MIN_ATTRIBUTE_CHARS or start.startswith(word)
+        is_in_both = newer_words.contain(word) and older_words.contain(word)
+        if is_unspaced(word) and is_attribute and is_in_both:
+            return True
+    return False
 
 
 def _list_omitted_words(question: AskedQuestion, newer: Quote, older: Quote) -> list[str]:
