@@ -65,6 +65,8 @@ class Lexicon:
     is_unspaced: bool = False
     # Whether "18 hours" may be a clock time, like French "à 18 heures".
     has_hours_as_clock: bool = False
+    # Whether clock times in digits, such as "2:30", are often in the afternoon, as in English.
+    has_half_days: bool = False
     # Whether words such as "before" follow the time to which they refer.
     has_postpositions: bool = False
     # Whether words end with particles, which are phrases themselves, like the 에 of "9시에".
@@ -235,6 +237,7 @@ def build_lexicon(language: str, data: Mapping[str, Any]) -> Lexicon:
         has_free_questions=data.get("has_free_questions", False),
         is_unspaced=data.get("is_unspaced", False),
         has_hours_as_clock=data.get("has_hours_as_clock", False),
+        has_half_days=data.get("has_half_days", False),
         skips_weekdays=data.get("skips_weekdays", False),
         has_postpositions=data.get("has_postpositions", False),
         has_particles=any(particles),

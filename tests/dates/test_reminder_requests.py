@@ -866,6 +866,35 @@ def test_window_and_midnight_with_an_ending_are_read(text: str, moments: list[st
     assert moments_of(read(text)) == moments
 
 
+@each_row(
+    ("text", "moment", "task"),
+    [
+        ("set a reminder for the 5th at 5 to call", "2026-03-05 17:00", "call"),
+        ("stell eine Erinnerung für den 5. um 17 Uhr: anrufen", "2026-03-05 17:00", "anrufen"),
+        ("mets un rappel pour le 5 à 17h : appeler", "2026-03-05 17:00", "appeler"),
+        ("pon un recordatorio para el 5 a las 17: llamar", "2026-03-05 17:00", "llamar"),
+        ("cria um lembrete pro dia 5 às 17h: ligar", "2026-03-05 17:00", "ligar"),
+        ("поставь напоминание на 5-е число в 17:00: звонок", "2026-03-05 17:00", "звонок"),
+        ("设一个5号17点的提醒：打电话", "2026-03-05 17:00", "打电话"),
+        ("5日の17時に電話するリマインダーを設定して", "2026-03-05 17:00", "電話する"),
+        ("5일 17시에 전화하라고 알림 설정해줘", "2026-03-05 17:00", "전화하기"),
+        ("ayın 5'i için saat 17'ye hatırlatıcı kur: ara", "2026-03-05 17:00", "ara"),
+        ("remind me for the 5th time to call at 5 pm", "2026-03-04 17:00", "the 5th time to call"),
+        ("three days from now at noon remind me to call", "2026-03-07 12:00", "call"),
+        ("remind me no later than 5pm to call", "2026-03-04 17:00", "call"),
+        ("remind me tomorrow at 2:30 to call", "2026-03-05 14:30", "call"),
+        ("remind me tomorrow at 02:30 to call", "2026-03-05 02:30", "call"),
+        ("最晚17点提醒我交表", "2026-03-04 17:00", "交表"),
+        ("遅くとも17時までに電話するようリマインドして", "2026-03-04 17:00", "電話する"),
+    ],
+)
+def test_day_of_the_month_and_latest_time_belong_to_the_time(
+    text: str, moment: str, task: str
+) -> None:
+    reading = read(text)
+    assert (moments_of(reading), reading.task) == ([moment], task)
+
+
 FIRST_AND_15TH = ["2026-03-15 12:00", "2026-04-01 12:00", "2026-04-15 12:00"]
 
 

@@ -58,7 +58,13 @@ def _digital_clock(match: Match, context: Context) -> TimeParts | None:
     parts = clock_parts(hour, minute, is_bare=is_bare)
     if parts is None or not (is_bare or hour in (10, 11, 12)):
         return parts
+    if context.lexicon.has_half_days and is_bare and hour < FIRST_WAKING_HOUR:
+        return parts
     return replace(parts, clocks=(parts.clocks[0]._replace(is_written=True),))
+
+
+FIRST_WAKING_HOUR = 5
+"""In English, "tomorrow at 2:30" is more likely in the afternoon than at night."""
 
 
 @RULES.add(
@@ -85,7 +91,8 @@ MIN_SPOKEN_MINUTES = 10
 
 @RULES.add(
     f"{_MUST_AT} (?P<hour> {_HOUR_} ) (?P<sign> {_SIGN} )? (?P<ampm> ampm )?",
-    "(?<= [request mention] ) for (?P<hour> number ) (?P<sign> oclock )? (?P<ampm> ampm )?",
+    "(?<= [request mention] ) for (?P<hour> number ) (?! day_sign )"
+    "(?P<sign> oclock )? (?P<ampm> ampm )?",
     f"{_AT} (?P<hour> {_HOUR_} ) (?P<sign> oclock | hour_sign )? (?P<ampm> ampm )",
     f"{_AT} (?P<hour> {_HOUR_} ) (?P<sign> oclock | hour_sign )",
     "(?P<hour> number ) (?= and number oclock )",

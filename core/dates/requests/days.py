@@ -189,9 +189,12 @@ def _numeric_date(match: Match, context: Context) -> TimeParts | None:
 @RULES.add(
     f"{WHEN} (?: on | the | at ) (?P<day> month_day )",
     f"{WHEN} day_prefix (?P<day> number | month_day )",
-    f"{WHEN} (?P<day> number | ordinal ) day_sign",
+    f"{WHEN} for? (?P<day> number | ordinal ) day_sign+",
+    f"{WHEN} on (?P<day> number ) (?= at (?: number | clock ) )",
     f"{WHEN} on (?: the )? (?P<day> number ) point",
     f"{WHEN} the (?P<day> number ) point (?= comma | at | $ )",
+    "for (?: the | on | day_prefix )* (?P<day> month_day )"
+    "(?= at | comma | colon | clock | part | to | $ )",
     "on the (?P<day> ordinal | other_every ) (?= at | comma | clock | $ )",
 )
 def _month_day(match: Match, context: Context) -> TimeParts | None:

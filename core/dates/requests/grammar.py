@@ -213,8 +213,11 @@ def _lead(match: Match, context: Context) -> TimeParts | None:
 
 
 @RULES.add(
-    f"(?P<span> the? {SPAN} | the? {UNIT} ) (?P<after> past | later | before | to_hour )"
-    "(?: of | the | from | at | on )* (?= feast | date | clock | number oclock )"
+    f"(?P<span> the? {SPAN} | the? {UNIT} ) (?P<after> past | before | to_hour )"
+    "(?: of | the | from | at | on )* (?= feast | date | clock | number oclock )",
+    # "Three days from now at noon" counts from now.
+    f"(?P<span> the? {SPAN} | the? {UNIT} ) (?P<after> later ) (?: of | the | from )*"
+    "(?= feast | date | clock | number oclock )",
 )
 def _distance(match: Match, context: Context) -> TimeParts | None:
     """Read "the day after" before a feast, date or clock time, as a negative lead time."""
