@@ -187,17 +187,6 @@ class PostedRecord:
             await self._store(tuple(self._entries))
 
 
-# A reminder that is sent later than this says that it is late.
-LATE_AFTER_S = 120.0
-
-
-def describe_delay(texts: Texts, late_s: float, late_after_s: float = LATE_AFTER_S) -> str:
-    """Return a notice that a reminder is sent late, or "" if it is sent soon enough."""
-    if late_s <= late_after_s:
-        return ""
-    return texts.SENT_LATE.format(late=texts.format_duration(late_s - late_s % 60))
-
-
 @dataclass(frozen=True, kw_only=True)
 class DeliveryWords:
     """The texts that `Delivery` adds to messages or sends itself."""
@@ -205,7 +194,7 @@ class DeliveryWords:
     # Returns the texts in the language of a chat.
     find_texts: Callable[[Address], Texts] = lambda _: ENGLISH
     # A reminder that is sent later than this says that it is late.
-    late_after_s: float = LATE_AFTER_S
+    late_after_s: float = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +289,6 @@ class Delivery:
 
     def begin(self, outbox_item: OutboxItem, reply: Reply) -> None:
         """Show that an answer is being written, and start to record what the reply posts."""
-
         record = PostedRecord(
             outbox_item.key,
             outbox_item.posted,
@@ -537,18 +525,22 @@ class Delivery:
         self.wake()
 
     def _mark_lateness(self, outbox_item: OutboxItem) -> Answer:
-        """Return the answer of a due item.
-
-        For a late reminder, it says how long the platform was away.
-        """
+        """Return a due item's answer. A reminder says that it's late, unless its text does."""
         answer = outbox_item.answer
         assert answer is not None, "a due item has content"
-        if outbox_item.kind != "reminder" or outbox_item.created_at is None:
+        queued_at = outbox_item.created_at
+        if outbox_item.kind != "reminder" or queued_at is None:
             return answer
-        late_s = (self._clock.now() - outbox_item.created_at).total_seconds()
+        due_at = _read_due_time(outbox_item.key) or queued_at
+        late_after = timedelta(seconds=self._words.late_after_s)
+        is_marked = queued_at - due_at > late_after
+        now = self._clock.now()
+        if now - (queued_at if is_marked else due_at) <= late_after:
+            return answer
         texts = self._words.find_texts(outbox_item.address)
-        notice = describe_delay(texts, late_s, self._words.late_after_s)
-        return replace(answer, text=f"{answer.text}\n\n{notice}") if notice else answer
+        minutes = (now - due_at) // timedelta(minutes=1)
+        notice = texts.SENT_LATE.format(late=texts.format_duration(minutes * 60))
+        return replace(answer, text=f"{answer.text}\n\n{notice}")
 
     async def send_unstored(
         self, inbound: Inbound, reply: Reply, answer: Answer, begun: OutboxItem | None = None
@@ -633,6 +625,13 @@ class Delivery:
             _log.error("the outbox cannot be written, so this is written later", error=error)
             self._failed_writes.append(write)
             self.wake()
+
+
+def _read_due_time(key: str) -> datetime | None:
+    """Return the due time in the key of a reminder, such as `job:7:2026-05-03T09:00:00+00:00`."""
+    with contextlib.suppress(ValueError):
+        return datetime.fromisoformat(key.split(":", 2)[-1])
+    return None
 
 
 def _is_hopeless(error: MnemeError) -> bool:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -118,6 +119,34 @@ async def test_restored_platform_connection_delivers_the_waiting_items_at_once(
         for task in background:
             task.cancel()
     assert api.texts(CHAT) == ["first"]
+
+
+@pytest.mark.parametrize(
+    ("hours_off", "minutes_away", "late"),
+    [(5, 40, "5 hours 40 minutes"), (5, 0, ""), (0.025, 1, "2 minutes")],
+)
+async def test_reminder_that_was_late_before_the_outage_says_when_it_was_due(
+    office: Office, hours_off: float, minutes_away: int, late: str
+) -> None:
+    """Mneme was off when the reminder was due, such as on a laptop that starts without network.
+
+    Without an outage, the reminder's own text says how late it is.
+    """
+    room, api = office.room, office.api
+    due_at = room.clock.now() - timedelta(hours=hours_off)
+    key = f"job:1:{due_at.isoformat()}"
+    if minutes_away:
+        await api.stop()
+    async with room.working():
+        await room.send(key, str(CHAT), kind="reminder")
+        await room.watch.until(lambda: len(room.outbox.ends) == 1)
+        if minutes_away:
+            await room.later(minutes=minutes_away)
+            await api.start()
+            await room.delivery.resume(["telegram"])
+        await room.watch.until(lambda: (key, "done") in room.outbox.ends)
+    notice = "\n\n" + SENT_LATE.format(late=late) if late else ""
+    assert api.texts(CHAT) == [key + notice]
 
 
 async def test_item_that_waits_for_its_platform_is_tried_every_few_minutes(office: Office) -> None:
