@@ -145,6 +145,17 @@ class Access:
         language = self._find_group_language(inbound, judgement)
         return replace(inbound, language=language) if language else inbound
 
+    def set_known_language(self, inbound: Inbound) -> Inbound:
+        """Return the event with the language of a notice, without reading or writing the store.
+
+        If no language is known, the event keeps the language that its platform reports.
+        """
+        codes = self._languages.codes
+        for key in (inbound.scope.key, server_key(inbound), inbound.account.key):
+            if key in codes:
+                return replace(inbound, language=codes[key])
+        return inbound
+
     def _find_group_language(self, inbound: Inbound, judgement: Judgement) -> str:
         """Return the language that was set for a chat or its server, or ""."""
         codes = self._languages.codes

@@ -395,7 +395,7 @@ class Admission:
             return
         if self._access.is_probably_served(inbound):
             self._outage_addresses.add(inbound.address)
-            self._failures.report_outage(inbound, error)
+            self._failures.report_outage(self._access.set_known_language(inbound), error)
 
     async def _store(
         self, resolved_inbound: ResolvedInbound, reply: Reply, judgement: Judgement

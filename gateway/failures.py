@@ -197,8 +197,8 @@ class Failures:
         if adapter is None:
             return
         # The reason is shown only in a direct chat.
-        reason = f"{error} " if inbound.is_direct else ""
         texts = load_texts(inbound.language)
+        reason = f"{texts.word(error)} " if inbound.is_direct else ""
         answer = Answer(text=texts.OUTAGE.format(reason=reason))
         with contextlib.suppress(DeliveryError), contain_adapter_errors():
             reply = adapter.reply(inbound.address)

@@ -82,6 +82,29 @@ async def test_every_chat_is_told_within_5_seconds_that_another_program_locks_th
         assert reply.text
 
 
+async def test_notice_of_a_locked_database_is_in_the_language_that_the_person_has_chosen(
+    home: Path,
+) -> None:
+    """Also its reason."""
+    time = VirtualTime()
+    lock_wait = LockWait(now=time.now, sleep=time.sleep)
+    async with open_gateway(home, lock_wait=lock_wait) as harness:
+        await harness.say("/language de", address=CHATS[0])
+        with locked(harness.services.database.path):
+            await admit(harness, "is the ferry late?", CHATS[0])
+        (told,) = [
+            reply.text
+            for _, reply in harness.platforms["telegram"].replies
+            if "state.db" in reply.text
+        ]
+        assert told == (
+            "Ich kann gerade keine Nachrichten speichern. "
+            f"{harness.services.database.path} ist von einem anderen Programm gesperrt. "
+            "Schließ es und versuch es noch einmal. "
+            "Ich versuche es weiter und antworte, sobald es wieder geht."
+        )
+
+
 async def test_commands_that_only_read_are_answered_while_another_program_locks_the_store(
     home: Path,
 ) -> None:
