@@ -108,15 +108,28 @@ def repair(path: Path, now: datetime) -> SalvageReport:
     new_path = path.with_name(f"{path.name}.repaired")
     report = SalvageReport(damaged_path=damaged_path)
     try:
-        _copy_damaged(path, damaged_path)
-        _remove_files(new_path)
-        os.close(os.open(new_path, os.O_CREAT | os.O_RDWR, 0o600))
-        with translate_errors(path):
-            _salvage(damaged_path, new_path, report)
+        _create_repaired(path, new_path, report)
         _replace(path, new_path)
     except OSError as error:
         raise StoreError("store_unrepaired", path=path, reason=error.strerror) from error
     return report
+
+
+def _create_repaired(path: Path, new_path: Path, report: SalvageReport) -> None:
+    """Copy the damaged file, and create a new file with its readable rows.
+
+    If that fails, neither file is left, because each attempt would need more space.
+    """
+    try:
+        _copy_damaged(path, report.damaged_path)
+        _remove_files(new_path)
+        os.close(os.open(new_path, os.O_CREAT | os.O_RDWR, 0o600))
+        with translate_errors(path):
+            _salvage(path, new_path, report)
+    except (StoreError, OSError):
+        _remove_files(new_path)
+        _remove_files(report.damaged_path)
+        raise
 
 
 def _copy_damaged(path: Path, damaged_path: Path) -> None:
@@ -153,18 +166,18 @@ def _open(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _salvage(damaged_path: Path, new_path: Path, report: SalvageReport) -> None:
-    """Fill the new file with the readable rows of the damaged one.
+def _salvage(path: Path, new_path: Path, report: SalvageReport) -> None:
+    """Fill the new file with the readable rows of the copy of the damaged one, which is `path`.
 
     Raises StoreError if the schema of the damaged file can't be read.
     """
     with (
-        contextlib.closing(_open(damaged_path)) as source,
+        contextlib.closing(_open(report.damaged_path)) as source,
         contextlib.closing(sqlite3.connect(new_path, isolation_level=None)) as target,
     ):
         version = _read_schema_version(source)
         if not 0 < version <= SCHEMA_VERSION:
-            raise StoreError("store_no_schema", path=damaged_path)
+            raise StoreError("store_no_schema", path=path)
         configure(target, is_reader=False)
         target.execute("PRAGMA foreign_keys = OFF")
         target.execute("PRAGMA synchronous = OFF")
@@ -178,7 +191,7 @@ def _salvage(damaged_path: Path, new_path: Path, report: SalvageReport) -> None:
         for name in _list_tables(target):
             _copy_table(source, target, name, report)
         if not report.saved:
-            raise StoreError("store_no_row", path=damaged_path)
+            raise StoreError("store_no_row", path=path)
         _read_session_scopes(source, target)
         _mend_references(target, report)
         target.execute("REPLACE INTO state_meta (key, value) VALUES (?, '1')", (STALE_KEY,))
