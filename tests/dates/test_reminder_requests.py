@@ -895,6 +895,32 @@ def test_day_of_the_month_and_latest_time_belong_to_the_time(
     assert (moments_of(reading), reading.task) == ([moment], task)
 
 
+EVERY_20_MINUTES = ["2026-03-04 11:50", "2026-03-04 12:10", "2026-03-04 12:30"]
+
+
+@each_row(
+    ("text", "task"),
+    [
+        ("remind me three times, 20 minutes apart, to stir", "stir"),
+        ("remind me three times at 20 minute intervals to stir", "stir"),
+        ("dreimal im Abstand von 20 Minuten erinnern: umrühren", "umrühren"),
+        ("erinnere mich dreimal alle 20 Minuten an den Topf", "den Topf"),
+        ("erinnere mich alle 20 Minuten 3 Mal an den Topf", "den Topf"),
+        ("rappelle-moi trois fois à 20 minutes d'intervalle de remuer", "remuer"),
+        ("recuérdame tres veces con 20 minutos de intervalo remover", "remover"),
+        ("me faz lembrar três vezes em intervalos de 20 minutos de mexer", "mexer"),
+        ("напомни три раза с интервалом в 20 минут помешать", "помешать"),
+        ("间隔20分钟提醒我三次搅拌", "搅拌"),
+        ("20分間隔で3回混ぜるようリマインドして", "混ぜる"),
+        ("20분 간격으로 세 번 섞으라고 알려줘", "섞기"),
+        ("20 dakika arayla üç kez karıştırmamı hatırlat", "karıştırmamı"),
+    ],
+)
+def test_several_times_at_an_interval_end_after_the_last_of_them(text: str, task: str) -> None:
+    reading = read(text)
+    assert (moments_of(reading, 9), reading.task) == (EVERY_20_MINUTES, task)
+
+
 FIRST_AND_15TH = ["2026-03-15 12:00", "2026-04-01 12:00", "2026-04-15 12:00"]
 
 
@@ -1080,6 +1106,7 @@ def test_chinese_request_to_remind_another_person_is_recognized_by_the_name(text
     ("text", "task"),
     [
         ("remind me every weekday 7.45 to take the bus", "take the bus"),
+        ("remind me weekday 7.45 to take the bus", "take the bus"),
         ("erinnere mich jeden Werktag 7.45 an den Bus", "den Bus"),
     ],
 )

@@ -284,7 +284,7 @@ class ClusterReader:
             parts = parts.merge(cluster.parts)
         if not parts.is_time:
             selection += self._read_length(selection)
-        return sorted(selection)
+        return sorted(selection, key=lambda cluster: cluster.start)
 
     def _read_length(self, selection: Sequence[Cluster]) -> list[Cluster]:
         """Read the length in "a timer of 10 minutes" or "20 min tea" as a time from now."""

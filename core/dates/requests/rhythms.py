@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from core.dates import forms
 from core.dates.requests.clocks import clock_parts
-from core.dates.requests.days import MONTH_DAY, date_parts, feast_parts
+from core.dates.requests.days import MONTH_DAY, WEEKEND, date_parts, feast_parts
 from core.dates.requests.grammar import (
     ON,
     QUARTER_MONTHS,
@@ -69,6 +69,14 @@ def _every_weekday(match: Match, context: Context) -> TimeParts | None:
     if repeat.unit is not Unit.WEEK:
         return None
     return TimeParts(repeat=repeat, weekdays=_list_weekdays(match.all("days")))
+
+
+@RULES.add("(?<= [request mention] ) (?P<days> day_group ) (?= at | clock | number )")
+def _working_days(match: Match, context: Context) -> TimeParts | None:
+    """Read "remind me weekday at 7:45" as every working day."""
+    if match.number("days") == WEEKEND:
+        return None
+    return TimeParts(repeat=Repeat(Unit.WEEK), weekdays=_list_weekdays(match.all("days")))
 
 
 @RULES.add(
