@@ -101,6 +101,8 @@ _QUOTATION_MARK = re.compile(
     r"[\"“”„«»‟]"
     r"|(?:^|\s)['\u2018]\w[^'’]*['’](?:\s|[.,!?]|$)"
 )
+# Words before a colon at the beginning of a sentence. A clock time such as "8:30" has no blank.
+_LABEL = re.compile(r"[^:：,;]{2,40}(?::\s|：)")
 _EMPTY_QUOTATION = "“”"
 _DAY_NAMES = frozenset(map(str.lower, (*calendar.day_name, *calendar.month_name[1:])))
 """The English names of days and months."""
@@ -244,6 +246,8 @@ def _split_clauses(text: str, is_request: bool) -> Iterator[_Clause]:
     If the speaker plays a role ("imagine I'm a pirate"), the rest of the sentence is skipped.
     """
     for sentence in _split_sentences(text, is_request):
+        if not sentence.is_requested and _is_labelled(sentence.text):
+            continue
         for part in _split_statements(sentence.text):
             statement = part.strip()
             if claim_pattern("role_play").match(statement):
@@ -253,6 +257,12 @@ def _split_clauses(text: str, is_request: bool) -> Iterator[_Clause]:
             if MIN_CLAUSE_CHARS <= len(statement) <= MAX_CLAUSE_CHARS:
                 is_certain = sentence.is_certain and statement == sentence.text
                 yield _Clause(statement, sentence.is_requested, is_certain)
+
+
+def _is_labelled(sentence: str) -> bool:
+    """Return whether a sentence begins with a label: "Auntie's message: hi, I moved to Bath"."""
+    label = _LABEL.match(sentence)
+    return label is not None and claim_pattern("opening_filler").match(label[0]) is None
 
 
 def count_sentences(text: str) -> int:
@@ -269,7 +279,8 @@ def _split_sentences(text: str, is_request: bool) -> Iterator[_Clause]:
     """
     if len(text) > MAX_MESSAGE_CHARS:
         return
-    if not is_request and claim_pattern("playful").search(text):
+    is_imagined = claim_pattern("playful").search(text) or claim_pattern("supposition").match(text)
+    if not is_request and is_imagined:
         return
     text = _CODE.sub(" \n ", text)
     sentences = _SENTENCE_END.split(text if is_request else _drop_quoted_sentences(text))
@@ -322,8 +333,8 @@ def count_taken_back(sentences: Sequence[str]) -> int:
 
 def _introduces_text(line: str) -> bool:
     """Return whether a line introduces another person's text, like "translate this:"."""
-    is_order = claim_pattern("handed_over").match(line) is not None
-    return is_order or claim_pattern("opening").match(line) is not None
+    names = ("handed_over", "source_lead", "opening")
+    return any(claim_pattern(name).match(line) is not None for name in names)
 
 
 def _may_state(line: str) -> bool:

@@ -232,6 +232,14 @@ Let's say this. My name is Bond.
 Translate this: I live in Berlin. My name is Max.
 Fix the grammar: I lives in Berlin. I am vegetarian.
 Example for class: "I am a nurse. I live in Dublin. My brother is called Sean."
+Suppose for a moment I'm diabetic. My doctor is Dr House. What should I eat?
+Picture it: I'm forty. I live in Lisbon. Sounds good, no?
+Положим, я пенсионер. Я живу в Сочи. Какая льгота?
+Digamos que tengo 70 años. Vivo en Lugo. ¿Qué pensión me toca?
+En el guion pone: Soy marinero. Vivo en Cádiz.
+No roteiro diz: Eu sou pescador. Moro em Búzios.
+Auntie's voicemail: hi love, I moved to Bournemouth
+Sou unicórnio de profissão e moro no arco-íris rs
 aus dem Kurs: „Ich heiße Paul. Ich wohne in Kassel.“
 I live in Porto now, do I
 I work at night
