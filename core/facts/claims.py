@@ -274,19 +274,13 @@ def _split_sentences(text: str, is_request: bool) -> Iterator[_Clause]:
     """Yield the sentences of a message that may state something.
 
     Text after a line like "translate this:" is skipped, because another person may have written it.
-    Sentences that a later one takes back ("Not!") are skipped, too. Neither is skipped if the
+    So are the sentences that aren't meant (see `_list_meant_sentences`). None is skipped if the
     person asks Mneme to remember the whole message (`is_request`).
     """
     if len(text) > MAX_MESSAGE_CHARS:
         return
-    is_imagined = claim_pattern("playful").search(text) or claim_pattern("supposition").match(text)
-    if not is_request and is_imagined:
-        return
     text = _CODE.sub(" \n ", text)
-    sentences = _SENTENCE_END.split(text if is_request else _drop_quoted_sentences(text))
-    if not is_request:
-        sentences = sentences[count_taken_back(sentences) :]
-    for sentence in sentences:
+    for sentence in _SENTENCE_END.split(text) if is_request else _list_meant_sentences(text):
         line = " ".join(sentence.split())
         if not is_request and _introduces_text(line):
             return
@@ -301,6 +295,18 @@ def _split_sentences(text: str, is_request: bool) -> Iterator[_Clause]:
             yield _Clause(line, is_requested=True)
         elif not _is_uncertain(line):
             yield _Clause(line, is_requested=False, is_certain=True)
+
+
+def _list_meant_sentences(text: str) -> Sequence[str]:
+    """Return the sentences of a message that the writer means as they say them.
+
+    Jokes, imagined cases, quoted sentences, and sentences that a later one takes back ("Not!") are
+    left out.
+    """
+    if claim_pattern("playful").search(text) or claim_pattern("supposition").match(text):
+        return ()
+    sentences = _SENTENCE_END.split(_drop_quoted_sentences(text))
+    return sentences[count_taken_back(sentences) :]
 
 
 def _drop_quoted_sentences(text: str) -> str:
