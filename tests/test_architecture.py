@@ -79,7 +79,7 @@ DOORS: Mapping[str, tuple[str, ...]] = {
     "dateutil": ("core/dates/recurrence.py",),
     "markdown_it": ("core/markup/markdown.py",),
     "segno": ("gateway/cli/setup/dialog.py",),
-    "regex": ("core/text/normalize.py",),
+    "regex": ("core/markup/splitting.py",),
     "typer": ("gateway/cli/*.py",),
     "rich": ("adapters/terminal/*.py", "gateway/cli/*.py"),
     "prompt_toolkit": ("adapters/terminal/*.py", "gateway/cli/*.py"),

@@ -13,7 +13,6 @@ from enum import Enum
 from functools import lru_cache
 
 from core.markup.markdown import CJK_CLOSERS, CJK_PAUSES, CJK_STOPS, StyledText
-from core.text.normalize import grapheme_ends
 
 # A grapheme, such as an emoji with modifiers, has at most about this many characters.
 _GRAPHEME_CHARS = 64
@@ -153,3 +152,11 @@ def _skip_blank_lines(styled: StyledText, start: int) -> int:
     if not is_code:
         return begin
     return max(start, text.rfind("\n", start, begin) + 1)
+
+
+def grapheme_ends(text: str) -> list[int]:
+    """Return the position after each grapheme, the user-perceived character of Unicode Annex 29."""
+    # Imported here because it loads slowly, and it's needed only for a word longer than a message.
+    import regex  # type: ignore[import-untyped]
+
+    return [match.end() for match in regex.finditer(r"\X", text)]

@@ -7,6 +7,7 @@ next process tell people that their conversations are gone.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -26,7 +27,7 @@ from core.store.rows import MESSAGE_COLUMNS, address_values, read_message, reque
 from core.store.tool_calls import CallOutcome, forget_calls, read_call_outcomes
 from core.store.usage_limits import ModelCall, log_call
 from core.store.visibility import encode_list, scope_parameter, visible
-from core.text.normalize import comparison_form
+from core.text.normalize import LONG_TEXT_CHARS, comparison_form, prepare_indexed_words
 from core.types import (
     Address,
     EndReason,
@@ -111,9 +112,6 @@ _SELECT_MARKED_ENTRIES = (
 _SELECT_ENTRY = f"""
 SELECT id FROM inbox WHERE address_id = ({rows.ADDRESS_ID}) AND external_id = :external_id
 """
-
-SHORT_TEXT_CHARS = 10_000
-"""Messages and tool calls with fewer characters are indexed fast enough for the event loop."""
 
 
 class Conversations:
@@ -315,8 +313,10 @@ class Conversations:
                 store_outbox_item(connection, outbox_item, now, answer_id, is_claimed=has_answer)
             return stored_messages
 
-        indexed_chars = sum(len(row.text) + len(row.tools or "") for row in new_messages)
-        is_short = indexed_chars < SHORT_TEXT_CHARS
+        texts = [text for row in new_messages for text in (row.text, row.tools) if text]
+        is_short = sum(map(len, texts)) < LONG_TEXT_CHARS
+        if not is_short:
+            await asyncio.to_thread(prepare_indexed_words, texts)
         return await self._database.write_indexed(write_turn, epoch, is_short=is_short)
 
     async def load_call_outcomes(self, session_id: int) -> dict[str, CallOutcome]:

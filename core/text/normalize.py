@@ -44,6 +44,9 @@ MAX_INDEXED_RUN_TOKENS = 150_000
 Text in which no pair repeats costs the most.
 """
 
+LONG_TEXT_CHARS = 10_000
+"""Texts with fewer characters are indexed fast enough for the event loop."""
+
 # --- Scripts and signs ---
 
 _UNSPACED = (
@@ -138,8 +141,6 @@ GRAPHEME_JOINER = "\u034f"
 letters."""
 NORMALIZED_PIECE_CHARS = 8_000
 """Longer texts are normalized in pieces of about this length, each in at most 10 ms."""
-MAX_FINDALL_CHARS = 8_000
-"""`findall` in a longer text would stop all other threads for several milliseconds."""
 _MAX_MARKS_IN_LETTER = 3
 """A composed letter decomposes to a plain letter and at most this many marks."""
 _CERTAINLY_SAFE = MAX_NONSTARTERS - _MAX_MARKS_IN_LETTER
@@ -425,8 +426,9 @@ _OTHER_SPACE = re.compile(r"[^\S ]|\s\s")
 
 def words_of(text: str) -> list[str]:
     """Return the words of a folded text, without changing their case."""
-    if len(text) <= MAX_FINDALL_CHARS:
+    if len(text) < LONG_TEXT_CHARS:
         return WORD_PATTERN.findall(text)
+    # `findall` in a long text would stop all other threads for several milliseconds.
     return [match[0] for match in WORD_PATTERN.finditer(text)]
 
 
@@ -521,6 +523,16 @@ def indexed_words(text: str | None) -> str:
     if not text:
         return ""
     text = text[:MAX_INDEXED_CHARS]
+    return _list_words(text) if len(text) < LONG_TEXT_CHARS else _list_words_of_long(text)
+
+
+def prepare_indexed_words(texts: Iterable[str]) -> None:
+    """Let `indexed_words` return the words of long texts at once, while other writes wait."""
+    for text in texts:
+        indexed_words(text)
+
+
+def _list_words(text: str) -> str:
     tokens: list[str] = []
     if not text.isascii():
         text, parts = split_unspaced(text)
@@ -534,6 +546,9 @@ def indexed_words(text: str | None) -> str:
                 tokens.append(symbol_token(symbol))
     tokens += signed_terms(text)
     return " ".join([text, *tokens]) if tokens else text
+
+
+_list_words_of_long = lru_cache(maxsize=4)(_list_words)
 
 
 # --- Text to show ---
@@ -611,14 +626,6 @@ def make_json_safe(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
-
-
-def grapheme_ends(text: str) -> list[int]:
-    """Return the position after each grapheme, the user-perceived character of Unicode Annex 29."""
-    # Imported here because it loads slowly, and it's needed only for a word longer than a message.
-    import regex  # type: ignore[import-untyped]
-
-    return [match.end() for match in regex.finditer(r"\X", text)]
 
 
 def is_cjk(character: str) -> bool:

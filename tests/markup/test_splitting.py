@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from core.markup.discord import to_discord
 from core.markup.markdown import StyledText, render
-from core.markup.splitting import split
-from core.text.normalize import grapheme_ends
+from core.markup.splitting import grapheme_ends, split
 from tests.fixtures.markdowns import MEASURES, discord_length, markdowns, telegram_length
 
 pytestmark = pytest.mark.slow

@@ -27,7 +27,7 @@ from core.store.query import SearchQuery
 from core.store.rows import scoped_term, set_meta
 from core.store.search import chunks
 from core.store.search.text_search import VERSION_KEY, TextSearch, is_stale
-from core.store.sessions import SHORT_TEXT_CHARS, Conversations
+from core.store.sessions import Conversations
 from core.store.sqlite import schema
 from core.store.sqlite.database import Database
 from core.store.sqlite.fact_index import repair_fact_index
@@ -37,7 +37,8 @@ from core.store.sqlite.indexing import (
 )
 from core.store.sqlite.schema import INDEX_TABLES, SCHEMA_VERSION, ChunkTerms, register_functions
 from core.store.sqlite.text_index import StoreConnection
-from core.text.normalize import SCOPE_MARKER
+from core.text import normalize
+from core.text.normalize import LONG_TEXT_CHARS, SCOPE_MARKER
 from core.text.terms import date_terms, message_terms, names_in
 from core.types import Message, Scope
 from tests.fixtures.clock import SteadyClock
@@ -672,6 +673,33 @@ async def test_index_of_a_new_or_upgraded_store_keeps_few_segments_while_message
 
 
 @pytest.mark.parametrize("column", ["text", "tools"])
+async def test_words_of_a_long_message_are_listed_before_the_write_that_others_wait_for(
+    database: Database, monkeypatch: pytest.MonkeyPatch, column: str
+) -> None:
+    conversations = Conversations(database, SteadyClock())
+    opened_session = await conversations.ensure(session())
+    writes: list[str] = []
+    monkeypatch.setattr(database, "write_indexed", note_call(writes, database.write_indexed))
+    split = note_call(writes, normalize.split_unspaced)
+    monkeypatch.setattr(normalize, "split_unspaced", split)
+    long = message(
+        opened_session.id, **{"text": "", column: f"{column} \u4e2d\u6587" * LONG_TEXT_CHARS}
+    )
+    await conversations.append([long])
+    assert writes == ["split_unspaced", "write_indexed"]
+
+
+def note_call(calls: list[str], function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that also notes the name of the called one."""
+
+    def call(*arguments: Any, **options: Any) -> Any:
+        calls.append(function.__name__)
+        return function(*arguments, **options)
+
+    return call
+
+
+@pytest.mark.parametrize("column", ["text", "tools"])
 async def test_long_message_or_tool_call_is_not_indexed_on_the_event_loop(
     database: Database, monkeypatch: pytest.MonkeyPatch, column: str
 ) -> None:
@@ -686,7 +714,7 @@ async def test_long_message_or_tool_call_is_not_indexed_on_the_event_loop(
     monkeypatch.setattr("core.store.sessions.append_message", note_thread)
     # All disks are fast enough for short writes on the event loop.
     monkeypatch.setattr("core.store.sqlite.database.SHORT_WRITE_S", 3_600.0)
-    long = message(opened_session.id, **{"text": "", column: "中" * SHORT_TEXT_CHARS})
+    long = message(opened_session.id, **{"text": "", column: "中" * LONG_TEXT_CHARS})
     await conversations.append([long])
     assert len(writing_threads) == 1
     assert writing_threads[0] is not threading.main_thread()
