@@ -4,12 +4,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from core.dates.coming_day import read_coming_day
+from core.dates.lexicon import lexicon_languages, load_lexicon, plain_phrase
+from core.dates.period_lexicon import load_name_lexicon, load_period_words
 from core.dates.period_name import read_period
 from core.dates.requests.reader import read_request
+from core.dates.tokens import Kind, Token
 from core.search.query import extract_filters
 from core.store.query import SearchQuery
 from tests.fixtures.tables import each_row
@@ -123,6 +127,38 @@ def test_name_of_a_day_means_the_same_day_in_a_filter_and_in_a_request(
     assert first.date() == date.fromisoformat(day)
     assert end.date() == first.date() + timedelta(days=1)
     assert reading.moment.astimezone(MADRID).date() == first.date()
+
+
+DAY_NAMES = {Kind.WEEKDAY, Kind.MONTH, Kind.RELATIVE, Kind.FEAST}
+MONTH_LIKE = {Kind.NAMELIKE_MONTH, Kind.VERBLIKE_MONTH, Kind.SHORT_MONTH, Kind.RARE_MONTH}
+# In sentences of about thirty languages, these are other words, such as the English "ago".
+OTHER_WORDS_IN_RECALL = {"ago", "the other day", "mardi gras", "금주"}
+
+
+def test_names_of_days_in_all_lexicons_mean_the_same_in_recall() -> None:
+    lexicons = [load_name_lexicon(is_short_first=is_first) for is_first in (True, False)]
+    lexicons.append(load_period_words().words)
+    different = set()
+    count = 0
+    for language in lexicon_languages():
+        for phrase, tokens in load_lexicon(language).phrases.items():
+            recalled = [
+                lexicon.phrases[phrase] for lexicon in lexicons if phrase in lexicon.phrases
+            ]
+            if len(tokens) != 1 or tokens[0].kind not in DAY_NAMES or not recalled:
+                continue
+            count += 1
+            if not any(_means_same(tokens[0], others) for others in recalled):
+                different.add(phrase)
+    assert count > 1_000
+    assert different == {plain_phrase(word) for word in OTHER_WORDS_IN_RECALL}
+
+
+def _means_same(token: Token, others: Sequence[Token]) -> bool:
+    """Return whether the tokens of recall are the token of a request, perhaps after "in"."""
+    last = others[-1]
+    kind = Kind.MONTH if last.kind in MONTH_LIKE else last.kind
+    return (kind, last.number, last.unit) == (token.kind, token.number, token.unit)
 
 
 @each_row(

@@ -921,6 +921,35 @@ def test_several_times_at_an_interval_end_after_the_last_of_them(text: str, task
     assert (moments_of(reading, 9), reading.task) == (EVERY_20_MINUTES, task)
 
 
+@each_row(
+    ("text", "task"),
+    [
+        ("dis-moi demain à 9h de payer le loyer", "payer le loyer"),
+        ("dime mañana a las 9 que pague el alquiler", "pague el alquiler"),
+        ("明日9時に鍵を返すリマインダーがほしい", "鍵を返す"),
+        ("明日9時にシダに水やりとリマインドして", "シダに水やり"),
+        ("내일 9시에 열쇠 반납하라는 알림이 필요해", "열쇠 반납하기"),
+        ("yarın saat 9'da anahtarları vermem için bir hatırlatma lazım", "anahtarları vermem"),
+    ],
+)
+def test_request_in_other_everyday_words_is_read(text: str, task: str) -> None:
+    reading = read(text)
+    assert (moments_of(reading), reading.task) == (["2026-03-05 09:00"], task)
+
+
+@each_row(
+    "text",
+    [
+        "dis-moi l'heure du train de demain",
+        "dis-moi demain sera quel jour",
+        "dime qué hora es mañana en Tokio",
+        "dime el nombre de la película de ayer",
+    ],
+)
+def test_question_that_begins_like_a_request_sets_nothing(text: str) -> None:
+    assert not read(text).is_complete
+
+
 FIRST_AND_15TH = ["2026-03-15 12:00", "2026-04-01 12:00", "2026-04-15 12:00"]
 
 
