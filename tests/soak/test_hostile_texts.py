@@ -25,6 +25,8 @@ from tests.fixtures.model_reply import ModelReply
 OTHER = 7
 WHOAMI_S = 0.300
 ANSWER_S = 120.0
+NEW_CONVERSATION = ("New conversation.", "This conversation is already new.")
+"""Answers to `/new`: the second one if only commands came before."""
 PAUSE_S = 0.05
 """Between two questions of the other person."""
 WINDOW_TOKENS = 100_000_000
@@ -84,7 +86,7 @@ class HostileTalk:
 
     async def begin_conversation(self) -> None:
         """Send `/new`, and wait for its answer. A late notice may come before the answer."""
-        await self._send_until("/new", lambda answer: answer.startswith("New conversation."))
+        await self._send_until("/new", lambda answer: answer.startswith(NEW_CONVERSATION))
 
     async def tell_with_calls(self, text: str, words: str) -> None:
         """Send a text, and wait until the model made its calls and an answer has `words`."""
