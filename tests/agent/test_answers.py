@@ -392,6 +392,13 @@ def test_change_of_another_person_does_not_outdate_the_askers_own_statement(
             "Kütüphanede çalışıyorum",
             'Selin yazdı: "artık bankada çalışıyorum"',
         ),
+        ("where do I live?", "I live in Hull", "Auntie's voicemail: hi love, I moved to Bath"),
+        (
+            "Wo wohne ich?",
+            "Ich wohne in Gera",
+            "Sprachnachricht von Gerda: ich bin nach Ulm gezogen",
+        ),
+        ("Où j'habite ?", "J'habite à Metz", "Vocal de tata : j'ai déménagé à Brest"),
     ],
 )
 def test_quoted_words_of_another_person_never_outdate_the_askers_own_statement(
@@ -450,6 +457,8 @@ def test_quoted_words_count_if_the_question_names_their_speaker_or_the_asker_sai
         ("私はどこで働いていますか？", "病院で働いています", "銀行に転職していれば楽だったのに"),
         ("나는 어디에 살아?", "수원에 살아", "제주도로 이사했더라면 좋았을 텐데"),
         ("Kedimin adı ne?", "Kedimin adı Pamuk", "Kedinin adı Paşa oldu, dalga geçiyorum"),
+        ("where do I live?", "I live in Hull", "If my sister moves to Oslo, she'll be lonely"),
+        ("where do I live?", "I live in Hull", "If money were no object I'd live in Maine"),
     ],
 )
 def test_joke_or_imagined_change_never_outdates_the_askers_statement(

@@ -239,6 +239,7 @@ Digamos que tengo 70 años. Vivo en Lugo. ¿Qué pensión me toca?
 En el guion pone: Soy marinero. Vivo en Cádiz.
 No roteiro diz: Eu sou pescador. Moro em Búzios.
 Auntie's voicemail: hi love, I moved to Bournemouth
+Je travaille comme impératrice et j'habite à Versailles, ironie bien sûr
 Sou unicórnio de profissão e moro no arco-íris rs
 aus dem Kurs: „Ich heiße Paul. Ich wohne in Kassel.“
 I live in Porto now, do I
