@@ -11,6 +11,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
 from functools import partial
+from itertools import chain
+from operator import itemgetter
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -499,8 +501,14 @@ def keep_own_thinking(request: Request, server: str, refused: Collection[str]) -
 def _replace_thinking(request: Request, convert: Callable[[Json], Json | None]) -> Request:
     """Convert each block of thinking in a request.
 
-    If `convert` returns None, the block is removed.
+    If `convert` returns None, the block is removed. A request without thinking is returned
+    unchanged.
     """
+    contents = list(map(itemgetter("content"), request.messages))
+    # Without a loop of its own, a long conversation is looked through several times as fast.
+    types = map(itemgetter("type"), chain.from_iterable(contents))
+    if all(contents) and frozenset(_THINKING_TYPES).isdisjoint(types):
+        return request
     messages: list[Json] = []
     for message in request.messages:
         if _has_thinking(message):

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from core.errors import ModelError
 from core.models import claude
-from core.models.claude import Claude, StreamedAnswer
+from core.models.claude import Claude, StreamedAnswer, keep_own_thinking
 from core.models.connections import GrowingText
 from core.text.normalize import make_json_safe
 from core.types import Completion, Request, Usage
@@ -608,3 +608,21 @@ async def test_unsigned_thinking_that_is_refused_is_never_sent_again() -> None:
         await caller.ask(*turns, "Found.", "And now?", second.blocks, results(second.blocks))
     assert len(api.refusals) == 1
     assert [block["type"] for block in second.blocks] == ["tool_use"]
+
+
+def test_request_without_thinking_is_sent_as_it_is_and_thinking_of_another_server_is_removed() -> (
+    None
+):
+    text = {"type": "text", "text": "At nine."}
+    question = {"role": "user", "content": [{"type": "text", "text": "When?"}]}
+    plain = Request(system=(), messages=(question, {"role": "assistant", "content": [text]}))
+    assert keep_own_thinking(plain, "https://own.example", ()) is plain
+
+    thinking = {"type": "thinking", "thinking": "Nine?", "server": "https://other.example"}
+    answer = {"role": "assistant", "content": [thinking, text]}
+    thoughtful = Request(system=(), messages=(question, answer, question))
+    assert keep_own_thinking(thoughtful, "https://own.example", ()).messages == (
+        question,
+        {"role": "assistant", "content": [text]},
+        question,
+    )
