@@ -173,8 +173,11 @@ class Triggers(NamedTuple):
     # Requests, mentions of reminders, and questions about them. A mention such as "reminder"
     # represents all phrases that contain it.
     asking: frozenset[str]
-    # The phrases of `asking`, words such as "don't wake", and the triggers of `rewrites`. No phrase
-    # begins with another one.
+    # Words of requests that only the rewrites of a lexicon can read: "Bescheid" in "gib mir morgen
+    # um 9 Bescheid".
+    rewritten: frozenset[str]
+    # The phrases of `asking` and `rewritten`, and words such as "don't wake". No phrase begins with
+    # another one.
     all: tuple[str, ...]
 
     def may_concern(self, plain: str) -> bool:
@@ -195,14 +198,15 @@ def load_triggers(language: str) -> Triggers:
     asking = set().union(*(forms[kind] for kind in ASKING_KINDS))
     aside = set().union(*(forms[kind] for kind in ASIDE_KINDS))
     rewrites = data.get("rewrites", ())
-    aside |= {plain_phrase(table["trigger"]) for table in rewrites if "trigger" in table}
+    rewritten = {plain_phrase(table["trigger"]) for table in rewrites if "trigger" in table}
     boundary = "" if data.get("is_unspaced", False) else r"(?<!\w)"
     mentions = forms[Kind.MENTION]
     mention = re.compile(boundary + f"(?:{'|'.join(map(re.escape, mentions))})")
     asking = mentions | {form for form in asking if not mention.search(form)}
-    everything = asking | {form for form in aside if not mention.search(form)}
+    everything = asking | rewritten | {form for form in aside if not mention.search(form)}
     letters = re.compile(data.get("letters", LATIN_LETTERS))
-    return Triggers(letters, frozenset(asking), tuple(_drop_longer(everything)))
+    phrases = tuple(_drop_longer(everything))
+    return Triggers(letters, frozenset(asking), frozenset(rewritten), phrases)
 
 
 def _list_forms(phrases: str) -> Iterator[str]:

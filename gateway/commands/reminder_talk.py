@@ -694,5 +694,6 @@ def _load_triggers() -> PhraseIndex:
     """Return the words that are typical of messages about reminders."""
     phrases = {phrase for kind in _TRIGGERS for phrase in list_phrases(kind)}
     for language in lexicon_languages():
-        phrases |= load_triggers(language).asking
+        triggers = load_triggers(language)
+        phrases |= triggers.asking | triggers.rewritten
     return PhraseIndex(phrases)

@@ -1,5 +1,7 @@
 """Plain chat about reminders without a model: asked back, set, corrected, listed, removed."""
 
+# ruff: noqa: RUF001
+
 from __future__ import annotations
 
 import asyncio
@@ -61,6 +63,28 @@ async def test_first_messages_of_several_chats_load_the_words_for_reminders_once
         assert {reply.text for reply in replies} == {
             "When should I remind you about “water the lawn”?"
         }
+
+
+@pytest.mark.parametrize(
+    ("text", "task"),
+    [
+        ("gib mir morgen um 9 Bescheid wegen der Heizung", "der Heizung"),
+        ("dis-moi demain à 9h de payer", "payer"),
+        ("dime mañana a las 9 que pague", "pague"),
+        ("yarın saat 9'da ilacı almamı söyle", "ilacı almamı"),
+    ],
+)
+async def test_request_whose_words_are_apart_is_set(home: Path, text: str, task: str) -> None:
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        await harness.say(text)
+        assert await texts_of_jobs(harness) == [task]
+
+
+async def test_question_with_a_word_of_such_a_request_is_not_about_reminders(home: Path) -> None:
+    async with open_gateway(home, OfflineModel("UTC")) as harness:
+        answer = await harness.say("dime cómo se hace una tortilla")
+        assert "recordatorio" not in answer.text.lower()
+        assert await texts_of_jobs(harness) == []
 
 
 async def test_button_answers_the_question_for_a_time(home: Path) -> None:
