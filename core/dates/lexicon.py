@@ -198,7 +198,8 @@ def load_triggers(language: str) -> Triggers:
     asking = set().union(*(forms[kind] for kind in ASKING_KINDS))
     aside = set().union(*(forms[kind] for kind in ASIDE_KINDS))
     rewrites = data.get("rewrites", ())
-    rewritten = {plain_phrase(table["trigger"]) for table in rewrites if "trigger" in table}
+    triggers = ",".join(table.get("trigger", "") for table in rewrites)
+    rewritten = set(filter(None, map(plain_phrase, triggers.split(","))))
     boundary = "" if data.get("is_unspaced", False) else r"(?<!\w)"
     mentions = forms[Kind.MENTION]
     mention = re.compile(boundary + f"(?:{'|'.join(map(re.escape, mentions))})")

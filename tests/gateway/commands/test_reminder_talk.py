@@ -69,7 +69,7 @@ async def test_first_messages_of_several_chats_load_the_words_for_reminders_once
     ("text", "task"),
     [
         ("gib mir morgen um 9 Bescheid wegen der Heizung", "der Heizung"),
-        ("dis-moi demain à 9h de payer", "payer"),
+        ("dis-moi tous les mardis à 17h d'arroser", "arroser"),
         ("dime mañana a las 9 que pague", "pague"),
         ("yarın saat 9'da ilacı almamı söyle", "ilacı almamı"),
     ],
