@@ -71,7 +71,7 @@ async def test_first_messages_of_several_chats_load_the_words_for_reminders_once
         ("gib mir morgen um 9 Bescheid wegen der Heizung", "der Heizung"),
         ("dis-moi tous les mardis à 17h d'arroser", "arroser"),
         ("dime mañana a las 9 que pague", "pague"),
-        ("yarın saat 9'da ilacı almamı söyle", "ilacı almamı"),
+        ("her salı saat 17'de çiçekleri sulamamı söyle", "çiçekleri sulamamı"),
     ],
 )
 async def test_request_whose_words_are_apart_is_set(home: Path, text: str, task: str) -> None:
