@@ -540,6 +540,19 @@ def test_joke_or_imagined_change_never_outdates_the_askers_statement(
                 "gym's Wednesdays now instead of Tuesdays",
             ),
         ),
+        (
+            "what days do I have off?",
+            "Fridays",
+            ("my shift is 7 till 3, Fridays off", "I like tea"),
+        ),
+        (
+            "Was ist Malte von Beruf?",
+            "Physiotherapeut",
+            (
+                "Malte und ich sind ein Paar, er ist Physiotherapeut",
+                "seit Montag bin ich bei der Stadtgärtnerei",
+            ),
+        ),
         # A change of the person leaves the time as it was.
         (
             "when's my physio?",

@@ -285,8 +285,12 @@ def _omits_person_of_question(question: AskedQuestion, newer: Quote, older: Quot
         return True
     if not any(word in missing for word in question.subjects):
         return False
-    if "speaker" in newer.reading.kinds and "other" in older.reading.kinds:
-        return True
+    if "speaker" in newer.reading.kinds:
+        # "I'm at Bosch now" doesn't update where Malte works.
+        is_asked_of_other = "speaker" not in question.reading.kinds
+        is_personal = not PERSONAL_TOPICS.isdisjoint(question.topics)
+        if "other" in older.reading.kinds or (is_asked_of_other and is_personal):
+            return True
     if not any(map(question.is_name, missing)):
         return False
     return _is_about_person(newer, older) or not share_distinctive_word(newer, older)
