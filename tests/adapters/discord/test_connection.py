@@ -317,9 +317,11 @@ async def test_connected_means_that_there_is_a_session_and_its_heartbeat_is_ackn
     listens = asyncio.create_task(adapter.listen(router, SPECS))
     await api.wait_for(lambda: api.gateway.identifies)
     assert adapter.problem == "not connected yet"
+    assert adapter.accepted_at == 0
     api.gateway.is_answering = True
     await api.gateway.drop()
     await api.wait_for(lambda: not adapter.problem)
+    assert adapter.accepted_at > 0
     api.gateway.is_acking = False
     await api.wait_for(lambda: adapter.problem == "Discord does not acknowledge the heartbeat")
     api.gateway.is_acking = True

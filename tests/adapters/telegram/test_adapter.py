@@ -287,8 +287,10 @@ async def test_telegram_polling_problem_is_reported_until_polling_works_again(
     api: BotApi, house: House
 ) -> None:
     assert house.adapter().problem == "not reached yet"
+    assert house.adapter().accepted_at == 0
     async with house.running() as adapter:
         await api.wait_for(lambda: adapter.problem == "")
+        assert adapter.accepted_at > 0
         for _ in range(3):
             api.fail(409, "Conflict: terminated by other getUpdates request", method="getUpdates")
         api.user_says(42, "first")
