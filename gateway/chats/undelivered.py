@@ -80,7 +80,7 @@ class UndeliveredNotices:
     async def _prepare_for_owner(
         self, item: OutboxItem, error: MnemeError, person: Scope
     ) -> Notice | None:
-        """Return a notice that tells the owner for whom a message to a group was.
+        """Return a notice that tells the owner which group a message was for.
 
         The owner gets one notice a day for each person and group or topic.
         """

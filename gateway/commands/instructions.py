@@ -85,7 +85,7 @@ class InstructionCommands:
         return Answer(text=f"{texts.INSTRUCTIONS_SET}\n\n{_render_quote(text)}")
 
     async def _judge(self, context: CommandContext, *, is_right: bool) -> Answer:
-        """Record that the instructions are right or wrong. I don't follow wrong ones.
+        """Record that the instructions are right or wrong. Mneme doesn't follow wrong ones.
 
         Raises Refused if this chat has no instructions.
         """
