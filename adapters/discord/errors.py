@@ -137,8 +137,11 @@ def _response_error(
         return DeliveryError(EXPIRED_INTERACTION)
 
     # A status of 400 to 499 means that Discord refused the request, so another attempt can't help.
-    # A refused token (401) is different: the message can be sent when the token is valid again.
+    # A refused token (401) is different: the message can be sent when the token is valid again. So
+    # is a page of a proxy, unless it says that the request is too large. Discord sends JSON.
     is_refused = 400 <= error.status < 500 and error.status != HTTPStatus.UNAUTHORIZED
+    if not error.response.headers.get("Content-Type", "").startswith("application/json"):
+        is_refused = error.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
     message = f"Discord refused the message: {details}"
     if is_refused and error.code in _CHAT_REFUSALS:
         return ChatRefused(message, _CHAT_REFUSALS[error.code])

@@ -413,12 +413,17 @@ class BackupScheduler:
         return False
 
     def _is_due(self, now: datetime) -> bool:
-        """Return whether enough time has passed since the last backup and the last failure."""
+        """Return whether enough time has passed since the last backup and the last failure.
+
+        Times that are far in the future are ignored, because the clock was wrong then.
+        """
         every = self._settings.backup.every
         state = self._catalog.load()
-        if not every or (state.failed_at is not None and now - state.failed_at < RETRY_AFTER):
+        if not every:
             return False
-        last = state.last_backup
+        if state.failed_at is not None and abs(now - state.failed_at) < RETRY_AFTER:
+            return False
+        last = state.find_last_backup(now + every)
         return last is None or now - last.made_at >= every
 
 

@@ -88,6 +88,15 @@ class CatalogState:
         backups = [record for record in self.records if record.kind == "backup"]
         return backups[-1] if backups else None
 
+    def find_last_backup(self, latest: datetime) -> BackupRecord | None:
+        """Return the last backup that exists and was made until `latest`.
+
+        Later ones were made while the clock was wrong.
+        """
+        backups = [record for record in self.records if record.kind == "backup"]
+        backups = [record for record in backups if record.made_at <= latest]
+        return backups[-1] if backups else None
+
     def holding(self, epoch: int) -> list[BackupRecord]:
         """Return the records whose content is older than an erasure epoch."""
         return [record for record in self.records if record.epoch < epoch]
@@ -163,7 +172,7 @@ def is_late(settings: Settings, state: CatalogState, now: datetime) -> bool:
     every = settings.backup.every
     if not every:
         return False
-    last = state.last_backup
+    last = state.find_last_backup(now + every)
     return last is None or now - last.made_at > every * LATE_FACTOR
 
 

@@ -95,13 +95,14 @@ class IntegrityCheck:
     async def _is_full_check_due(self) -> bool:
         """Return whether the last full check ended at least a day ago.
 
-        The first full check of a new home is due after a day.
+        The first full check of a new home is due after a day. If the last one seems to have ended
+        in the future, the clock was wrong then, and a check is due.
         """
         text = await self._database.read(lambda connection: get_meta(connection, CHECKED_AT_KEY))
         if not text:
             await self._store_time()
             return False
-        return self._clock.now() - datetime.fromisoformat(text) >= FULL_CHECK_INTERVAL
+        return abs(self._clock.now() - datetime.fromisoformat(text)) >= FULL_CHECK_INTERVAL
 
     async def _check_table(self, name: str) -> None:
         check = "quick_check" if self._is_quick else "integrity_check"

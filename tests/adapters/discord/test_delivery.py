@@ -392,3 +392,28 @@ async def test_discord_chat_that_refuses_messages_is_a_permanent_failure_after_o
     assert isinstance(error, ChatRefused)
     assert (error.cause, error.is_permanent) == (cause, True)
     assert len(api.sent("POST", f"/channels/{channel}/messages")) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "page", "is_permanent"),
+    [
+        (403, "<html>Access denied</html>", False),
+        (404, "<html>nginx</html>", False),
+        # A file that is too large stays too large.
+        (413, "<html>Request Entity Too Large</html>", True),
+    ],
+)
+async def test_refusal_by_a_proxy_before_discord_is_an_outage_and_not_permanent(
+    api: DiscordApi, router: FakeRouter, inbox: Inbox, status: int, page: str, is_permanent: bool
+) -> None:
+    ana = api.user("Ana")
+    channel = api.dm(ana)
+    router.answering("hello")
+    api.rest.fail("POST", f"/channels/{channel}/messages", status, times=9, page=page)
+    async with listening(make(api, inbox), router, api):
+        await api.user_says(channel, "hi", ana)
+        await api.wait_for(lambda: router.served)
+    (error,) = router.errors
+    assert isinstance(error, DeliveryError)
+    assert error.is_permanent == is_permanent
+    assert error.is_unreachable != is_permanent

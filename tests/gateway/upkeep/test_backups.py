@@ -13,6 +13,7 @@ import pytest
 
 from config.settings import Settings
 from config.upkeep_options import StoreOptions
+from core.errors import Sentence
 from gateway.check import run_checks
 from gateway.services import Services
 from gateway.supervisor import WallClock
@@ -45,6 +46,29 @@ async def test_scheduled_backup_is_made_when_it_is_due(home: Path) -> None:
         clock.advance(hours=23)
         await scheduler.tend()
         assert count_backups(settings) == 1
+        clock.advance(hours=2)
+        await scheduler.tend()
+        assert count_backups(settings) == 2
+
+
+@pytest.mark.parametrize("has_failed", [False, True])
+async def test_scheduled_backups_continue_after_the_clock_was_years_ahead(
+    home: Path, has_failed: bool
+) -> None:
+    settings = load(home)
+    catalog = BackupCatalog(home)
+    async with Services.open(settings) as services:
+        clock = SteadyClock(services.clock.now())
+        scheduler = BackupScheduler(settings, clock, services.owner_notices)
+        await scheduler.tend()
+        (record,) = catalog.load().records
+        catalog.add(replace(record, made_at=record.made_at + timedelta(days=3650)))
+        if has_failed:
+            at = record.made_at + timedelta(days=3650)
+            catalog.note_failure(at, Sentence("store_disk_full", {"path": "x"}))
+        clock.advance(hours=2)
+        await scheduler.tend()
+        assert count_backups(settings) == 2
         clock.advance(hours=2)
         await scheduler.tend()
         assert count_backups(settings) == 2

@@ -281,6 +281,23 @@ async def test_full_check_runs_once_a_day_in_slices_and_finds_damage(home: Path)
             assert await check.run_slice()
 
 
+async def test_full_checks_continue_after_the_clock_was_years_ahead(home: Path) -> None:
+    path = fill(home)
+    clock = SteadyClock()
+    async with Database.open(path) as database:
+        check = IntegrityCheck(database, clock)
+        clock.moment += timedelta(days=3650)
+        while await check.run_slice():
+            pass
+        clock.moment -= timedelta(days=3650)
+        assert await check.run_slice()
+        while await check.run_slice():
+            pass
+        checked_at = await database.read(lambda connection: get_meta(connection, CHECKED_AT_KEY))
+        assert checked_at == clock.now().isoformat()
+        assert not await check.run_slice()
+
+
 async def test_log_is_truncated_between_the_slices_of_a_check(home: Path) -> None:
     path = fill(home)
     clock = SteadyClock()
