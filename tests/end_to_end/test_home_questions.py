@@ -17,5 +17,10 @@ pytestmark = [pytest.mark.slow, pytest.mark.sqlite]
 def test_home_of_an_earlier_version_gives_the_same_forty_answers(name: str, tmp_path: Path) -> None:
     home = unpack_home(name, VARIANTS[1], tmp_path)
     answers = ask_all(home)
+    earlier_answers = load_answers(name)
+    for question, answer in answers.items():
+        # Later versions also find notes, and then don't explain why no message was found.
+        if isinstance(answer, dict) and answer.pop("notes", None):
+            earlier_answers[question].pop("note", None)
     assert len(answers) == 40
-    assert answers == load_answers(name)
+    assert answers == earlier_answers
