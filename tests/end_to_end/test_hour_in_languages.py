@@ -383,6 +383,12 @@ async def test_hour_of_use_on_discord_in_french_shows_no_english_text(home: Path
 
 async def see_dead_letter(live: LiveSystem, texts: Texts) -> None:
     """Let Telegram refuse an answer, and look at how the command line lists it."""
+    # Otherwise, Telegram could refuse a part of an earlier answer instead.
+    waiting = (
+        "SELECT 1 FROM inbox UNION ALL "
+        "SELECT 1 FROM outbox WHERE done_at IS NULL AND dead_at IS NULL"
+    )
+    await live.until(lambda: live.query(waiting) == [])
     live.telegram.fail(403, "Forbidden: bot was blocked by the user", method="sendMessage")
     live.telegram.user_says(PERSON, "/whoami")
     blocked = "bot was blocked by the user"
