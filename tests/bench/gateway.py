@@ -217,8 +217,8 @@ def _line(bot: MeasuredBot, bots: Sequence[MeasuredBot], before: Path | None) ->
         statistics.median(getattr(cost, name) for cost in bot.costs)
         for name in ("cpu_ms", "per_s", "calls")
     )
-    first = _percentiles([ms for cost in bot.costs for ms in cost.first_ms])
-    last = _percentiles([ms for cost in bot.costs for ms in cost.last_ms])
+    first = format_percentiles([ms for cost in bot.costs for ms in cost.first_ms])
+    last = format_percentiles([ms for cost in bot.costs for ms in cost.last_ms])
     return (
         f"| {name} | {len(bot.people)} | {cpu_ms:.1f} | {bot.compare(bots[0])} "
         f"| {bot.compare(next(earlier, None))} | {per_s:.0f} | {first} | {last} | {calls:.1f} "
@@ -292,7 +292,7 @@ async def measure_first_words(folder: Path, before: Path | None = None) -> str:
             for thought_s in (0.0, THOUGHT_S):
                 model.thought_s = thought_s
                 waits = [await _wait_for_words(api, n) for n in range(FIRST_WORDS_MESSAGES)]
-                cells.append(_percentiles([1000 * wait for wait in waits]))
+                cells.append(format_percentiles([1000 * wait for wait in waits]))
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
@@ -410,8 +410,9 @@ async def _talk(
     return latencies
 
 
-def _percentiles(found: Sequence[float]) -> str:
-    ordered = sorted(found)
+def format_percentiles(values: Sequence[float]) -> str:
+    """Return the median and the 95th percentile, such as "12 / 40"."""
+    ordered = sorted(values)
     return f"{statistics.median(ordered):.0f} / {ordered[int(0.95 * (len(ordered) - 1))]:.0f}"
 
 

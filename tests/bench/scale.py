@@ -24,7 +24,7 @@ import psycopg
 
 from config.operating_system import find_family
 from gateway.local.control import ask_gateway
-from tests.bench.gateway import TimedApi, cpu_s, memory_mb
+from tests.bench.gateway import TimedApi, cpu_s, format_percentiles, memory_mb
 from tests.fixtures.bot_api import BotApi
 from tests.fixtures.gateways import Gateways, Storm, open_gateways
 from tests.fixtures.kill_storm import answer_all, choose_seed
@@ -81,7 +81,7 @@ async def measure(folder: Path, messages: int = MESSAGES) -> Iterator[str]:
                 home.mkdir()
                 cost = await _measure_cost(server, home, chats, count, messages)
                 lines.append(
-                    f"| {chats:,} | {count} | {cost.per_s:.0f} | {_percentiles(cost.first_ms)} "
+                    f"| {chats:,} | {count} | {cost.per_s:.0f} | {format_percentiles(cost.first_ms)} "
                     f"| {cost.gateway_cpu_ms:.1f} | {cost.server_cpu_ms:.1f} | {cost.rows:.1f} "
                     f"| {cost.memory_mb:.0f} |"
                 )
@@ -275,8 +275,3 @@ async def _time_answers(storm: Storm, people: Sequence[int]) -> list[float]:
             raise TimeoutError(f"{len(waiting)} people have no answer")
         await asyncio.sleep(0.02)
     return times_s
-
-
-def _percentiles(values: Sequence[float]) -> str:
-    ordered = sorted(values)
-    return f"{statistics.median(ordered):.0f} / {ordered[int(0.95 * (len(ordered) - 1))]:.0f}"
