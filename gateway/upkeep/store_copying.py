@@ -22,6 +22,8 @@ from gateway.texts.catalog import SHELL as texts
 if TYPE_CHECKING:
     from core.store.postgres.database import Database as PostgresDatabase
 
+# How long the server may take to notice that a gateway or another copy has ended.
+RELEASE_TIMEOUT_S = 5.0
 PART_SUFFIX = ".part"
 """The suffix of a file to which a store is being copied."""
 _ADDRESS_MARK = "://"
@@ -132,7 +134,7 @@ async def _open_server(settings: Settings, url: str) -> AsyncIterator[PostgresDa
     secret = "" if password is None else password.get_secret_value()
     is_target = url != settings.store.url
     async with PostgresDatabase.open(url, secret, may_be_part=is_target) as database:
-        await database.claim_for_gateway()
+        await database.claim_for_gateway(RELEASE_TIMEOUT_S)
         yield database
 
 

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -25,6 +26,7 @@ from core.store.sqlite.copying import list_tables
 from core.store.sqlite.database import Database
 from core.transfer.store_copy import sort_tables
 from gateway.sharing.home_lock import lock_home
+from gateway.upkeep import store_copying
 from tests.fixtures.command_line import good, mneme
 from tests.fixtures.forked import ROOT, ForkedProcess
 
@@ -402,7 +404,21 @@ def test_copy_to_a_database_with_messages_or_with_a_part_of_another_store_is_ref
     assert "already has messages, facts or reminders" in refuse(home, postgres_url)
 
 
-def test_copy_while_a_gateway_uses_either_side_is_refused(home: Path, postgres_url: str) -> None:
+def test_copy_waits_until_the_server_notices_that_a_gateway_has_ended(
+    home: Path, postgres_url: str
+) -> None:
+    with watch(postgres_url) as connection:
+        connection.execute("SELECT pg_advisory_lock(%s)", (GATEWAY_LOCK,))
+        release = threading.Timer(1.0, connection.close)
+        release.start()
+        good(home, "store", "copy", "--to", postgres_url)
+        release.join()
+
+
+def test_copy_while_a_gateway_uses_either_side_is_refused(
+    home: Path, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_copying, "RELEASE_TIMEOUT_S", 0.1)
     with lock_home(home):
         assert "is already" in refuse(home, postgres_url)
     with watch(postgres_url) as connection:
